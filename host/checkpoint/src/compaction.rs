@@ -4,10 +4,10 @@ use std::io;
 
 use crate::disk::Disk;
 use crate::header::SnapshotHeader;
-use crate::line::Line;
+use crate::line::ChapterLine;
 use crate::names::{self, Listing};
 use crate::snapshot::SnapshotWriter;
-use crate::source::{Parts, Source};
+use crate::source::{Parts, SnapshotSource};
 
 /// How many bytes are written at a time; requests wait for one piece.
 const PIECE: usize = 256 << 10;
@@ -22,7 +22,7 @@ pub(crate) struct Compaction {
 impl Compaction {
     /// Begins a snapshot. The segment with its number already exists, so that everything staged from now on is in it;
     /// `first` is the place of its first fact.
-    pub(crate) fn begin<S: Source + ?Sized>(
+    pub(crate) fn begin<S: SnapshotSource + ?Sized>(
         disk: &dyn Disk,
         header: SnapshotHeader,
         source: &S,
@@ -45,7 +45,7 @@ impl Compaction {
     /// Completes the snapshot and makes it durable under its temporary name. `staged` is what was staged while the
     /// parts were read, and is not in the log that ends with the fact `before`. These facts follow the parts: later
     /// parts already contain them, earlier ones do not.
-    pub(crate) fn end(&mut self, before: u64, staged: &[(u64, Line)]) -> io::Result<()> {
+    pub(crate) fn end(&mut self, before: u64, staged: &[(u64, ChapterLine)]) -> io::Result<()> {
         self.snapshot.end(before, staged)
     }
 

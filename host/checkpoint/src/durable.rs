@@ -61,12 +61,12 @@ impl Durable {
 
 /// The length and checksum of the bytes at the end of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct End {
+pub(crate) struct LogEnd {
     length: u64,
     checksum: u32,
 }
 
-impl End {
+impl LogEnd {
     /// The end made of these bytes: the last group's, or the header's.
     pub(crate) fn of(bytes: &[u8]) -> Self {
         Self { length: bytes.len() as u64, checksum: crc32c::crc32c(bytes) }

@@ -89,14 +89,14 @@ fn decimal(column: &[u8]) -> Option<u64> {
 }
 
 /// The lines of a file, read one at a time into the same buffer.
-pub(crate) struct Lines {
+pub(crate) struct FileLines {
     reader: BufReader<Box<dyn Read + Send>>,
     buffer: Vec<u8>,
     offset: u64,
 }
 
 /// A line of a file.
-pub(crate) struct Line<'a> {
+pub(crate) struct FileLine<'a> {
     /// The offset of its first byte.
     pub(crate) offset: u64,
     /// The offset of the next line.
@@ -107,14 +107,14 @@ pub(crate) struct Line<'a> {
     pub(crate) terminated: bool,
 }
 
-impl Lines {
+impl FileLines {
     /// The lines of a file that is read from an offset.
     pub(crate) fn new(reader: Box<dyn Read + Send>, offset: u64) -> Self {
         Self { reader: BufReader::with_capacity(256 << 10, reader), buffer: Vec::new(), offset }
     }
 
     /// The next line; `None` at the end of the file.
-    pub(crate) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
+    pub(crate) fn next(&mut self) -> io::Result<Option<FileLine<'_>>> {
         self.buffer.clear();
         let read = (&mut self.reader).take(LONGEST_LINE).read_until(b'\n', &mut self.buffer)?;
         if read == 0 {
@@ -124,7 +124,7 @@ impl Lines {
         self.offset += read as u64;
         let terminated = self.buffer.last() == Some(&b'\n');
         let bytes = if terminated { self.buffer.get(..read - 1).unwrap_or_default() } else { &self.buffer };
-        Ok(Some(Line { offset, end: self.offset, bytes, terminated }))
+        Ok(Some(FileLine { offset, end: self.offset, bytes, terminated }))
     }
 }
 

@@ -8,7 +8,7 @@ use tenure_types::{BootId, Moment};
 
 use crate::Error;
 use crate::durable::Durable;
-use crate::frame::{self, Line};
+use crate::frame::{self, FileLine};
 
 /// The format version that this program writes, and the only one that it reads.
 pub const FORMAT_VERSION: u64 = 2;
@@ -104,7 +104,7 @@ impl Header {
     }
 
     /// Decodes the first line of a file; `None` stands for an empty file.
-    pub(crate) fn decode(file: &str, line: Option<Line<'_>>) -> Result<Self, Error> {
+    pub(crate) fn decode(file: &str, line: Option<FileLine<'_>>) -> Result<Self, Error> {
         let damaged = |why: String| Error::Damaged { file: file.to_owned(), offset: 0, why };
         let line = line.ok_or_else(|| damaged("the file is empty".to_owned()))?;
         if !line.terminated {

@@ -62,15 +62,15 @@ pub use disk::{Disk, File, FileDisk};
 pub use durable::{Durable, Witness};
 pub use error::Error;
 pub use header::{Base, FORMAT_VERSION, LogHeader};
-pub use line::Line;
+pub use line::ChapterLine;
 pub use lock::{Lock, LockError};
 pub use mark::{Mark, Pen};
 pub use queue::CheckpointJournal;
 pub use reader::{LogItem, LogReader};
 pub use recovery::{Recovered, Tail, recover, recover_after, recover_read_only, recover_with};
-pub use report::{Report, Skipped};
-pub use source::{Lines, Parts, Source};
-pub use writer::{Options, Progress, Running, Writer};
+pub use report::{RecoveryReport, Skipped};
+pub use source::{ChapterLines, Parts, SnapshotSource};
+pub use writer::{Options, RunningWriter, Writer, WriterProgress};
 
 /// The result of reading the state.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

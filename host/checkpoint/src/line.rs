@@ -15,7 +15,7 @@ use crate::frame;
 
 /// A fact, or an item of a snapshot, as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
+pub struct ChapterLine {
     /// The line's chapter.
     pub chapter: Cow<'static, str>,
     /// The version of its form.
@@ -28,7 +28,7 @@ pub struct Line {
 
 /// The part of a line that says whose it is, and the rest for its chapter.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Given<'a> {
+pub(crate) struct RawFact<'a> {
     /// The chapter.
     pub(crate) chapter: &'a str,
     /// The version of its form.
@@ -43,7 +43,7 @@ pub(crate) struct Given<'a> {
 #[derive(Debug)]
 pub(crate) struct LogLine<'a> {
     pub(crate) group: (u64, u64),
-    pub(crate) fact: Given<'a>,
+    pub(crate) fact: RawFact<'a>,
 }
 
 impl<'a> LogLine<'a> {
@@ -63,9 +63,9 @@ pub(crate) fn group_of(json: &str) -> Option<(u64, u64)> {
 /// A decoded line of a snapshot.
 pub(crate) enum SnapshotLine<'a> {
     /// An item of a chapter.
-    Item(Given<'a>),
+    Item(RawFact<'a>),
     /// A fact that was staged while the items were read, so that some of them contain it and some may not.
-    Fact { place: u64, fact: Given<'a> },
+    Fact { place: u64, fact: RawFact<'a> },
     /// The end, without which a snapshot is incomplete: the number of lines before it, and the last place that they
     /// may contain.
     End { lines: u64, through: u64 },
@@ -118,7 +118,7 @@ impl<'a> Keys<'a> {
     }
 
     /// From the chapter on. The rest stands under the key.
-    fn given(mut self, key: &str) -> Option<Given<'a>> {
+    fn given(mut self, key: &str) -> Option<RawFact<'a>> {
         self.skip("\"chapter\":\"")?;
         let (chapter, rest) = self.0.split_once('"')?;
         self.0 = rest;
@@ -131,12 +131,12 @@ impl<'a> Keys<'a> {
         self.skip("\"")?;
         self.skip(key)?;
         self.skip("\":")?;
-        Some(Given { chapter, version, optional, json: self.0.strip_suffix('}')? })
+        Some(RawFact { chapter, version, optional, json: self.0.strip_suffix('}')? })
     }
 }
 
 /// Appends the framed line of a fact. Its group was unknown when it was staged.
-pub(crate) fn encode_fact(out: &mut Vec<u8>, place: u64, group: (u64, u64), line: &Line) {
+pub(crate) fn encode_fact(out: &mut Vec<u8>, place: u64, group: (u64, u64), line: &ChapterLine) {
     let mut json = Vec::with_capacity(line.json.len() + 96);
     // Writing to a Vec cannot fail.
     let _ = write!(json, "{{\"group\":[{},{}],", group.0, group.1);
@@ -145,7 +145,7 @@ pub(crate) fn encode_fact(out: &mut Vec<u8>, place: u64, group: (u64, u64), line
 }
 
 /// Appends the framed line of a snapshot's item.
-pub(crate) fn encode_item(out: &mut Vec<u8>, number: u64, line: &Line) {
+pub(crate) fn encode_item(out: &mut Vec<u8>, number: u64, line: &ChapterLine) {
     let mut json = Vec::with_capacity(line.json.len() + 64);
     json.push(b'{');
     finish(&mut json, line, "item");
@@ -153,7 +153,7 @@ pub(crate) fn encode_item(out: &mut Vec<u8>, number: u64, line: &Line) {
 }
 
 /// Appends the framed line of a fact that follows a snapshot's items.
-pub(crate) fn encode_staged(out: &mut Vec<u8>, number: u64, place: u64, line: &Line) {
+pub(crate) fn encode_staged(out: &mut Vec<u8>, number: u64, place: u64, line: &ChapterLine) {
     let mut json = Vec::with_capacity(line.json.len() + 96);
     let _ = write!(json, "{{\"place\":{place},");
     finish(&mut json, line, "fact");
@@ -165,7 +165,7 @@ pub(crate) fn encode_end(out: &mut Vec<u8>, number: u64, through: u64) {
     frame::encode(out, number, format!("{{\"lines\":{number},\"through\":{through}}}").as_bytes());
 }
 
-fn finish(json: &mut Vec<u8>, line: &Line, key: &str) {
+fn finish(json: &mut Vec<u8>, line: &ChapterLine, key: &str) {
     let optional = if line.optional { "\"optional\":true," } else { "" };
     let (chapter, version) = (&line.chapter, line.version);
     let _ = write!(json, "\"chapter\":\"{chapter}\",\"version\":{version},{optional}\"{key}\":");

@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::disk::{Disk, File};
-use crate::durable::{Durable, End};
+use crate::durable::{Durable, LogEnd};
 use crate::header::{Header, LogHeader};
 use crate::names;
 
@@ -16,7 +16,7 @@ pub(crate) struct Log {
     /// The end of the last durable group.
     length: u64,
     /// The length and checksum of that group, or of the header.
-    end: End,
+    end: LogEnd,
     /// The end of the reserved room.
     reserved: u64,
     can_reserve: bool,
@@ -32,7 +32,7 @@ impl Log {
         file.append(&bytes)?;
         file.sync_data()?;
         let length = bytes.len() as u64;
-        Ok(Self { file, number, length, end: End::of(&bytes), reserved: length, can_reserve: true })
+        Ok(Self { file, number, length, end: LogEnd::of(&bytes), reserved: length, can_reserve: true })
     }
 
     /// Renames the segment to its final name, durably.
@@ -45,7 +45,7 @@ impl Log {
     /// Opens the last segment that recovery has read, with this end, and makes its name durable.
     ///
     /// A daemon that died between a rename and its sync leaves a name that recovery sees but a crash would lose.
-    pub(crate) fn resume(disk: &dyn Disk, number: u64, length: u64, end: End) -> io::Result<Self> {
+    pub(crate) fn resume(disk: &dyn Disk, number: u64, length: u64, end: LogEnd) -> io::Result<Self> {
         let file = disk.open(&names::log(number))?;
         disk.sync_dir()?;
         Ok(Self { file, number, length, end, reserved: length, can_reserve: true })
@@ -76,7 +76,7 @@ impl Log {
         match result {
             Ok(()) => {
                 self.length += group.len() as u64;
-                self.end = End::of(group);
+                self.end = LogEnd::of(group);
             }
             // Otherwise the next start would treat bytes as durable that are only in the page cache.
             Err(_) => _ = self.file.truncate(self.length),
@@ -136,7 +136,8 @@ mod tests {
     #[test]
     fn a_file_system_that_cannot_reserve_is_not_called_full() {
         let file = Box::new(WithoutReserve);
-        let mut log = Log { file, number: 1, length: 0, end: End::default(), reserved: 0, can_reserve: true };
+        let mut log =
+            Log { file, number: 1, length: 0, end: LogEnd::default(), reserved: 0, can_reserve: true };
         assert!(log.keep_room(100).is_ok());
         assert!(!log.can_reserve, "it is tried only once");
     }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use tenure_types::BootId;
 
-use crate::{Durable, Report};
+use crate::{Durable, RecoveryReport};
 
 const NAME: &str = "state-seen";
 const SEEN: &str = "seen";
@@ -65,7 +65,7 @@ impl Mark {
     /// Whether the state was lost, in whole or in part, and nobody has confirmed it since: by this mark, and by the report of a recovery
     /// [after](crate::recover_after) what it says was durable.
     #[must_use]
-    pub fn is_lost(&self, report: &Report) -> bool {
+    pub fn is_lost(&self, report: &RecoveryReport) -> bool {
         match self {
             Self::None => false,
             Self::Seen(Some(_)) => report.lost,
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn what_is_lost_is_said_by_the_mark_or_by_what_the_recovery_found() {
-        let report = |last, lost| Report { last, lost, ..Report::default() };
+        let report = |last, lost| RecoveryReport { last, lost, ..RecoveryReport::default() };
         let (empty, whole, less) = (report(0, false), report(42, false), report(42, true));
         for (mark, durable, lost) in [
             (Mark::None, None, [false, false, false]),

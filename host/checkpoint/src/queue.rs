@@ -17,11 +17,11 @@ use std::time::Duration;
 
 use tenure_engine::ports::{Journal, Ticket};
 use tenure_ledger::Fact;
-use tenure_types::{Error, ErrorCode};
+use tenure_types::{Error, ErrorCode, hold};
 use tokio::sync::oneshot;
 
 use crate::disk;
-use crate::line::Line;
+use crate::line::ChapterLine;
 
 /// How often the writer looks at a disk that refused, without work: it may have room again, or work.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -33,24 +33,24 @@ const LOOK_IDLE: Duration = Duration::from_secs(4);
 /// The engine's end of the checkpoint.
 #[derive(Clone)]
 pub struct CheckpointJournal {
-    queue: Arc<Queue>,
+    queue: Arc<WriteQueue>,
 }
 
 impl CheckpointJournal {
-    pub(crate) fn new(queue: Arc<Queue>) -> Self {
+    pub(crate) fn new(queue: Arc<WriteQueue>) -> Self {
         Self { queue }
     }
 
     /// Queues lines to be made durable together, in one group or not at all. Returns the place of the first.
-    pub fn stage_lines(&self, lines: impl IntoIterator<Item = Line>) -> (u64, Ticket) {
-        let lines: Vec<Line> = lines.into_iter().collect();
+    pub fn stage_lines(&self, lines: impl IntoIterator<Item = ChapterLine>) -> (u64, Ticket) {
+        let lines: Vec<ChapterLine> = lines.into_iter().collect();
         let (sender, ticket) = Ticket::new();
         let mut state = self.queue.lock();
         let place = state.next;
         state.next += lines.len() as u64;
         // Without a writer, the sender is dropped and the ticket fails.
         if !state.closed {
-            state.waiting.push(Waiting { place, lines, sender });
+            state.waiting.push(StagedLines { place, lines, sender });
         }
         drop(state);
         self.queue.wake.notify_one();
@@ -60,7 +60,7 @@ impl CheckpointJournal {
 
 impl Journal for CheckpointJournal {
     fn stage(&self, facts: &[Fact]) -> (u64, Ticket) {
-        self.stage_lines(facts.iter().map(Line::from))
+        self.stage_lines(facts.iter().map(ChapterLine::from))
     }
 
     fn barrier(&self) -> Ticket {
@@ -71,7 +71,7 @@ impl Journal for CheckpointJournal {
             None if state.waiting.is_empty() && !state.writing => Ok(()),
             None => {
                 let place = state.next;
-                state.waiting.push(Waiting { place, lines: Vec::new(), sender });
+                state.waiting.push(StagedLines { place, lines: Vec::new(), sender });
                 drop(state);
                 self.queue.wake.notify_one();
                 return ticket;
@@ -90,17 +90,17 @@ impl Journal for CheckpointJournal {
 }
 
 /// Facts that must become durable together, or a barrier, with a caller that waits for them.
-pub(crate) struct Waiting {
+pub(crate) struct StagedLines {
     /// The place of the first fact.
     pub(crate) place: u64,
     /// The facts; empty for a barrier.
-    pub(crate) lines: Vec<Line>,
+    pub(crate) lines: Vec<ChapterLine>,
     sender: oneshot::Sender<Result<(), Error>>,
 }
 
 struct StagedFacts {
     next: u64,
-    waiting: Vec<Waiting>,
+    waiting: Vec<StagedLines>,
     /// A group is being written.
     writing: bool,
     /// Memory and disk differ: the failure, until the log is reopened.
@@ -120,12 +120,12 @@ impl StagedFacts {
 }
 
 /// The queue between the engine and the writer.
-pub(crate) struct Queue {
+pub(crate) struct WriteQueue {
     state: Mutex<StagedFacts>,
     wake: Condvar,
 }
 
-impl Queue {
+impl WriteQueue {
     pub(crate) fn new(next: u64) -> Self {
         let state = StagedFacts {
             next,
@@ -140,16 +140,16 @@ impl Queue {
     }
 
     fn lock(&self) -> MutexGuard<'_, StagedFacts> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        hold(&self.state)
     }
 
     /// Takes everything that waits, to be written as one group.
-    pub(crate) fn take(&self) -> Vec<Waiting> {
+    pub(crate) fn take(&self) -> Vec<StagedLines> {
         self.take_first(usize::MAX)
     }
 
     /// Takes what was staged first, as if the rest had been staged later.
-    pub(crate) fn take_first(&self, most: usize) -> Vec<Waiting> {
+    pub(crate) fn take_first(&self, most: usize) -> Vec<StagedLines> {
         let mut state = self.lock();
         state.writing = !state.waiting.is_empty();
         let most = most.min(state.waiting.len());
@@ -164,7 +164,7 @@ impl Queue {
     }
 
     /// The waiting facts, each with its place; they stay in the queue.
-    pub(crate) fn staged(&self) -> Vec<(u64, Line)> {
+    pub(crate) fn staged(&self) -> Vec<(u64, ChapterLine)> {
         let state = self.lock();
         let facts = state.waiting.iter().flat_map(|waiting| (waiting.place..).zip(&waiting.lines));
         facts.map(|(place, line)| (place, line.clone())).collect()
@@ -172,7 +172,7 @@ impl Queue {
 
     /// Reports to all callers of a group that it is durable, or why not; after a failure, nothing more is
     /// acknowledged until the log is reopened.
-    pub(crate) fn resolve(&self, group: Vec<Waiting>, result: io::Result<()>) {
+    pub(crate) fn resolve(&self, group: Vec<StagedLines>, result: io::Result<()>) {
         let answer = result.map_err(|error| explain(&error));
         let mut state = self.lock();
         state.writing = false;

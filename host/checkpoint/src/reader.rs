@@ -6,9 +6,9 @@ use std::sync::Arc;
 use tenure_ledger::Fact;
 
 use crate::disk::Disk;
-use crate::frame::{self, Lines};
+use crate::frame::{self, FileLines};
 use crate::header::{Header, LogHeader};
-use crate::line::{Given, Line, LogLine};
+use crate::line::{ChapterLine, LogLine, RawFact};
 use crate::names::{self, Listing};
 use crate::{Error, Result, v1};
 
@@ -24,7 +24,7 @@ pub enum LogItem {
         /// The places of the first and last fact of its group, which one sync makes durable.
         group: (u64, u64),
         /// The fact as it is stored.
-        line: Line,
+        line: ChapterLine,
         /// The decoded fact, if this program knows its chapter and version.
         fact: Option<Fact>,
     },
@@ -36,7 +36,7 @@ pub struct LogReader {
     /// The current segment; `None` before the first.
     number: Option<u64>,
     offset: u64,
-    lines: Option<Lines>,
+    lines: Option<FileLines>,
 }
 
 impl LogReader {
@@ -78,7 +78,7 @@ impl LogReader {
         let mut lines = match self.lines.take() {
             Some(lines) => lines,
             None => match self.disk.read(&file, self.offset) {
-                Ok(reader) => Lines::new(reader, self.offset),
+                Ok(reader) => FileLines::new(reader, self.offset),
                 // Compaction has removed it.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
                 Err(error) => return Err(Error::io(format!("opening {file}"))(error)),
@@ -100,7 +100,7 @@ impl LogReader {
                 Ok(frame) => frame,
                 Err(why) => return Err(damaged(why.to_owned())),
             };
-            let Some(LogLine { group, fact: Given { chapter, version, optional, json } }) =
+            let Some(LogLine { group, fact: RawFact { chapter, version, optional, json } }) =
                 LogLine::decode(frame.json)
             else {
                 return Err(damaged("the line is not a fact".to_owned()));
@@ -108,7 +108,7 @@ impl LogReader {
             let known = v1::decode(chapter, version, json).transpose();
             let known = known.map_err(|why| damaged(format!("the fact: {why}")))?;
             let (chapter, json) = (chapter.to_owned().into(), json.as_bytes().to_vec());
-            let line = Line { chapter, version, optional, json };
+            let line = ChapterLine { chapter, version, optional, json };
             LogItem::Fact { place: frame.place, group, line, fact: known }
         };
         self.offset = end;

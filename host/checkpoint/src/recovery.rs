@@ -20,13 +20,13 @@
 use tenure_ledger::LedgerState;
 use tenure_types::{BootId, Moment};
 
-use crate::chapters::{Chapter, Chapters, NotTaken, Taken};
+use crate::chapters::{Chapters, LineOutcome, NotTaken, RecoverChapter};
 use crate::continuity::{Reached, Snapshot};
 use crate::disk::Disk;
-use crate::durable::{Durable, End};
+use crate::durable::{Durable, LogEnd};
 use crate::header::Base;
 use crate::names::Listing;
-use crate::report::Report;
+use crate::report::RecoveryReport;
 use crate::segment::{Next, Segment};
 use crate::v1::RecoveringChapters;
 use crate::{Error, Result, names, quarantine, snapshot};
@@ -54,8 +54,8 @@ pub struct Tail {
 
 impl Tail {
     /// The end of the last segment.
-    pub(crate) fn end(&self) -> End {
-        End::of(&self.last_group)
+    pub(crate) fn end(&self) -> LogEnd {
+        LogEnd::of(&self.last_group)
     }
 
     /// The same for the header of the next segment; `None` if there is no segment.
@@ -69,14 +69,14 @@ pub struct Recovered {
     /// The state.
     pub state: LedgerState,
     /// The findings of the recovery, and its repairs.
-    pub report: Report,
+    pub report: RecoveryReport,
     /// The position in the log at which writing resumes.
     pub tail: Tail,
 }
 
 /// The findings in the files, and the repairs to make; the state is in the chapters.
 struct RecoveryFindings {
-    report: Report,
+    report: RecoveryReport,
     tail: Tail,
     reached: Reached,
     repairs: Vec<FileRepair>,
@@ -124,15 +124,15 @@ pub fn recover_with(
     boot: &BootId,
     now: Moment,
     last: Option<&Durable>,
-    others: &mut [&mut dyn Chapter],
+    others: &mut [&mut dyn RecoverChapter],
 ) -> Result<Recovered> {
     rebuild(others, |chapters| recover_chapters(disk, boot, now, last, chapters))
 }
 
 /// Recovers into all chapters.
 fn rebuild(
-    others: &mut [&mut dyn Chapter],
-    read: impl FnOnce(&mut Chapters<'_, '_>) -> Result<(Report, Tail)>,
+    others: &mut [&mut dyn RecoverChapter],
+    read: impl FnOnce(&mut Chapters<'_, '_>) -> Result<(RecoveryReport, Tail)>,
 ) -> Result<Recovered> {
     let mut chapters = RecoveringChapters::default();
     let mut all = chapters.each();
@@ -149,7 +149,7 @@ fn recover_chapters(
     now: Moment,
     last: Option<&Durable>,
     chapters: &mut Chapters<'_, '_>,
-) -> Result<(Report, Tail)> {
+) -> Result<(RecoveryReport, Tail)> {
     let mut found = match look_through(disk, chapters) {
         Ok(found) => found,
         Err(error) => {
@@ -223,7 +223,7 @@ fn finish(
     chapters: &mut Chapters<'_, '_>,
     boot: &BootId,
     now: Moment,
-) -> Result<(Report, Tail)> {
+) -> Result<(RecoveryReport, Tail)> {
     // A place that a chapter may already contain is never reused: the chapter would take the fact for one that it
     // has.
     let next = found.tail.next.max(found.reached.behind_snapshot());
@@ -242,7 +242,7 @@ fn finish(
 fn look(disk: &dyn Disk, chapters: &mut Chapters<'_, '_>) -> Result<RecoveryFindings> {
     chapters.clear();
     let listing = Listing::read(disk)?;
-    let mut report = Report::default();
+    let mut report = RecoveryReport::default();
     let repairs: Vec<_> = listing.temporaries.iter().cloned().map(FileRepair::Remove).collect();
     report.unfinished_files = repairs.len();
     if listing.logs.is_empty() && listing.snapshots.is_empty() {
@@ -336,8 +336,8 @@ fn apply(
                 for (place, (offset, given)) in (first..).zip(segment.facts()) {
                     found.report.facts += 1;
                     match chapters.apply(place, &given) {
-                        Ok(Taken::Kept) => {}
-                        Ok(Taken::Skipped) => found.report.skipped.add(given.chapter, given.version),
+                        Ok(LineOutcome::Kept) => {}
+                        Ok(LineOutcome::Skipped) => found.report.skipped.add(given.chapter, given.version),
                         Err(NotTaken::Unknown) => {
                             let program = &segment.header().program;
                             return Err(snapshot::unknown(segment.file(), offset, &given, program));

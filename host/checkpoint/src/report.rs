@@ -33,7 +33,7 @@ impl fmt::Display for Skipped {
 
 /// The findings and repairs of a recovery.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Report {
+pub struct RecoveryReport {
     /// There was neither a snapshot nor a log, so there was no state.
     pub fresh: bool,
     /// Part of what was durable in this boot is missing, and nobody has confirmed the present state. A witness
@@ -69,7 +69,7 @@ pub struct Report {
     pub last: u64,
 }
 
-impl Report {
+impl RecoveryReport {
     /// The names of what was found; only `clean` if nothing is out of the ordinary.
     pub fn findings(&self) -> impl Iterator<Item = &'static str> + use<> {
         let found = [
@@ -89,7 +89,7 @@ impl Report {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for RecoveryReport {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.fresh {
             return formatter.write_str(if self.lost { "the state was lost" } else { "no state was found" });

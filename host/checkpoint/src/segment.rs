@@ -3,16 +3,16 @@
 use std::ops::Range;
 
 use crate::disk::Disk;
-use crate::frame::{self, Lines};
+use crate::frame::{self, FileLines};
 use crate::header::{Header, LogHeader};
-use crate::line::{Given, LogLine};
+use crate::line::{LogLine, RawFact};
 use crate::{Error, Result, names, torn};
 
 /// A log segment that is being read.
 pub(crate) struct Segment<'a> {
     disk: &'a dyn Disk,
     file: String,
-    lines: Lines,
+    lines: FileLines,
     header: LogHeader,
     /// The expected place of the next fact.
     next: u64,
@@ -52,7 +52,7 @@ impl<'a> Segment<'a> {
     pub(crate) fn open(disk: &'a dyn Disk, number: u64) -> Result<Self> {
         let file = names::log(number);
         let reader = disk.read(&file, 0).map_err(Error::io(format!("opening {file}")))?;
-        let mut lines = Lines::new(reader, 0);
+        let mut lines = FileLines::new(reader, 0);
         let line = lines.next().map_err(Error::io(format!("reading {file}")))?;
         let whole = line.as_ref().map_or(0, |line| line.end);
         let mut last_group = line.as_ref().map_or_else(Vec::new, |line| line.bytes.to_vec());
@@ -143,7 +143,7 @@ impl<'a> Segment<'a> {
                 );
                 return self.torn_or_damaged(offset, &why);
             }
-            let Given { chapter, version, optional, json } = fact;
+            let RawFact { chapter, version, optional, json } = fact;
             // The JSON is a slice of the line, so this is its offset in the line.
             let at = begins + json.as_ptr().addr() - line.bytes.as_ptr().addr();
             let (chapter, json) = (chapter.into(), at..at + json.len());
@@ -160,13 +160,13 @@ impl<'a> Segment<'a> {
     }
 
     /// The facts of the last group that was read, each with the offset of its line.
-    pub(crate) fn facts(&self) -> impl Iterator<Item = (u64, Given<'_>)> {
+    pub(crate) fn facts(&self) -> impl Iterator<Item = (u64, RawFact<'_>)> {
         self.facts.iter().map(|found| {
             let FoundFact { offset, chapter, version, optional, json } = found;
             // These bytes were read as UTF-8.
             let json = self.last_group.get(json.clone()).and_then(|json| str::from_utf8(json).ok());
             let json = json.unwrap_or_default();
-            (*offset, Given { chapter, version: *version, optional: *optional, json })
+            (*offset, RawFact { chapter, version: *version, optional: *optional, json })
         })
     }
 

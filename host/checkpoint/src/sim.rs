@@ -14,12 +14,14 @@ mod mark;
 mod state;
 
 use std::io::{self, Cursor, Read};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use tenure_types::hold;
 
 use self::file::SimFile;
 use self::inode::Inode;
 pub use self::mark::Mark;
-use self::state::{SimChange, State, failure, stopped};
+use self::state::{SimChange, SimState, failure, stopped};
 use crate::disk::{Disk, File};
 
 /// How often operations fail, per thousand.
@@ -36,18 +38,18 @@ pub struct Faults {
 /// A simulated disk; clones share it.
 #[derive(Clone)]
 pub struct SimDisk {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<SimState>>,
 }
 
 impl SimDisk {
     /// An empty disk.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Self { state: Arc::new(Mutex::new(State::new(seed))) }
+        Self { state: Arc::new(Mutex::new(SimState::new(seed))) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, SimState> {
+        hold(&self.state)
     }
 
     /// Makes operations fail at random from now on.

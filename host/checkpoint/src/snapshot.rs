@@ -11,11 +11,11 @@
 
 use std::io;
 
-use crate::chapters::{Chapters, NotTaken, Refused, Taken};
+use crate::chapters::{ChapterRefusal, Chapters, LineOutcome, NotTaken};
 use crate::disk::{Disk, File};
-use crate::frame::{self, Lines};
+use crate::frame::{self, FileLines};
 use crate::header::{Header, SnapshotHeader};
-use crate::line::{self, Given, Line, SnapshotLine};
+use crate::line::{self, ChapterLine, RawFact, SnapshotLine};
 use crate::report::Skipped;
 use crate::{Error, Result, names, source};
 
@@ -26,7 +26,7 @@ pub(crate) struct SnapshotWriter {
     lines: u64,
     bytes: u64,
     /// The rest of the lines added last, still to be written.
-    rest: Option<source::Lines>,
+    rest: Option<source::ChapterLines>,
 }
 
 impl SnapshotWriter {
@@ -41,7 +41,7 @@ impl SnapshotWriter {
     }
 
     /// Adds the lines of a part of the state. Those of the part before must have been written.
-    pub(crate) fn add(&mut self, lines: source::Lines) {
+    pub(crate) fn add(&mut self, lines: source::ChapterLines) {
         self.rest = Some(lines);
     }
 
@@ -68,7 +68,7 @@ impl SnapshotWriter {
 
     /// Completes the snapshot once it is drained, and makes its bytes durable, still under the temporary name.
     /// `staged` are the facts after `before` that parts of it may contain.
-    pub(crate) fn end(&mut self, before: u64, staged: &[(u64, Line)]) -> io::Result<()> {
+    pub(crate) fn end(&mut self, before: u64, staged: &[(u64, ChapterLine)]) -> io::Result<()> {
         let mut bytes = Vec::new();
         for (place, line) in staged {
             line::encode_staged(&mut bytes, self.lines, *place, line);
@@ -115,7 +115,7 @@ pub(crate) fn read(disk: &dyn Disk, number: u64, chapters: &mut Chapters<'_, '_>
     let file = names::snapshot(number);
     let reader = disk.read(&file, 0).map_err(Error::io(format!("opening {file}")))?;
     let reading = || Error::io(format!("reading {file}"));
-    let mut lines = Lines::new(reader, 0);
+    let mut lines = FileLines::new(reader, 0);
     let header = match Header::decode(&file, lines.next().map_err(reading())?)? {
         Header::Snapshot(header) if header.number == number => header,
         Header::Snapshot(_) | Header::Log(_) => {
@@ -158,8 +158,8 @@ pub(crate) fn read(disk: &dyn Disk, number: u64, chapters: &mut Chapters<'_, '_>
             SnapshotLine::End { .. } => return Err(damaged("the end has the wrong line count")),
         };
         match taken {
-            Ok(Taken::Kept) => {}
-            Ok(Taken::Skipped) => read.skipped.add(given.chapter, given.version),
+            Ok(LineOutcome::Kept) => {}
+            Ok(LineOutcome::Skipped) => read.skipped.add(given.chapter, given.version),
             Err(NotTaken::Unknown) => return Err(unknown(&file, offset, &given, &header.program)),
             Err(NotTaken::Refused(refused)) => return Err(refused.into_error(&file, offset, place)),
         }
@@ -179,7 +179,7 @@ enum Next {
 }
 
 /// The error for a line that this program does not know and that is not optional.
-pub(crate) fn unknown(file: &str, offset: u64, given: &Given<'_>, program: &str) -> Error {
+pub(crate) fn unknown(file: &str, offset: u64, given: &RawFact<'_>, program: &str) -> Error {
     Error::UnknownChapter {
         file: file.to_owned(),
         offset,
@@ -189,7 +189,7 @@ pub(crate) fn unknown(file: &str, offset: u64, given: &Given<'_>, program: &str)
     }
 }
 
-impl Refused {
+impl ChapterRefusal {
     /// The error for a line that its chapter refuses.
     pub(crate) fn into_error(self, file: &str, offset: u64, place: u64) -> Error {
         let file = file.to_owned();

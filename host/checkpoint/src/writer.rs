@@ -11,19 +11,19 @@ use std::io;
 use std::sync::Arc;
 
 pub use self::options::Options;
-pub use self::running::Running;
+pub use self::running::RunningWriter;
 use crate::compaction::Compaction;
 use crate::durable::Durable;
 use crate::header::{Base, FORMAT_VERSION, LogHeader};
 use crate::line;
 use crate::log::Log;
-use crate::queue::{self, CheckpointJournal, Queue, Waiting};
+use crate::queue::{self, CheckpointJournal, StagedLines, WriteQueue};
 use crate::recovery::Tail;
-use crate::source::Source;
+use crate::source::SnapshotSource;
 
 /// Whether another step would do something immediately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
+pub enum WriterProgress {
     /// Something was done, and more may be due.
     Worked,
     /// Nothing is due until something is staged or time has passed.
@@ -33,7 +33,7 @@ pub enum Progress {
 /// Writes the queue to the disk.
 pub struct Writer {
     options: Options,
-    queue: Arc<Queue>,
+    queue: Arc<WriteQueue>,
     /// The open segment; `None` after a failure, until it is reopened.
     log: Option<Log>,
     compaction: Option<Compaction>,
@@ -52,7 +52,7 @@ impl Writer {
     /// itself.
     #[must_use]
     pub fn open(options: Options, tail: &Tail) -> (Self, CheckpointJournal) {
-        let queue = Arc::new(Queue::new(tail.next));
+        let queue = Arc::new(WriteQueue::new(tail.next));
         let mut writer = Self {
             queue: Arc::clone(&queue),
             log: None,
@@ -88,13 +88,13 @@ impl Writer {
 
     /// Does what is due: reopens after a failure, writes what is staged as one group, reserves room, writes a piece
     /// of a snapshot.
-    pub fn step<S: Source + ?Sized>(&mut self, source: &S) -> Progress {
+    pub fn step<S: SnapshotSource + ?Sized>(&mut self, source: &S) -> WriterProgress {
         self.step_early(source, usize::MAX)
     }
 
     /// As [`step`](Self::step), but as if all but the first `most` of the groups that wait had been staged during the step, as
     /// happens to a writer with a thread of its own. For simulations, in which nothing is.
-    pub fn step_early<S: Source + ?Sized>(&mut self, source: &S, most: usize) -> Progress {
+    pub fn step_early<S: SnapshotSource + ?Sized>(&mut self, source: &S, most: usize) -> WriterProgress {
         // What waited at the end of a step is taken by the next one.
         let most = if std::mem::take(&mut self.is_early) { usize::MAX } else { most };
         if self.log.is_none() {
@@ -103,7 +103,7 @@ impl Writer {
                 Err(error) => {
                     tracing::warn!(%error, "cannot reopen the checkpoint yet");
                     self.queue.fail(error);
-                    return Progress::Idle;
+                    return WriterProgress::Idle;
                 }
             }
         }
@@ -117,11 +117,11 @@ impl Writer {
             self.failed(group, error);
         }
         self.keep_room();
-        if self.compact(source) || worked { Progress::Worked } else { Progress::Idle }
+        if self.compact(source) || worked { WriterProgress::Worked } else { WriterProgress::Idle }
     }
 
     /// Writes a group and reports the result to its callers.
-    fn write(&mut self, group: Vec<Waiting>) {
+    fn write(&mut self, group: Vec<StagedLines>) {
         let started = self.options.clock.monotonic();
         let written = self.append(&group);
         let facts: usize = group.iter().map(|waiting| waiting.lines.len()).sum();
@@ -136,7 +136,7 @@ impl Writer {
         }
     }
 
-    fn append(&mut self, group: &[Waiting]) -> io::Result<()> {
+    fn append(&mut self, group: &[StagedLines]) -> io::Result<()> {
         let facts = || group.iter().flat_map(|waiting| (waiting.place..).zip(&waiting.lines));
         let (Some((first, _)), Some((last, _))) = (facts().next(), facts().last()) else { return Ok(()) };
         let mut bytes = Vec::new();
@@ -165,7 +165,7 @@ impl Writer {
     }
 
     /// Stops acknowledging. Memory now has facts that the disk may lack, so only a snapshot of memory can repair it.
-    fn failed(&mut self, group: Vec<Waiting>, error: io::Error) {
+    fn failed(&mut self, group: Vec<StagedLines>, error: io::Error) {
         tracing::error!(%error, waiting = group.len(), "cannot write the checkpoint; reopening it from memory");
         self.log = None;
         if let Some(compaction) = self.compaction.take() {

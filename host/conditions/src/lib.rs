@@ -8,9 +8,9 @@ mod report;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use tenure_types::{Clock, Condition, ConditionName, Error, ErrorCode, Severity, printable};
+use tenure_types::{Clock, Condition, ConditionName, Error, ErrorCode, Severity, hold, printable};
 
 pub use self::report::Report;
 
@@ -66,13 +66,13 @@ impl Conditions {
     /// The conditions set here, the worst first.
     #[must_use]
     pub fn list(&self) -> Vec<Condition> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+        hold(&self.held).values().cloned().collect()
     }
 
     /// The message of a condition for a subject, if it is set.
     #[must_use]
     pub fn message(&self, name: ConditionName, subject: &str) -> Option<String> {
-        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = hold(&self.held);
         held.get(&(name, subject.to_owned())).map(|condition| condition.message.clone())
     }
 
@@ -92,12 +92,12 @@ impl Conditions {
         if !self.refusing.load(Ordering::Acquire) {
             return None;
         }
-        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = hold(&self.held);
         held.values().find(|condition| is_reason(condition.name)).map(error)
     }
 
     fn change(&self, change: impl FnOnce(&mut Held)) {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = hold(&self.held);
         change(&mut held);
         self.refusing.store(held.keys().any(|(name, _)| refuses(*name)), Ordering::Release);
     }

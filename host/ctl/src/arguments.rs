@@ -15,12 +15,12 @@ use std::time::Duration;
 use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 
 pub(crate) use self::author::Author;
-pub(crate) use self::claims::{Claims, ClaimsVerb};
-pub(crate) use self::load::Load;
-pub(crate) use self::network::Network;
-pub(crate) use self::policy::Policy;
+pub(crate) use self::claims::{ClaimsArguments, ClaimsVerb};
+pub(crate) use self::load::LoadArguments;
+pub(crate) use self::network::NetworkVerb;
+pub(crate) use self::policy::PolicyVerb;
 pub(crate) use self::replay::Replay;
-pub(crate) use self::source::{Source, Target};
+pub(crate) use self::source::{ExportTarget, ImportSource};
 use crate::values;
 
 /// The environment variable for the daemon's run directory.
@@ -45,7 +45,7 @@ const EXAMPLES: &str = "Examples:
 /// Inspect and operate a node's IPAM daemon.
 #[derive(Debug, Parser)]
 #[command(name = "tenurectl", version, after_help = format!("{EXAMPLES}{EXIT_CODES}"))]
-pub(crate) struct Arguments {
+pub(crate) struct CtlArguments {
     /// The daemon's run directory, which contains its sockets.
     #[arg(long, global = true, env = RUN_DIR, default_value = "/run/tenure", value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) run_dir: PathBuf,
@@ -62,7 +62,7 @@ pub(crate) struct Arguments {
     #[arg(long, global = true, default_value = "60", value_name = "SECONDS", value_parser = values::seconds)]
     pub(crate) timeout: Duration,
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: CtlCommand,
 }
 
 /// The output format.
@@ -77,7 +77,7 @@ pub(crate) enum Output {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum CtlCommand {
     #[command(flatten)]
     Ask(Question),
     /// List allocations: addresses and their owners.
@@ -111,7 +111,7 @@ What the other plugin's file cannot express is named and left out; the export th
     Export {
         /// The IPAM plugin that takes over.
         #[command(subcommand)]
-        target: Target,
+        target: ExportTarget,
     },
     /// Print a shell completion script.
     #[command(after_help = "Examples:
@@ -148,7 +148,7 @@ Exits with 0 if the node serves ADD (ready or degraded), and with 1 if it does n
     Networks,
     /// Define and remove networks without a CNI call.
     #[command(subcommand)]
-    Network(Network),
+    Network(NetworkVerb),
     /// Reload the daemon's configuration, as SIGHUP does, and list the keys that took effect.
     #[command(
         after_help = "An invalid file changes nothing. Exits with 1 if the file is refused, or if one of its networks could not be \
@@ -197,7 +197,7 @@ again.")]
   tenurectl claims
   tenurectl claims --agent cilium --output json
   tenurectl claims release cilium pods ingress --apply")]
-    Claims(Claims),
+    Claims(ClaimsArguments),
     /// List what delegates, the IPAM binaries of others, were asked for and have not taken back yet.
     #[command(after_help = "Examples:
   tenurectl delegates
@@ -259,7 +259,7 @@ that was imported before and has ended since stays released, and so does one who
     Import {
         /// The IPAM plugin to import from, or `abandon`.
         #[command(subcommand)]
-        source: Source,
+        source: ImportSource,
         /// The CNI configuration that defines the network; required if the network does not exist yet.
         #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
         config: Option<PathBuf>,
@@ -280,7 +280,7 @@ an older copy of the state lacks the pods that were created after it; drain the 
     },
     /// List and activate policies; create, build and test one of your own.
     #[command(subcommand)]
-    Policy(Policy),
+    Policy(PolicyVerb),
 }
 
 #[cfg(test)]
@@ -291,6 +291,6 @@ mod tests {
 
     #[test]
     fn the_command_line_holds_together() {
-        Arguments::command().debug_assert();
+        CtlArguments::command().debug_assert();
     }
 }

@@ -26,10 +26,10 @@ use std::process::ExitCode;
 use clap::Parser;
 use tenure_types::{Error, ErrorCode};
 
-use arguments::{Arguments, Command, Output};
+use arguments::{CtlArguments, CtlCommand, Output};
 use daemon::Daemon;
 use exit::Exit;
-use print::Format;
+use print::OutputFormat;
 use render::View;
 
 fn main() -> ExitCode {
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
     if let Some(code) = registry::maybe_run_child() {
         return code;
     }
-    let arguments = Arguments::parse();
+    let arguments = CtlArguments::parse();
     let format = format(&arguments);
     match run(arguments, &format) {
         Ok(exit) => exit.into(),
@@ -51,42 +51,45 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(Arguments { run_dir, timeout, command, .. }: Arguments, format: &Format) -> Result<Exit, Error> {
+fn run(
+    CtlArguments { run_dir, timeout, command, .. }: CtlArguments,
+    format: &OutputFormat,
+) -> Result<Exit, Error> {
     let daemon = Daemon::at(&run_dir, timeout);
     match command {
-        Command::Ask(question) => {
+        CtlCommand::Ask(question) => {
             let report = block_on(verbs::ask(&daemon, question))??;
             print::report(&report, format)?;
             return Ok(report.exit());
         }
-        Command::Allocations { network } => {
+        CtlCommand::Allocations { network } => {
             let network = network.unwrap_or_default();
-            let mut list = print::Allocations::new(&network, format);
+            let mut list = print::AllocationPrinter::new(&network, format);
             block_on(verbs::allocations(&daemon, network, |next| list.print(next)))??;
         }
-        Command::Log { follow, state_dir } => {
-            let mut log = print::Log::new(format);
+        CtlCommand::Log { follow, state_dir } => {
+            let mut log = print::LogPrinter::new(format);
             block_on(verbs::log(&daemon, state_dir, follow, |next| log.print(next)))??;
         }
-        Command::Export { target } => {
+        CtlCommand::Export { target } => {
             let report = verbs::export(&target, &run_dir)?;
             print::report(&report, format)?;
             return Ok(report.exit());
         }
-        Command::Completions { shell } => print::text(&pages::completions(shell)).map(drop)?,
-        Command::Man { directory } => pages::manual(&directory)?,
+        CtlCommand::Completions { shell } => print::text(&pages::completions(shell)).map(drop)?,
+        CtlCommand::Man { directory } => pages::manual(&directory)?,
     }
     Ok(Exit::Done)
 }
 
 /// How to print.
-fn format(arguments: &Arguments) -> Format {
+fn format(arguments: &CtlArguments) -> OutputFormat {
     let view = View {
         is_wide: arguments.output == Output::Wide,
         has_heads: !arguments.no_headers,
         sort_by: arguments.sort_by.clone(),
     };
-    if arguments.output == Output::Json { Format::Json } else { Format::Table(view) }
+    if arguments.output == Output::Json { OutputFormat::Json } else { OutputFormat::Table(view) }
 }
 
 /// Runs a future on a runtime with I/O and timers.

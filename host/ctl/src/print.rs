@@ -9,7 +9,7 @@ use tenure_checkpoint::LogItem;
 use tenure_rpc::v1;
 use tenure_types::{Error, ErrorCode, printable};
 
-use crate::arguments::Arguments;
+use crate::arguments::CtlArguments;
 use crate::clock::now_ms;
 use crate::render::{self, Report, View};
 
@@ -24,12 +24,12 @@ pub(crate) fn text(text: &str) -> Result<bool, Error> {
 
 /// The chosen output format.
 #[derive(Debug, Clone)]
-pub(crate) enum Format {
+pub(crate) enum OutputFormat {
     Table(View),
     Json,
 }
 
-impl Format {
+impl OutputFormat {
     /// Makes text harmless: every format passes through here, so that nothing from outside can deceive a reader. JSON keeps its values.
     fn harmless<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match self {
@@ -40,7 +40,7 @@ impl Format {
 }
 
 /// Prints a report.
-pub(crate) fn report(report: &Report, format: &Format) -> Result<(), Error> {
+pub(crate) fn report(report: &Report, format: &OutputFormat) -> Result<(), Error> {
     let answer = match report {
         Report::Raw(bytes) => {
             let mut out = io::stdout().lock();
@@ -49,8 +49,8 @@ pub(crate) fn report(report: &Report, format: &Format) -> Result<(), Error> {
         Report::Shown(answer) => answer,
     };
     let page = match format {
-        Format::Table(view) => answer.page(now_ms()).print(view),
-        Format::Json => Ok(format!("{}\n", answer.json()?)),
+        OutputFormat::Table(view) => answer.page(now_ms()).print(view),
+        OutputFormat::Json => Ok(format!("{}\n", answer.json()?)),
     };
     // What was done is printed also if it cannot be sorted.
     let (all, problem) = match page {
@@ -62,10 +62,10 @@ pub(crate) fn report(report: &Report, format: &Format) -> Result<(), Error> {
 }
 
 /// Prints an error to standard error.
-pub(crate) fn error(error: &Error, format: &Format) {
+pub(crate) fn error(error: &Error, format: &OutputFormat) {
     let text = match format {
-        Format::Table(_) => render::error(error),
-        Format::Json => format!("{}\n", render::json_error(error)),
+        OutputFormat::Table(_) => render::error(error),
+        OutputFormat::Json => format!("{}\n", render::json_error(error)),
     };
     // A failure to write to standard error cannot be reported anywhere.
     let _ = io::stderr().write_all(format.harmless(&text).as_bytes());
@@ -73,23 +73,23 @@ pub(crate) fn error(error: &Error, format: &Format) {
 
 /// Ends the program as clap does when the command line is invalid.
 fn invalid(words: &str) -> ! {
-    Arguments::command().error(clap::error::ErrorKind::ValueValidation, words).exit()
+    CtlArguments::command().error(clap::error::ErrorKind::ValueValidation, words).exit()
 }
 
 /// Prints allocations as they arrive, and buffers at most one piece unless they are sorted.
-pub(crate) struct Allocations {
-    format: Format,
-    list: render::Allocations,
+pub(crate) struct AllocationPrinter {
+    format: OutputFormat,
+    list: render::AllocationList,
     /// Whether JSON has begun.
     has_begun: bool,
     text: String,
 }
 
-impl Allocations {
+impl AllocationPrinter {
     /// A list of one network's allocations, or of all networks' if the name is empty.
-    pub(crate) fn new(network: &str, format: &Format) -> Self {
-        let view = if let Format::Table(view) = format { view.clone() } else { View::default() };
-        let list = render::Allocations::new(network, view, now_ms());
+    pub(crate) fn new(network: &str, format: &OutputFormat) -> Self {
+        let view = if let OutputFormat::Table(view) = format { view.clone() } else { View::default() };
+        let list = render::AllocationList::new(network, view, now_ms());
         let list = list.unwrap_or_else(|words| invalid(&words));
         Self { format: format.clone(), list, has_begun: false, text: String::new() }
     }
@@ -98,9 +98,9 @@ impl Allocations {
     pub(crate) fn print(&mut self, next: Option<v1::Allocation>) -> Result<bool, Error> {
         let is_last = next.is_none();
         match (&self.format, next) {
-            (Format::Table(_), Some(allocation)) => self.list.add(allocation, &mut self.text),
-            (Format::Table(_), None) => self.list.end(&mut self.text),
-            (Format::Json, next) => self.add_json(next.as_ref())?,
+            (OutputFormat::Table(_), Some(allocation)) => self.list.add(allocation, &mut self.text),
+            (OutputFormat::Table(_), None) => self.list.end(&mut self.text),
+            (OutputFormat::Json, next) => self.add_json(next.as_ref())?,
         }
         if !is_last && self.text.len() < PIECE {
             return Ok(true);
@@ -126,16 +126,16 @@ impl Allocations {
 }
 
 /// Prints the log's items as they are read.
-pub(crate) struct Log {
+pub(crate) struct LogPrinter {
     lines: render::LogLines,
-    format: Format,
+    format: OutputFormat,
     out: BufWriter<Stdout>,
 }
 
-impl Log {
+impl LogPrinter {
     /// A log, before its first item.
-    pub(crate) fn new(format: &Format) -> Self {
-        if let Format::Table(View { sort_by: Some(_), .. }) = format {
+    pub(crate) fn new(format: &OutputFormat) -> Self {
+        if let OutputFormat::Table(View { sort_by: Some(_), .. }) = format {
             invalid("the log cannot be sorted: it is printed in its order");
         }
         Self { lines: render::LogLines::default(), format: format.clone(), out: BufWriter::new(io::stdout()) }
@@ -145,8 +145,8 @@ impl Log {
     pub(crate) fn print(&mut self, next: Option<&LogItem>) -> Result<bool, Error> {
         let Some(item) = next else { return read_on(self.out.flush()) };
         let text = match self.format {
-            Format::Table(_) => self.lines.text(item),
-            Format::Json => self.lines.json(item),
+            OutputFormat::Table(_) => self.lines.text(item),
+            OutputFormat::Json => self.lines.json(item),
         };
         read_on(self.out.write_all(self.format.harmless(&text).as_bytes()))
     }

@@ -34,10 +34,10 @@ mod table;
 mod view;
 mod words;
 
-pub(crate) use allocations::Allocations;
+pub(crate) use allocations::AllocationList;
 pub(crate) use cell::Cell;
 pub(crate) use error::{error, json_error};
-pub(crate) use log::Lines as LogLines;
+pub(crate) use log::LogLines;
 pub(crate) use page::Page;
 pub(crate) use parts::{bytes, clean};
 pub(crate) use shown::{Report, Shown, json};

@@ -12,12 +12,12 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use tenure_policy::decisions::{Decision, DecisionOutcome, Function};
+use tenure_policy::decisions::{DecisionOutcome, Function, RecordedDecision};
 use tenure_rpc::v1;
 
 /// The claims of agents.
 #[derive(Serialize)]
-pub(crate) struct Claims {
+pub(crate) struct ClaimList {
     pub(crate) claims: Vec<ClaimOfAgent>,
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct ClaimOfAgent {
     pub(crate) is_reported: bool,
 }
 
-impl From<v1::ListAllClaimsResponse> for Claims {
+impl From<v1::ListAllClaimsResponse> for ClaimList {
     fn from(answer: v1::ListAllClaimsResponse) -> Self {
         let standings = answer.standings.into_iter().map(Some).chain(iter::repeat(None));
         let of_agent = |(claim, standing): (_, Option<v1::AgentStanding>)| ClaimOfAgent {
@@ -49,27 +49,27 @@ impl From<v1::ListAllClaimsResponse> for Claims {
 #[derive(Serialize)]
 pub(crate) struct Replayed {
     /// The component.
-    pub(crate) policy: Stamp,
+    pub(crate) policy: ComponentStamp,
     /// The policies that were recorded.
-    pub(crate) recorded: BTreeSet<Stamp>,
+    pub(crate) recorded: BTreeSet<ComponentStamp>,
     /// How many decisions there are.
     pub(crate) decisions: u64,
     /// Decisions that the component made otherwise.
-    pub(crate) differences: Vec<Difference>,
+    pub(crate) differences: Vec<ReplayDifference>,
     /// Lines of the record that could not be read.
     pub(crate) passed_over: u64,
 }
 
 /// A component's name and digest.
 #[derive(PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub(crate) struct Stamp {
+pub(crate) struct ComponentStamp {
     pub(crate) name: String,
     pub(crate) sha256: String,
 }
 
 /// A decision that was made otherwise.
 #[derive(Serialize)]
-pub(crate) struct Difference {
+pub(crate) struct ReplayDifference {
     pub(crate) network: String,
     pub(crate) number: u64,
     pub(crate) at_ms: u64,
@@ -84,9 +84,9 @@ pub(crate) struct Difference {
     pub(crate) now: DecisionOutcome,
 }
 
-impl Difference {
+impl ReplayDifference {
     /// A recorded decision, and its outcome in the replay.
-    pub(crate) fn of(decision: Decision, now: DecisionOutcome) -> Self {
+    pub(crate) fn of(decision: RecordedDecision, now: DecisionOutcome) -> Self {
         let attribute = |name| decision.attribute(name).unwrap_or_default().to_owned();
         Self {
             pod_namespace: attribute("pod.namespace"),
@@ -167,7 +167,7 @@ pub(crate) struct Finding {
 
 /// The result of an import, or of its dry run.
 #[derive(Serialize)]
-pub(crate) struct Import {
+pub(crate) struct ImportReport {
     /// Whether changes were made, as opposed to a dry run.
     pub(crate) applied: bool,
     /// Each attachment with its outcome.
@@ -180,7 +180,7 @@ pub(crate) struct Import {
 
 /// The imports of a network that were abandoned, or that would be.
 #[derive(Serialize)]
-pub(crate) struct Abandoned {
+pub(crate) struct AbandonedImport {
     pub(crate) network: String,
     /// Whether changes were made, as opposed to a dry run.
     pub(crate) applied: bool,
@@ -192,14 +192,14 @@ pub(crate) struct Abandoned {
 #[derive(Serialize)]
 pub(crate) struct Judged {
     #[serde(flatten)]
-    pub(crate) entry: Entry,
+    pub(crate) entry: FoundAttachment,
     #[serde(flatten)]
     pub(crate) outcome: v1::ImportOutcome,
 }
 
 /// An attachment on a network, with its addresses.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Entry {
+pub(crate) struct FoundAttachment {
     pub(crate) network: String,
     /// The attachment; it has no container if the owner of the addresses is unknown.
     #[serde(flatten)]
@@ -226,7 +226,7 @@ pub(crate) struct Export {
 
 /// A policy that was loaded.
 #[derive(Serialize)]
-pub(crate) struct Loaded {
+pub(crate) struct LoadedPolicy {
     /// The file, or the registry's reference with its digest.
     pub(crate) source: String,
     #[serde(flatten)]
@@ -244,7 +244,7 @@ pub(crate) struct Activated {
 
 /// The state of a policy on a network.
 #[derive(Serialize)]
-pub(crate) struct State {
+pub(crate) struct PolicyStateReport {
     #[serde(skip)]
     pub(crate) network: String,
     #[serde(flatten)]
@@ -253,7 +253,7 @@ pub(crate) struct State {
 
 /// A state that was written to a file.
 #[derive(Serialize)]
-pub(crate) struct Exported {
+pub(crate) struct ExportedState {
     #[serde(skip)]
     pub(crate) network: String,
     #[serde(rename = "now")]
@@ -263,7 +263,7 @@ pub(crate) struct Exported {
 
 /// A state that was replaced.
 #[derive(Serialize)]
-pub(crate) struct Imported {
+pub(crate) struct ReplacedState {
     #[serde(skip)]
     pub(crate) network: String,
     #[serde(flatten)]
@@ -281,7 +281,7 @@ pub(crate) struct Shadowed {
 
 /// The definition that a network has now, or would have.
 #[derive(Serialize)]
-pub(crate) struct Defined {
+pub(crate) struct NetworkRedefinition {
     /// Whether changes were made, as opposed to a dry run.
     pub(crate) applied: bool,
     #[serde(flatten)]
@@ -290,7 +290,7 @@ pub(crate) struct Defined {
 
 /// The result of removing a network, or of the dry run.
 #[derive(Serialize)]
-pub(crate) struct Removed {
+pub(crate) struct NetworkRemoval {
     pub(crate) network: String,
     /// Whether changes were made, as opposed to a dry run.
     pub(crate) applied: bool,

@@ -19,10 +19,10 @@ mod status;
 use tenure_rpc::v1;
 use tenure_types::{Error, ErrorCode};
 
-use crate::arguments::{Claims, ClaimsVerb, Network, Question};
+use crate::arguments::{ClaimsArguments, ClaimsVerb, NetworkVerb, Question};
 use crate::daemon::Daemon;
 use crate::render::Report;
-use crate::report::{self, Address, Defined, Release, ReleasedClaim, Removed};
+use crate::report::{self, Address, NetworkRedefinition, NetworkRemoval, Release, ReleasedClaim};
 
 pub(crate) use allocations::allocations;
 pub(crate) use export::export;
@@ -36,16 +36,16 @@ pub(crate) async fn ask(daemon: &Daemon, question: Question) -> Result<Report, E
             let request = v1::ListNetworksRequest {};
             daemon.call(async |mut admin| admin.list_networks(request).await).await.map(Report::of)
         }
-        Question::Network(Network::Define { file, apply, change_ranges }) => {
+        Question::Network(NetworkVerb::Define { file, apply, change_ranges }) => {
             let (_, config) = config::read_or_stdin(&file)?;
             let request = v1::DefineNetworkRequest { config, apply, change_ranges };
             let answer = daemon.call(async |mut admin| admin.define_network(request).await).await?;
-            Ok(Report::of(Defined { applied: apply, answer }))
+            Ok(Report::of(NetworkRedefinition { applied: apply, answer }))
         }
-        Question::Network(Network::Remove { name, apply }) => {
+        Question::Network(NetworkVerb::Remove { name, apply }) => {
             let request = v1::RemoveNetworkRequest { network: name.clone(), apply };
             let answer = daemon.call(async |mut admin| admin.remove_network(request).await).await?;
-            Ok(Report::of(Removed { network: name, applied: apply, answer }))
+            Ok(Report::of(NetworkRemoval { network: name, applied: apply, answer }))
         }
         Question::Reload => {
             let request = v1::ReloadRequest {};
@@ -76,12 +76,12 @@ pub(crate) async fn ask(daemon: &Daemon, question: Question) -> Result<Report, E
             let answer = daemon.call(async |mut admin| admin.release(request).await).await?;
             Ok(Report::of(Release { address, applied: apply, answer }))
         }
-        Question::Claims(Claims { agent, verb: None }) => {
+        Question::Claims(ClaimsArguments { agent, verb: None }) => {
             let request = v1::ListAllClaimsRequest { agent: agent.unwrap_or_default() };
             let answer = daemon.call(async |mut admin| admin.list_all_claims(request).await).await?;
-            Ok(Report::of(report::Claims::from(answer)))
+            Ok(Report::of(report::ClaimList::from(answer)))
         }
-        Question::Claims(Claims {
+        Question::Claims(ClaimsArguments {
             verb: Some(ClaimsVerb::Release { agent, network, name, reason, generation, apply }),
             ..
         }) => {

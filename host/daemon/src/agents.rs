@@ -1,14 +1,14 @@
 //! Which agent a caller is: by its user, its group and its pod, as the configuration says.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tenure_engine::ports::Clock as _;
 use tenure_rpc::claims::{Agents, Reload, Rights, matches};
 use tenure_rpc::peer::Peer;
 use tenure_runtime::{PodName, Runtime};
-use tenure_types::{AgentName, Error, ErrorCode, Result};
+use tenure_types::{AgentName, Error, ErrorCode, Result, hold};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -73,7 +73,7 @@ impl ConfiguredAgents {
         let pod = runtime.pod(uid).await.map_err(|error| {
             Error::new(ErrorCode::NotReady, format_args!("cannot find out which pod is calling: {error}"))
         })?;
-        let mut pods = self.pods.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pods = hold(&self.pods);
         if pods.len() >= MOST_PODS {
             pods.clear();
         }
@@ -86,7 +86,7 @@ impl ConfiguredAgents {
 
     /// Returns a remembered pod: its name, or that the runtime does not know it.
     fn known(&self, uid: &str) -> Option<Option<PodName>> {
-        match self.pods.lock().unwrap_or_else(PoisonError::into_inner).get(uid)? {
+        match hold(&self.pods).get(uid)? {
             KnownPod::Named(pod) => Some(Some(pod.clone())),
             KnownPod::Unknown(at) => (at.elapsed() < UNKNOWN_FOR).then_some(None),
         }
@@ -138,7 +138,7 @@ impl RefusedCallers {
     /// than a minute ago; returns that number if so.
     fn note(&self, now: Duration, cause: &str) -> Option<u64> {
         let untold = {
-            let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut noted = hold(&self.0);
             let (told, untold) = &mut *noted;
             if told.is_some_and(|told| now.saturating_sub(told) < TELL_AGAIN) {
                 *untold += 1;

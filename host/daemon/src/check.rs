@@ -15,11 +15,11 @@ use tenure_types::printable;
 use crate::clock::KernelClock;
 use crate::config::Config;
 use crate::run_dir::RunDir;
-use crate::{Arguments, failed, identity, policies, state_dir};
+use crate::{DaemonArguments, failed, identity, policies, state_dir};
 
 /// Checks a configuration that was parsed.
-pub(crate) fn check(config: &Config, arguments: &Arguments) -> ExitCode {
-    let Arguments { run_dir, state_dir, .. } = arguments;
+pub(crate) fn check(config: &Config, arguments: &DaemonArguments) -> ExitCode {
+    let DaemonArguments { run_dir, state_dir, .. } = arguments;
     // In the order of a start.
     let checked = RunDir::check(run_dir).map_err(Into::into).and_then(|()| state(config, run_dir, state_dir));
     if let Err(error) = checked.and_then(|()| sandbox(config)) {

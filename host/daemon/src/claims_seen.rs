@@ -11,12 +11,12 @@ use std::fs;
 use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use serde::{Deserialize, Serialize};
 use tenure_engine::{Engine, WitnessedClaim};
 use tenure_ledger::{ClaimKey, Claimant};
-use tenure_types::{AgentName, BootId, ClaimName, HolderName, NetworkName, ScopeName};
+use tenure_types::{AgentName, BootId, ClaimName, HolderName, NetworkName, ScopeName, hold};
 
 const NAME: &str = "claims-seen";
 
@@ -78,7 +78,7 @@ impl ClaimsSeen {
     /// If it cannot be written; it is then as before.
     pub(crate) fn record(&self) -> io::Result<()> {
         let Some(engine) = self.engine.upgrade() else { return Ok(()) };
-        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut written = hold(&self.written);
         // What changes after this is written the next time.
         let version = engine.witnessed_version();
         if *written == Some(version) {

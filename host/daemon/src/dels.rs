@@ -20,10 +20,10 @@ mod file;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tenure_engine::ports::{DELS_REMEMBERED, DelRecord, ServedDel};
-use tenure_types::{BootId, Moment, NetworkName, Owner};
+use tenure_types::{BootId, Moment, NetworkName, Owner, hold};
 
 pub(crate) use self::daemon::{LockTime, LockTimes};
 use self::file::{DelsHeader, StoredDels};
@@ -197,7 +197,7 @@ impl DelFile {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, OpenDelFile> {
-        self.written.lock().unwrap_or_else(PoisonError::into_inner)
+        hold(&self.written)
     }
 }
 

@@ -47,7 +47,7 @@ const EXIT_CODES: &str = "Exit codes:
 /// Manage a node's IP addresses: serve container runtimes through the `tenure` CNI plugin, and operators through tenurectl.
 #[derive(Debug, Parser)]
 #[command(name = "tenured", version, after_help = EXIT_CODES)]
-struct Arguments {
+struct DaemonArguments {
     /// The configuration file [default: /etc/tenure/tenured.toml if it exists]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -74,7 +74,7 @@ fn main() -> ExitCode {
     if let Some(code) = tenure_delegate::maybe_run_delegate_child() {
         return code;
     }
-    let arguments = Arguments::parse();
+    let arguments = DaemonArguments::parse();
     if arguments.config_reference {
         print!("{}", reference::page());
         return ExitCode::SUCCESS;
@@ -105,7 +105,7 @@ fn failed(error: &anyhow::Error, state_dir: &Path) -> ExitCode {
     ExitCode::from(fault::code(error))
 }
 
-fn start(arguments: &Arguments, config: Config) -> anyhow::Result<()> {
+fn start(arguments: &DaemonArguments, config: Config) -> anyhow::Result<()> {
     let log = tenure_observe::logging::init(config.log.format, config.log.level.clone())?;
     // Two more than there are cores, because a worker occasionally blocks on a file.
     let workers = std::thread::available_parallelism().map_or(2, usize::from) + 2;

@@ -62,7 +62,7 @@ impl DaemonNode {
 }
 
 #[tonic::async_trait]
-impl tenure_rpc::admin::Node for DaemonNode {
+impl tenure_rpc::admin::AdminNode for DaemonNode {
     fn version(&self) -> &str {
         env!("CARGO_PKG_VERSION")
     }

@@ -14,10 +14,10 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 
-use tenure_checkpoint::{Durable, Mark, Pen, Report, Witness};
-use tenure_types::BootId;
+use tenure_checkpoint::{Durable, Mark, Pen, RecoveryReport, Witness};
+use tenure_types::{BootId, hold};
 
 use crate::claims_seen::ClaimsSeen;
 
@@ -44,7 +44,7 @@ struct KnownState {
 
 impl StateSeen {
     /// Decides from the mark and recovery's report whether the state was lost.
-    pub(crate) fn new(run_dir: &Path, boot: &BootId, mark: Mark, report: &Report) -> Self {
+    pub(crate) fn new(run_dir: &Path, boot: &BootId, mark: Mark, report: &RecoveryReport) -> Self {
         let lost = mark.is_lost(report);
         let pen = Pen::new(run_dir, boot);
         let known = KnownState { pen, lost, found: report.last, durable: None, marked: true };
@@ -88,7 +88,7 @@ impl StateSeen {
     }
 
     fn known(&self) -> MutexGuard<'_, KnownState> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        hold(&self.known)
     }
 }
 

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, RwLock};
 
 use tenure_engine::ports::{Answer, Delegate as Port, DelegateFailure, Giving, Policy};
-use tenure_types::{DelegateCall, DelegateName, DelegateVerb};
+use tenure_types::{DelegateCall, DelegateName, DelegateVerb, hold_exclusive, hold_shared};
 
 use crate::calls::DelegateCalls;
-use crate::delegate::Delegate;
+use crate::delegate::DelegateProgram;
 use crate::failure::CallFailure;
 use crate::proposer::Proposer;
 use crate::settings::DelegateSettings;
@@ -33,7 +33,7 @@ struct AllowTable {
 #[derive(Debug)]
 struct AllowedDelegate {
     name: DelegateName,
-    delegate: Delegate,
+    delegate: DelegateProgram,
     proposer: Arc<Proposer>,
 }
 
@@ -46,7 +46,7 @@ impl Allowed {
 
     /// Replaces the delegates. One whose settings are the same stays, with what is known of it.
     pub fn set(&self, settings: BTreeMap<DelegateName, DelegateSettings>) {
-        let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
+        let mut table = hold_exclusive(&self.table);
         let before = std::mem::take(&mut table.delegates);
         for (name, settings) in settings {
             let same = before.get(&name).filter(|entry| *entry.delegate.settings() == settings);
@@ -72,14 +72,14 @@ impl Allowed {
     }
 
     fn entry(&self, name: &DelegateName) -> Option<Arc<AllowedDelegate>> {
-        self.table.read().unwrap_or_else(PoisonError::into_inner).delegates.get(name).cloned()
+        hold_shared(&self.table).delegates.get(name).cloned()
     }
 }
 
 impl AllowedDelegate {
     fn new(name: &DelegateName, settings: DelegateSettings, calls: Arc<DelegateCalls>) -> Self {
         let proposer = Arc::new(Proposer::new(name, settings.sha256.as_deref()));
-        Self { name: name.clone(), delegate: Delegate::new(settings, calls), proposer }
+        Self { name: name.clone(), delegate: DelegateProgram::new(settings, calls), proposer }
     }
 }
 

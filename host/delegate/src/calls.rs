@@ -6,11 +6,11 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tenure_types::cni::Command;
-use tenure_types::{ContainerId, DelegateCall, InterfaceName, NetworkName};
+use tenure_types::{ContainerId, DelegateCall, InterfaceName, NetworkName, hold};
 use tokio::sync::{OnceCell, OwnedMutexGuard};
 
 use crate::failure::CallFailure;
@@ -56,7 +56,7 @@ impl DelegateCalls {
         let wait = || async {
             let (file, seen) = (self.file.clone(), Arc::clone(&self.seen));
             let waited = tokio::task::spawn_blocking(move || {
-                let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut seen = hold(&seen);
                 if !*seen {
                     outlived::wait(&file, limit)?;
                     *seen = true;
@@ -102,7 +102,7 @@ impl<K> Default for CallTurns<K> {
 impl<K: Ord> CallTurns<K> {
     async fn enter(&self, key: K) -> OwnedMutexGuard<()> {
         let line = {
-            let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut lines = hold(&self.0);
             // Few run at once, and each call that has a turn or waits for one has a reference.
             lines.retain(|_, line| Arc::strong_count(line) > 1);
             Arc::clone(lines.entry(key).or_default())

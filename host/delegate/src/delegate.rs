@@ -1,11 +1,11 @@
 //! One delegate: the calls that it may get, each in a place of its own.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rustix::fs::stat;
 use tenure_types::cni::{Command, SpecVersion, Success};
-use tenure_types::{DelegateCall, DelegateVerb};
+use tenure_types::{DelegateCall, DelegateVerb, hold};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::answer::{silence, success};
@@ -21,7 +21,7 @@ type Identity = (u64, u64, i64, (i64, i64), (i64, i64));
 
 /// A delegate of the allow-list.
 #[derive(Debug)]
-pub struct Delegate {
+pub struct DelegateProgram {
     settings: Arc<DelegateSettings>,
     calls: Arc<DelegateCalls>,
     places: Arc<Semaphore>,
@@ -29,7 +29,7 @@ pub struct Delegate {
     version: Mutex<Option<(Identity, SpecVersion)>>,
 }
 
-impl Delegate {
+impl DelegateProgram {
     /// A delegate, whose calls those of earlier settings are among. Nothing is run or opened yet.
     #[must_use]
     pub fn new(settings: DelegateSettings, calls: Arc<DelegateCalls>) -> Self {
@@ -82,13 +82,12 @@ impl Delegate {
     /// [`CallFailure`].
     pub async fn version(&self) -> Result<SpecVersion, CallFailure> {
         let identity = self.identity();
-        let known = *self.version.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = *hold(&self.version);
         if let Some((_, version)) = known.filter(|(known, _)| Some(*known) == identity) {
             return Ok(version);
         }
         let version = newest(&self.run(&Command::Version, None, QUESTION.to_vec()).await?)?;
-        *self.version.lock().unwrap_or_else(PoisonError::into_inner) =
-            identity.map(|identity| (identity, version));
+        *hold(&self.version) = identity.map(|identity| (identity, version));
         Ok(version)
     }
 

@@ -29,9 +29,7 @@ pub(crate) struct Printed {
     pub(crate) status: ExitStatus,
 }
 
-/// Runs a delegate to its end.
-///
-/// Blocks.
+/// Runs a delegate to its end, on the calling thread.
 pub(crate) fn run(
     settings: &DelegateSettings,
     lock: &Path,

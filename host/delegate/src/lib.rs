@@ -34,7 +34,7 @@ pub use allowed::Allowed;
 pub use calls::DelegateCalls;
 pub use catalogue::WithDelegates;
 pub use child::maybe_run_delegate_child;
-pub use delegate::Delegate;
+pub use delegate::DelegateProgram;
 pub use failure::CallFailure;
 pub use opened::usable;
 pub use settings::DelegateSettings;

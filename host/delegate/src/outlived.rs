@@ -34,9 +34,8 @@ pub(crate) fn hold(file: &Path) -> io::Result<OwnedFd> {
     Ok(file)
 }
 
-/// Waits until no process holds the lock, and kills those that still do after the time limit. Creates the file.
-///
-/// Blocks.
+/// Waits until no process holds the lock, and kills those that still do after the time limit. Creates the file,
+/// and blocks the calling thread.
 pub(crate) fn wait(file: &Path, limit: Duration) -> io::Result<()> {
     if let Some(directory) = file.parent() {
         std::fs::create_dir_all(directory)?;

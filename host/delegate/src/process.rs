@@ -133,7 +133,7 @@ mod tests {
     /// Regression: an error that followed the start of a delegate left it running, for ever.
     #[test]
     fn a_delegate_does_not_outlive_an_error_that_follows_its_start() {
-        // Its standard input is no pipe.
+        // Its standard input is not a pipe.
         let mut command = shell("wait");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut leader = command.spawn().unwrap();

@@ -74,7 +74,7 @@ fn same(file: &Path, generated: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A network, and one agent that may have claims on it: whoever runs the test.
+/// A network, and one agent that may have claims on it: the user who runs the test.
 fn config(network: &str) -> String {
     let uid = rustix::process::geteuid().as_raw();
     format!("{network}[agents.cilium]\nuid = {uid}\nnetworks = [\"pods\"]\n")

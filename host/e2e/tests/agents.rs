@@ -42,7 +42,7 @@ fn main() -> ExitCode {
         .run()
 }
 
-/// The configuration of one agent, which is whoever runs the test.
+/// The configuration of one agent: the user who runs the test.
 fn own(more: &str) -> String {
     let uid = rustix::process::geteuid().as_raw();
     format!("{NETWORK}[agents.cilium]\nuid = {uid}\nnetworks = [\"pods\"]\n{more}")
@@ -190,7 +190,7 @@ fn apart() -> anyhow::Result<()> {
     ensure!(other.ensures(claim("router"))?? != address, "both have {address:?}");
     ensure!(
         code(agent.ensures(claim("router"))?) == Some(ErrorCode::AgentUnknown),
-        "the test itself is no agent"
+        "the test itself is not an agent"
     );
     ensure!(daemon.allocations("pods")?.len() == 2, "{:?}", daemon.allocations("pods")?);
     Ok(())

@@ -215,7 +215,7 @@ fn cut_off() -> anyhow::Result<()> {
         })
     });
     open.recv_timeout(LIMIT)?;
-    // What fills whatever the daemon keeps for the reader; then it is cut off, which the log says.
+    // Fills the buffer that the daemon keeps for the reader; then the reader is cut off, which the log says.
     let log = || std::fs::read_to_string(daemon.path("tenured.log"));
     wait::holds("the watch to be cut off", LIMIT, || {
         agent.ensures(claim("another"))??;

@@ -70,7 +70,7 @@ fn growth() -> anyhow::Result<()> {
     let links = node.node.sh("ip -o link show type veth")?;
     let of_pods = links.lines().filter(|link| link.contains(": pod") && link.contains("mtu 8900"));
     ensure!(of_pods.count() == 9, "{links}");
-    // One more does not fit, and whoever asks is told at once.
+    // One more does not fit, and its caller is told at once.
     let sandbox = node.node.sandbox("one-too-many")?;
     wait::holds("the full node's refusal", LIMIT, || {
         let refused = node.try_add("one-too-many", &sandbox)?;

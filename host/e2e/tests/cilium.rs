@@ -204,13 +204,13 @@ fn apart() -> anyhow::Result<()> {
     ensure!(held == [format!("attachment {}", call.container)], "{held:?}");
     shim.call("DEL", &pod, &block("1.1.0"))?.silent()?;
 
-    // Whatever socket a call reaches by mistake, it is refused there.
+    // A call that reaches the wrong socket by mistake is refused there.
     let run = node.daemon.run_directory();
     let agents = run.join(tenure_rpc::AGENT_SOCKET).display().to_string();
     let pods_there = Plugin::new(&binaries::find("tenure")?).env("TENURE_SOCKET", agents.clone());
     let agents_there =
         Plugin::new(&binaries::find("tenure")?).env("TENURE_AGENT_SOCKET", node.daemon.socket());
-    // The runtime is no agent, so it is refused before anybody looks at what it asks.
+    // The runtime is not an agent, so it is refused before its request is read.
     for (wrong, why) in [(pods_there, "no agent of tenured.toml"), (agents_there, "gRPC status 12")] {
         for verb in ["ADD", "DEL"] {
             let error = wrong.call(verb, &pod, &block("1.1.0"))?.error()?;
@@ -246,7 +246,7 @@ fn allowed() -> anyhow::Result<()> {
     let held = [(address.clone(), format!("cilium/{}", call.container))];
     ensure!(node.held()?.into_iter().eq(held), "{:?}", node.held()?);
 
-    // Who is no agent, what its table does not allow, and what no claim could be told apart by.
+    // A caller that is not an agent, a network that its table does not allow, and calls that no claim could be told apart by.
     node.call("ADD", 42_203, call, &block("1.1.0"))?.error_code(133)?;
     let named = Call { container: "router", ..CALLS[0] };
     let error = node.call("ADD", CILIUM, &named, &block("1.1.0"))?.error_code(130)?;

@@ -1,4 +1,4 @@
-//! Networks that are known from the files of the CNI configuration directory, in whatever state these are.
+//! Networks that are known from the files of the CNI configuration directory, in any state.
 
 #[path = "agents/agent.rs"]
 #[expect(dead_code, reason = "other suites need the rest of it")]
@@ -142,7 +142,7 @@ fn strange() -> anyhow::Result<()> {
     fs::create_dir(&directory)?;
     let at = |name: &str| directory.join(name);
     fs::create_dir(at("00-directory.conf"))?;
-    // A pipe blocks whoever opens it until somebody writes to it.
+    // Opening a pipe blocks until somebody writes to it.
     mknodat(CWD, at("01-pipe.conf"), FileType::Fifo, Mode::RWXU, 0)?;
     fs::File::create(at("02-huge.conf"))?.set_len(1 << 40)?;
     // Other people's.
@@ -218,7 +218,7 @@ fn fixed() -> anyhow::Result<()> {
     fs::create_dir(&directory)?;
     fs::write(directory.join(FILE), conflist("pods", "10.95.0.0/24"))?;
     fs::write(directory.join("20-blue.conflist"), conflist("blue", "10.96.0.0/24"))?;
-    // Whoever has this one has had the other.
+    // A daemon that has this one has had the other.
     let claimed = waiting(&agent, of("blue", "router")).recv_timeout(LIMIT).context("no answer")???;
     is_in(&claimed, "10.96.0.")?;
     is_in(&agent.ensures(claim("router"))??, "10.90.0.")?;

@@ -1,4 +1,4 @@
-//! Policies of the configuration: files that are followed or pinned, whatever happens to them.
+//! Policies of the configuration: files that are followed or pinned, through every change to them.
 
 #[path = "support/component.rs"]
 mod component;

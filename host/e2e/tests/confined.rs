@@ -1,6 +1,6 @@
 //! The children that read what strangers have written: another user can neither touch them nor what they answer.
 //!
-//! What the policy compiler answers runs as the daemon, so whoever could attach to it would be the daemon.
+//! What the policy compiler answers runs as the daemon, so a process that could attach to it would be the daemon.
 
 use std::fs;
 use std::net::TcpListener;

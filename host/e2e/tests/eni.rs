@@ -217,7 +217,7 @@ fn drift() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Packets are led to a pod when its ADD is answered, and not a moment later: nothing is waited for here.
+/// Packets are routed to a pod when its ADD is answered, and not a moment later: nothing is waited for here.
 fn at_once() -> anyhow::Result<()> {
     let node = Node::start()?;
     for number in 0..10 {
@@ -304,7 +304,7 @@ fn gc() -> anyhow::Result<()> {
     node.plugin("kept")?.call("STATUS", &kept, &config())?.silent()
 }
 
-/// A node without such pods has no rule and no table, whoever else has addresses.
+/// A node without such pods has no rule and no table, even if others have addresses.
 fn plain() -> anyhow::Result<()> {
     let node = Node::start()?;
     let ipam = node.any_plugin(&node.daemon.plugin_directory(&["tenure", "tenure-eni"])?.join("tenure"));

@@ -2,7 +2,7 @@
 //! output.
 //!
 //! A block whose info string has `file=PATH` is a file; in a `console` block, a line after `$ ` or `# ` is a command, and any
-//! other line is what the command before it prints, with `...` for whatever differs.
+//! other line is what the command before it prints, with `...` for the parts that differ.
 
 use std::fmt::Write as _;
 use std::fs;

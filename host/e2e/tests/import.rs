@@ -236,7 +236,7 @@ fn linked_over() -> anyhow::Result<()> {
     let next = shim.call("ADD", &Attachment::of("next"), &config)?.address()?;
     ensure!(next != live, "{next} is live");
     ensure!(shim.call("ADD", &Attachment::of("live"), &config)?.address()? == live, "its own address");
-    // The network exists now, whatever is in host-local's directory.
+    // The network exists now, regardless of host-local's directory.
     daemon.kill()?;
     daemon.start_again()?;
     shim.call("ADD", &Attachment::of("third"), &config)?.result()?;

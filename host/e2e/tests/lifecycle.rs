@@ -287,7 +287,7 @@ fn hung_daemon() -> anyhow::Result<()> {
     let error = shim.call("ADD", &Attachment::of("pod"), &impatient)?.error_code(TRY_AGAIN)?;
     ensure!(error.details.contains("deadline-exceeded"), "another cause: {error:?}");
     daemon.signal(Signal::CONT)?;
-    // The caller is gone: the daemon undoes whatever it still receives of the request.
+    // The caller is gone: the daemon undoes the part of the request that it still receives.
     shim.call("DEL", &Attachment::of("pod"), &impatient)?.silent()?;
     wait::holds("the late ADD to be undone", LIMIT, || Ok(owners(&daemon, "net")?.is_empty()))
 }

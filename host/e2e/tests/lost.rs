@@ -156,7 +156,7 @@ fn checked(config: &Value) -> Value {
     config
 }
 
-/// A daemon with one agent, which is whoever runs the test, and a container runtime without any pod.
+/// A daemon with one agent, the user who runs the test, and a container runtime without any pod.
 fn with_agent() -> anyhow::Result<(Daemon, Agent, Runtime)> {
     let mut daemon = Daemon::prepare()?;
     let socket = daemon.path("cri.sock");

@@ -78,7 +78,7 @@ fn start(config: &str) -> anyhow::Result<(Daemon, Agent)> {
     Ok((daemon, agent))
 }
 
-/// The configuration of one agent, which is whoever runs the test.
+/// The configuration of one agent: the user who runs the test.
 fn own(networks: &str) -> String {
     let uid = rustix::process::geteuid().as_raw();
     format!("{NETWORK}[agents.cilium]\nuid = {uid}\nnetworks = [\"{networks}\"]\nclaims = 256\n")
@@ -115,7 +115,7 @@ fn passed_on() -> anyhow::Result<()> {
     let again = run(Role::Inherits, &Place::group(OTHER), &socket, OwnedFd::from(connection))?;
     ensure!(again == address && agents(&daemon)? == ["one"], "{again}: {:?}", agents(&daemon)?);
 
-    // Over a connection of its own, it is itself; and who is no agent remains none.
+    // Over a connection of its own, it is itself; and a caller that is not an agent remains one.
     let other = claims(&Place::group(OTHER), &socket)?;
     ensure!(other != address && agents(&daemon)? == ["one", "other"], "{other}: {:?}", agents(&daemon)?);
     let (maker, connection) = made(&Place::default(), &socket)?;
@@ -146,7 +146,7 @@ fn pods() -> anyhow::Result<()> {
     let outside = claims(&Place::default(), &socket)?;
     ensure!(outside == "agent-unknown", "{outside}");
 
-    // Once it is accepted, a connection is its maker's, whatever becomes of that.
+    // Once it is accepted, a connection is its maker's, even after that has ended.
     let (maker, connection) = made(&Place::cgroup(&cilium.procs()), &socket)?;
     accepted(&connection)?;
     maker.end()?;

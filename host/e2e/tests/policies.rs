@@ -65,7 +65,7 @@ const MISBEHAVIOURS: [(&str, u32); 35] = [
 /// The time limit for any wait, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// The bound on the daemon's peak memory in KiB, whatever a policy does.
+/// The bound on the daemon's peak memory in KiB under any policy.
 const MEMORY: u64 = 256 << 10;
 
 fn main() -> ExitCode {

@@ -142,7 +142,7 @@ fn replayed() -> anyhow::Result<()> {
         ensure!(same == (policy == "highest-first"), "{policy}: {report}");
         ensure!(same || report.to_string().contains("not-recorded"), "{policy}: {report}");
     }
-    // All networks at once, and what is no record at all.
+    // All networks at once, and a file that is not a record.
     let (report, same) = replay(&daemon, &highest_first, &folder(&daemon))?;
     ensure!(!same && count(&report, "decisions") == 36 && count(&report, "recorded") == 3, "{report}");
     let record = zones.display().to_string();
@@ -187,7 +187,7 @@ fn recorded() -> anyhow::Result<()> {
         ensure!(found == mode, "decisions/{path} has mode {found:o}");
     }
 
-    // Off again, and the numbers go on after a crash, behind whatever it has left.
+    // Off again, and the numbers continue after a crash, behind the last that it has left.
     daemon.configure(&listen)?;
     daemon.ctl(&["reload"])?;
     once("unrecorded")?;

@@ -250,7 +250,7 @@ fn given_up() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A policy that served before a restart is loaded after it, whatever else the configuration names.
+/// A policy that served before a restart is loaded after it, even if the configuration names others.
 fn ready_beside_a_bomb() -> anyhow::Result<()> {
     let mut daemon = bombed(FOR_EVER)?;
     let shim = daemon.shim()?;

@@ -76,7 +76,7 @@ fn gone(
     clean_up(&daemon.state_directory())
 }
 
-/// No request is acknowledged, whatever it is.
+/// No request of any kind is acknowledged.
 fn refuses(daemon: &Daemon, shim: &Plugin) -> anyhow::Result<()> {
     for pod in ["after", "later"] {
         let answer = shim.call("ADD", &Attachment::of(pod), &config())?;

@@ -87,7 +87,7 @@ impl Node {
         Ok(self.victim.daemon.ctl_output(arguments)?.status.success())
     }
 
-    /// Prepares a step, from whatever the one before has left.
+    /// Prepares a step, from the state that the one before has left.
     fn prepare(&mut self, step: Step) -> anyhow::Result<()> {
         if step == Step::Load {
             // What has served a network is kept for it, so the network has to go, too; a start removes what nobody names.

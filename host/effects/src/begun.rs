@@ -1,8 +1,9 @@
 //! The way of intents that began without a plan to the loop that carries them out.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tenure_ledger::Intent;
+use tenure_types::hold;
 use tokio::sync::Notify;
 
 /// Intents that were begun and are durable, until the loop takes them. Behind a `std::sync::Mutex`, held to add and to take.
@@ -15,13 +16,13 @@ pub(crate) struct BegunIntents {
 impl BegunIntents {
     /// Adds intents.
     pub(crate) fn add(&self, intents: &[Arc<Intent>]) {
-        self.intents.lock().unwrap_or_else(PoisonError::into_inner).extend(intents.iter().cloned());
+        hold(&self.intents).extend(intents.iter().cloned());
         self.added.notify_one();
     }
 
     /// Waits until there are some, and takes them.
     pub(crate) async fn taken(&self) -> Vec<Arc<Intent>> {
         self.added.notified().await;
-        std::mem::take(&mut *self.intents.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *hold(&self.intents))
     }
 }

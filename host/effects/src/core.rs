@@ -1,10 +1,11 @@
 //! State shared by the tasks of an executor.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tenure_ledger::Intent;
+use tenure_types::hold;
 use tokio::sync::watch;
 
 use crate::begun::BegunIntents;
@@ -21,12 +22,12 @@ pub(crate) struct Core<W> {
     /// Counts what has happened that others may want to see.
     changes: watch::Sender<u64>,
     /// Never held across a wait.
-    memory: Mutex<Memory>,
+    memory: Mutex<TaskMemory>,
 }
 
 /// An executor's memory of its intents and plans.
 #[derive(Debug, Default)]
-pub(crate) struct Memory {
+pub(crate) struct TaskMemory {
     /// Current step of each intent, in words, and when it began.
     pub(crate) steps: BTreeMap<String, (String, Duration)>,
     pub(crate) plan: Option<PlanStatus>,
@@ -58,8 +59,8 @@ impl<W> Core<W> {
         self.changes.subscribe()
     }
 
-    pub(crate) fn memory(&self) -> MutexGuard<'_, Memory> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn memory(&self) -> MutexGuard<'_, TaskMemory> {
+        hold(&self.memory)
     }
 
     /// The intents and the last plan.

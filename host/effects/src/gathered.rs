@@ -10,8 +10,9 @@
 
 use std::collections::BTreeMap;
 use std::future::Future;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
+use tenure_types::hold;
 use tokio::sync::watch;
 
 /// Requests to the outside, by the subject of a call, until a task makes the call.
@@ -66,7 +67,7 @@ impl<Key: Ord + Clone, Item, Answer: Clone> Gathered<Key, Item, Answer> {
         item: Item,
         answer: &watch::Receiver<Option<Answer>>,
     ) -> Option<watch::Receiver<Option<Answer>>> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = hold(&self.0);
         if let Some((items, shared)) = all.get_mut(key)
             && shared.has_changed().is_ok()
         {
@@ -79,7 +80,7 @@ impl<Key: Ord + Clone, Item, Answer: Clone> Gathered<Key, Item, Answer> {
 
     /// Takes all that came.
     fn take(&self, key: &Key) -> Vec<Item> {
-        let taken = self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+        let taken = hold(&self.0).remove(key);
         taken.map(|(items, _)| items).unwrap_or_default()
     }
 }

@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(delegations.get(&network(), &owner("a")).unwrap().given, Some(given.clone()));
         assert_eq!(delegations.get(&network(), &owner("b")).unwrap().given, None);
         assert_eq!((delegations.all().count(), delegations.of(&network()).count()), (2, 2));
-        // Asked again: whatever it was given before is for the delegate to take back first.
+        // Asked again: the delegate has to take back first what it gave before.
         delegations.apply(5, &DelegationFact::Asked(delegation("a")));
         assert_eq!(delegations.get(&network(), &owner("a")).unwrap().given, None);
         for (place, container) in [(6, "a"), (7, "b"), (8, "b")] {

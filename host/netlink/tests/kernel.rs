@@ -1,7 +1,7 @@
 //! The kernel itself: traffic for each row of the datapath, drift, migration, and pods' links.
 //!
-//! As root. The program starts itself anew in network, mount and process namespaces of its own, which the kernel removes with it,
-//! so that nothing is left behind whatever happens.
+//! As root. The program starts itself again in network, mount and process namespaces of its own, which the kernel removes with it,
+//! so that nothing is left behind in any case.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -9,7 +9,7 @@ use tenure_engine::ports::Again;
 use tenure_engine::{Difference, Verdict};
 use tenure_types::{Error, ErrorCode, Moment, Result};
 
-use crate::decisions::{Decision, DecisionFiles, DecisionOutcome, Function, Unreadable};
+use crate::decisions::{DecisionFiles, DecisionOutcome, Function, RecordedDecision, Unreadable};
 use crate::sandbox::{WasmPolicy, processor_time};
 
 /// How many of the latest decisions are made again.
@@ -46,7 +46,7 @@ pub(crate) fn again(policy: &WasmPolicy, record: &Path) -> Result<Again> {
 }
 
 /// The latest proposals of a network, in order; none if nothing is recorded.
-fn latest(record: &Path) -> std::result::Result<VecDeque<Decision>, Unreadable> {
+fn latest(record: &Path) -> std::result::Result<VecDeque<RecordedDecision>, Unreadable> {
     let mut latest = VecDeque::with_capacity(MOST);
     let mut files = match DecisionFiles::at(record) {
         Err(Unreadable::Empty(_)) => return Ok(latest),

@@ -8,11 +8,14 @@ mod watched;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, RwLock};
 
 use tenure_engine::ports::{Again, Answer, Catalogue, CatalogueEntry, Details, Offered, Policy, TakenIn};
 use tenure_ledger::Component;
-use tenure_types::{Error, ErrorCode, Meter, NetworkName, PolicyName, PolicySelector, PolicyStamp};
+use tenure_types::{
+    Error, ErrorCode, Meter, NetworkName, PolicyName, PolicySelector, PolicyStamp, hold, hold_exclusive,
+    hold_shared,
+};
 
 use self::given::{CatalogueParts, Taking, catalogued, rank, sources};
 use crate::again::again;
@@ -20,8 +23,8 @@ use crate::decisions;
 use crate::digest::sha256;
 use crate::embedded;
 use crate::loader::{
-    AcceptedReleases, CatalogueSource, Catalogued, Compiler, ComponentStore, KeptComponents, Load,
-    LoadFailure, LoadState, Loader, PolicyRuntime, Rank, Sources, Trusted, TrustedKeys,
+    AcceptedReleases, CatalogueSource, Catalogued, ComponentStore, KeptComponents, Load, LoadFailure,
+    LoadState, Loader, PolicyRuntime, Rank, Sources, Trusted, TrustedKeys,
 };
 use crate::sandbox::{AskedPolicy, CallLimits, Grants};
 
@@ -51,24 +54,10 @@ pub struct Policies {
 }
 
 impl Policies {
-    /// A daemon's policies, compiled in child processes and kept under the state directory.
+    /// A daemon's policies in a sandbox that the caller provides, kept under the state directory.
     ///
     /// A file may take an embedded policy's name, which it then replaces. A policy among `files` that is embedded itself
     /// joins those that every daemon has.
-    ///
-    /// # Errors
-    /// `Internal` if the sandbox cannot be created.
-    pub fn open(
-        limits: CallLimits,
-        files: impl IntoIterator<Item = (PolicyName, CatalogueSource)>,
-        state_directory: &Path,
-    ) -> Result<Self, Error> {
-        let runtime =
-            PolicyRuntime::new(limits, Compiler::Child)?.with_cache(state_directory.join("compiled"));
-        Self::with_runtime(runtime, files, state_directory)
-    }
-
-    /// Policies in a sandbox that the caller provides.
     ///
     /// # Errors
     /// `Internal` if an embedded policy has an invalid name.
@@ -155,7 +144,7 @@ impl Policies {
 
     /// Rebuilds the catalogue, and starts loading what is new in it.
     fn give(&self, change: impl FnOnce(&mut CatalogueParts)) {
-        let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut given = hold(&self.given);
         change(&mut given);
         let now = sources(&self.embedded, &given);
         let before = self.bytes.replace(now.clone());
@@ -220,7 +209,7 @@ impl Policies {
     /// Returns the policy loaded under a stamp, or why it is not loaded.
     fn obtain(&self, stamp: &PolicyStamp, rank: Rank) -> Result<Arc<dyn Policy>, Error> {
         let key = (stamp.name.clone(), stamp.digest.clone());
-        if let Some(policy) = self.loaded.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
+        if let Some(policy) = hold_shared(&self.loaded).get(&key) {
             return Ok(Arc::clone(policy) as Arc<dyn Policy>);
         }
         match self.loader.want(stamp, rank) {
@@ -234,7 +223,7 @@ impl Policies {
 
     fn keep(&self, stamp: &PolicyStamp, policy: Arc<AskedPolicy>) -> Arc<AskedPolicy> {
         let key = (stamp.name.clone(), stamp.digest.clone());
-        self.loaded.write().unwrap_or_else(PoisonError::into_inner).insert(key, Arc::clone(&policy));
+        hold_exclusive(&self.loaded).insert(key, Arc::clone(&policy));
         policy
     }
 
@@ -303,14 +292,14 @@ impl Catalogue for Policies {
             return Ok(named.stamp.clone());
         }
         // Another version: one that was loaded before it, or one that has served.
-        let given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+        let given = hold(&self.given);
         let given = given
             .loaded
             .iter()
             .map(|component| component.policy.clone())
             .rfind(|policy| selector.matches(policy));
         let known = given.or_else(|| {
-            let loaded = self.loaded.read().unwrap_or_else(PoisonError::into_inner);
+            let loaded = hold_shared(&self.loaded);
             loaded
                 .values()
                 .map(|policy| policy.stamp().as_ref().clone())
@@ -381,7 +370,7 @@ impl Catalogue for Policies {
     }
 
     fn details(&self, stamp: &PolicyStamp) -> Option<Details> {
-        let loaded = self.loaded.read().unwrap_or_else(PoisonError::into_inner);
+        let loaded = hold_shared(&self.loaded);
         let policy = loaded.get(&(stamp.name.clone(), Arc::clone(&stamp.digest)))?;
         let (grants, limits) = (policy.policy().grants(), policy.policy().limits());
         Some(Details {
@@ -395,7 +384,7 @@ impl Catalogue for Policies {
     }
 
     fn meters(&self) -> Vec<(PolicyStamp, Meter)> {
-        let loaded = self.loaded.read().unwrap_or_else(PoisonError::into_inner);
+        let loaded = hold_shared(&self.loaded);
         loaded.values().map(|policy| (policy.stamp().as_ref().clone(), policy.meter())).collect()
     }
 

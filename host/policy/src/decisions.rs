@@ -20,7 +20,7 @@ mod words;
 mod writer;
 
 pub(crate) use decision::encoded;
-pub use decision::{Decision, DecisionOutcome, Function, RecordedLimits, RecordedQuestion};
+pub use decision::{DecisionOutcome, Function, RecordedDecision, RecordedLimits, RecordedQuestion};
 pub use read::{DecisionFiles, Recorded, Unreadable};
 pub use recorder::{MOST_RECORDED, Recorder};
 pub(crate) use tape::Tape;

@@ -47,7 +47,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     let runtime =
         PolicyRuntime::new(CallLimits { concurrency: 1, ..CallLimits::default() }, Compiler::Child)?;
     runtime.load(&PolicyName::new("p")?, embedded::HOST_LOCAL, None)?;
-    // Bytes that are no component come back as the compiler's error, even if they do not fit in a pipe.
+    // Bytes that are not a component come back as the compiler's error, even if they do not fit in a pipe.
     for bytes in [&b"nothing"[..], &vec![b'x'; 8 << 20]] {
         assert!(refused(bytes, None)?.contains("it does not compile"));
     }

@@ -31,20 +31,20 @@ use tenure_engine::Engine;
 use tenure_types::Result;
 use tonic::{Request, Response, Status, Streaming};
 
-pub use self::node::{Cloud, Node, Reloaded};
+pub use self::node::{AdminNode, Cloud, Reloaded};
 use crate::status::to_status;
 use crate::v1;
 
 /// Implements the generated service over an engine.
 pub struct AdminService {
     engine: Arc<Engine>,
-    node: Arc<dyn Node>,
+    node: Arc<dyn AdminNode>,
 }
 
 impl AdminService {
     /// The service of one node.
     #[must_use]
-    pub fn new(engine: Arc<Engine>, node: Arc<dyn Node>) -> Self {
+    pub fn new(engine: Arc<Engine>, node: Arc<dyn AdminNode>) -> Self {
         Self { engine, node }
     }
 }

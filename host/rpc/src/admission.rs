@@ -16,18 +16,18 @@ mod refusal;
 mod share;
 
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::{FutureExt as _, Stream, StreamExt as _, stream};
-use tenure_types::{AgentName, Error, ErrorCode, Result};
+use tenure_types::{AgentName, Error, ErrorCode, Result, hold};
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use self::connection::Connection;
-use self::places::{Place, Places};
-pub use self::share::Link;
+use self::places::{ConnectionPlace, Places};
+pub use self::share::AgentLink;
 use self::share::{Share, Shares};
 use crate::claims::{Agents, Rights};
 use crate::peer::Peer;
@@ -45,10 +45,10 @@ const MOST_REFUSED: [usize; 2] = [8, 32];
 const LOG_AGAIN: Duration = Duration::from_secs(60);
 
 /// A connection of an agent.
-pub(crate) type AgentConnection = Connection<Place<AgentName>>;
+pub(crate) type AgentConnection = Connection<ConnectionPlace<AgentName>>;
 
 /// Decides on connections.
-struct Admission {
+struct AgentAdmission {
     agents: Arc<dyn Agents>,
     shares: Shares,
     of_agents: Places<AgentName>,
@@ -64,7 +64,7 @@ pub(crate) fn admitted(
     agents: Arc<dyn Agents>,
 ) -> impl Stream<Item = io::Result<AgentConnection>> {
     let ([of_pod, of_pods], [of_user, of_users]) = (MOST_UNIDENTIFIED, MOST_REFUSED);
-    let admission = Arc::new(Admission {
+    let admission = Arc::new(AgentAdmission {
         agents,
         shares: Shares::default(),
         of_agents: Places::new(MOST_OF_AGENT, usize::MAX),
@@ -82,7 +82,7 @@ pub(crate) fn admitted(
     stream::select(at_once, later)
 }
 
-impl Admission {
+impl AgentAdmission {
     /// The connection, if its maker is known to be an agent. One whose pod is not known yet comes later.
     fn consider(
         self: &Arc<Self>,
@@ -120,7 +120,7 @@ impl Admission {
                     self.refusals.note(&peer, why);
                     return None;
                 };
-                return Some(Connection::new(stream, Link::new(peer, share), place));
+                return Some(Connection::new(stream, AgentLink::new(peer, share), place));
             }
             Err(error) => error,
         };
@@ -132,7 +132,7 @@ impl Admission {
     /// Says why, if there is a place for that.
     fn refuse(&self, stream: UnixStream, peer: Peer, error: Error) {
         let Some(place) = self.refused.take(peer.uid) else { return };
-        let link = Link::new(peer, Arc::clone(&self.strangers));
+        let link = AgentLink::new(peer, Arc::clone(&self.strangers));
         refusal::refuse(Connection::new(stream, link, place), error);
     }
 }
@@ -143,7 +143,7 @@ struct Refusals(Mutex<(Option<Instant>, u64)>);
 
 impl Refusals {
     fn note(&self, peer: &Peer, why: impl std::fmt::Display) {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = hold(&self.0);
         let (last, refused) = &mut *state;
         *refused += 1;
         let now = Instant::now();
@@ -160,7 +160,7 @@ impl Refusals {
 ///
 /// # Errors
 /// `AgentUnknown` if the request did not come over the agents' socket.
-pub(crate) fn link<T>(request: &tonic::Request<T>) -> Result<&Arc<Link>> {
+pub(crate) fn link<T>(request: &tonic::Request<T>) -> Result<&Arc<AgentLink>> {
     let unknown = || Error::new(ErrorCode::AgentUnknown, "the caller is not known");
-    request.extensions().get::<Arc<Link>>().ok_or_else(unknown)
+    request.extensions().get::<Arc<AgentLink>>().ok_or_else(unknown)
 }

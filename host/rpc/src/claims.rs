@@ -17,12 +17,12 @@ use tenure_types::{Error, ErrorCode, Result};
 use tokio::time::{Instant, timeout_at};
 use tonic::{Request, Response, Status};
 
-use self::in_flight::{Call, InFlight};
+use self::in_flight::{AgentCall, InFlight};
 pub use self::rights::{Agents, Reload, Rights, matches};
 use self::shown::ShownClaims;
 pub use self::shown::claim;
-use self::watch::Watch;
-use crate::admission::{Link, link};
+use self::watch::ClaimWatch;
+use crate::admission::{AgentLink, link};
 use crate::status::to_status;
 use crate::v1;
 
@@ -53,7 +53,7 @@ impl ClaimsService {
     }
 
     /// Identifies the caller, and counts one more call of that agent.
-    async fn calling<T>(&self, request: &Request<T>) -> Result<(Rights, Call)> {
+    async fn calling<T>(&self, request: &Request<T>) -> Result<(Rights, AgentCall)> {
         let rights = self.agents.rights(link(request)?.peer()).await?;
         let call = self.in_flight.begin(&rights.name).await?;
         Ok((rights, call))
@@ -131,7 +131,7 @@ impl ClaimsService {
         let Self { engine, agents, stop, .. } = self.clone();
         let v1::WatchClaimsRequest { version, routes_apart, scope } = request.get_ref().clone();
         let filter = asked::filter(scope.as_deref())?;
-        watch::begin(Watch { engine, agents, agent, filter, link, routes_apart, stop }, version)
+        watch::begin(ClaimWatch { engine, agents, agent, filter, link, routes_apart, stop }, version)
     }
 
     async fn list(&self, request: Request<v1::ListClaimsRequest>) -> Result<v1::ListClaimsResponse> {
@@ -195,7 +195,7 @@ impl ClaimsService {
     }
 
     /// Returns the agent's rights according to the configuration in force.
-    async fn rights_of(&self, link: &Link, before: &Rights) -> Result<Rights> {
+    async fn rights_of(&self, link: &AgentLink, before: &Rights) -> Result<Rights> {
         let rights = self.agents.rights(link.peer()).await?;
         if rights.name == before.name {
             return Ok(rights);
@@ -207,9 +207,9 @@ impl ClaimsService {
 
 /// An agent that calls.
 struct Caller {
-    link: Arc<Link>,
+    link: Arc<AgentLink>,
     rights: Rights,
-    call: Call,
+    call: AgentCall,
     /// The component of the agent that it is.
     agent: Agent,
 }

@@ -19,12 +19,12 @@ pub struct Door {
     path: PathBuf,
     access: Access,
     listener: UnixListener,
-    file: File,
+    file: SocketInode,
 }
 
 /// A file's identity. The listener keeps its inode from being freed, so no other file can have the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct File {
+struct SocketInode {
     device: u64,
     inode: u64,
 }
@@ -47,7 +47,7 @@ impl Door {
     /// As [`open`](Self::open); `PermissionDenied` if the daemon may not give it to the group.
     pub fn open_to(path: PathBuf, access: Access) -> io::Result<Self> {
         let listener = socket::listen(&path, access)?;
-        let file = File::at(&path)?;
+        let file = SocketInode::at(&path)?;
         Ok(Self { path, access, listener, file })
     }
 
@@ -58,7 +58,7 @@ impl Door {
         pause: impl Fn() -> P,
         tell: impl Fn(Told<'_>),
     ) -> impl Stream<Item = io::Result<UnixStream>> {
-        let state = Watched { door: self, paused: Box::pin(pause()), pause, is_gone: false, tell };
+        let state = WatchedDoor { door: self, paused: Box::pin(pause()), pause, is_gone: false, tell };
         futures_util::stream::unfold(state, |mut state| async move {
             let stream = state.next().await;
             Some((Ok(stream), state))
@@ -66,11 +66,11 @@ impl Door {
     }
 
     fn is_there(&self) -> bool {
-        File::at(&self.path).is_ok_and(|found| found == self.file)
+        SocketInode::at(&self.path).is_ok_and(|found| found == self.file)
     }
 }
 
-impl File {
+impl SocketInode {
     fn at(path: &Path) -> io::Result<Self> {
         let metadata = std::fs::symlink_metadata(path)?;
         Ok(Self { device: metadata.dev(), inode: metadata.ino() })
@@ -78,7 +78,7 @@ impl File {
 }
 
 /// A door under watch.
-struct Watched<F, P, T> {
+struct WatchedDoor<F, P, T> {
     door: Door,
     pause: P,
     /// The present pause. Connections do not prolong it.
@@ -87,7 +87,7 @@ struct Watched<F, P, T> {
     tell: T,
 }
 
-impl<F: Future<Output = ()>, P: Fn() -> F, T: Fn(Told<'_>)> Watched<F, P, T> {
+impl<F: Future<Output = ()>, P: Fn() -> F, T: Fn(Told<'_>)> WatchedDoor<F, P, T> {
     async fn next(&mut self) -> UnixStream {
         loop {
             tokio::select! {

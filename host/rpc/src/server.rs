@@ -27,7 +27,7 @@ use tonic_health::pb::health_server::Health;
 pub use tonic_health::pb::health_server::HealthServer;
 pub use tonic_health::server::{HealthReporter, HealthService};
 
-use self::explained::Explained;
+use self::explained::ExplainedServices;
 use self::guarded::Guarded;
 use self::under_way::Counting;
 pub use self::under_way::UnderWay;
@@ -104,12 +104,12 @@ pub async fn serve_admin(
     stop: impl Future<Output = ()>,
 ) -> Result<(), Error> {
     let services = described(Routes::new(AdminServer::new(admin)).add_service(health)).prepare();
-    let services = Explained { services: Counting { services, under_way: under_way.clone() } };
+    let services = ExplainedServices { services: Counting { services, under_way: under_way.clone() } };
     serve_by(bounded(), incoming, services, under_way, stop).await
 }
 
 /// Serves agents until `stop` resolves: their claims, also by way of the CNI plugin, `grpc.health.v1` and reflection. Each request knows the
-/// [`Link`](crate::admission::Link) that it came over. Callers that are not agents are refused.
+/// [`AgentLink`](crate::admission::AgentLink) that it came over. Callers that are not agents are refused.
 ///
 /// # Errors
 /// As [`serve_cni`].
@@ -132,7 +132,7 @@ pub async fn serve_claims(
         .http2_keepalive_interval(Some(ASK_AFTER))
         .http2_keepalive_timeout(Some(ANSWER_WITHIN));
     let services = Counting { services: services.prepare(), under_way: under_way.clone() };
-    let services = Explained { services: Guarded { services } };
+    let services = ExplainedServices { services: Guarded { services } };
     serve_by(server, admission::admitted(incoming, agents), services, under_way, stop).await
 }
 

@@ -95,7 +95,7 @@ pub fn details(error: &Error) -> Vec<u8> {
     let info = ErrorInfo { reason: error.code.name().to_owned(), domain: DOMAIN.to_owned(), metadata };
     let detail = Any { type_url: ERROR_INFO.to_owned(), value: info.encode_to_vec() };
     let status =
-        Status { code: grpc_code(error.code) as i32, message: error.cause.clone(), details: vec![detail] };
+        RpcStatus { code: grpc_code(error.code) as i32, message: error.cause.clone(), details: vec![detail] };
     status.encode_to_vec()
 }
 
@@ -104,7 +104,7 @@ pub fn details(error: &Error) -> Vec<u8> {
 /// The daemon may be newer than the reader, so a report with an unknown reason is returned as it is.
 #[must_use]
 pub fn report(details: &[u8]) -> Option<ErrorReport> {
-    let status = Status::decode(details).ok()?;
+    let status = RpcStatus::decode(details).ok()?;
     let detail = status.details.iter().find(|detail| detail.type_url == ERROR_INFO)?;
     let mut info = ErrorInfo::decode(detail.value.as_slice()).ok()?;
     if info.domain != DOMAIN {
@@ -151,7 +151,7 @@ pub fn from_status(status: &tonic::Status) -> Error {
 
 /// `google.rpc.Status`.
 #[derive(Clone, PartialEq, Message)]
-struct Status {
+struct RpcStatus {
     #[prost(int32, tag = "1")]
     code: i32,
     #[prost(string, tag = "2")]
@@ -205,7 +205,7 @@ mod tests {
             ]),
         };
         let detail = Any { type_url: ERROR_INFO.into(), value: info.encode_to_vec() };
-        let status = Status { code: 9, message: "why".into(), details: vec![detail] };
+        let status = RpcStatus { code: 9, message: "why".into(), details: vec![detail] };
         let report = report(&status.encode_to_vec()).unwrap();
         assert_eq!((report.code, report.reason.as_str()), (150, "from-the-future"));
         assert_eq!((report.cause.as_str(), report.next_step.as_str()), ("why", "wait"));
@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(report(b"\xff\xff\xff"), None);
         let info = ErrorInfo { domain: "elsewhere".into(), ..ErrorInfo::default() };
         let detail = Any { type_url: ERROR_INFO.into(), value: info.encode_to_vec() };
-        let status = Status { code: 9, message: String::new(), details: vec![detail] };
+        let status = RpcStatus { code: 9, message: String::new(), details: vec![detail] };
         assert_eq!(report(&status.encode_to_vec()), None);
     }
 

@@ -145,7 +145,7 @@ async fn a_claim_says_for_which_reason_it_lacks_a_family_that_it_can_do_without(
     let claim = Some(ClaimId { network: "dual".into(), name: "first".into() });
     node.client().await.release(ReleaseClaimRequest { claim, ..Default::default() }).await.unwrap();
     node.rest();
-    // Whatever is decided on next ends the cooldowns that are over.
+    // The next decision ends the cooldowns that are over.
     let taken = ClaimSpec { addresses: vec!["10.1.0.3".into()], ..both("dual", "third") };
     assert_eq!(reason(node.ensures(taken).await), "address-unavailable");
     let later = node.ensures(both("dual", "second")).await.unwrap();

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
-use tenure_types::Error;
+use tenure_types::{Error, hold};
 
 use crate::cri::Runtime;
 
@@ -29,11 +29,11 @@ impl Addresses {
     /// # Errors
     /// `Unreachable` if the runtime cannot be queried.
     pub async fn look(&self) -> Result<BTreeMap<IpAddr, String>, Error> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let known = hold(&self.known).clone();
         let known = self.runtime.addresses(known).await?;
         let pairs = known.iter().flat_map(|(sandbox, of)| of.iter().map(|ip| (*ip, sandbox.clone())));
         let all = pairs.collect();
-        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = known;
+        *hold(&self.known) = known;
         Ok(all)
     }
 }

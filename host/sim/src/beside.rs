@@ -6,15 +6,15 @@
 //! are the same.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
-use tenure_checkpoint::chapters::{Chapter, Refused};
-use tenure_checkpoint::{CheckpointJournal, Line, Lines, Parts, Recovered, Source};
+use tenure_checkpoint::chapters::{ChapterRefusal, RecoverChapter};
+use tenure_checkpoint::{ChapterLine, ChapterLines, CheckpointJournal, Parts, Recovered, SnapshotSource};
 use tenure_engine::ports::{Images, Journal, Ticket};
 use tenure_ledger::{Fact, LedgerFact, StateFact};
-use tenure_types::{End, Error};
+use tenure_types::{End, Error, hold};
 
 use crate::policies::{self, counts};
 
@@ -189,30 +189,30 @@ impl Beside {
     }
 }
 
-fn line(json: &impl Serialize) -> Line {
+fn line(json: &impl Serialize) -> ChapterLine {
     // These values always serialize to JSON.
     let json = serde_json::to_vec(json).unwrap_or_default();
-    Line { chapter: "beside".into(), version: 1, optional: false, json }
+    ChapterLine { chapter: "beside".into(), version: 1, optional: false, json }
 }
 
-fn read<'a, T: Deserialize<'a>>(version: u32, json: &'a str) -> Result<T, Refused> {
+fn read<'a, T: Deserialize<'a>>(version: u32, json: &'a str) -> Result<T, ChapterRefusal> {
     match version {
-        1 => serde_json::from_str(json).map_err(|error| Refused::Malformed(error.to_string())),
-        _ => Err(Refused::Version),
+        1 => serde_json::from_str(json).map_err(|error| ChapterRefusal::Malformed(error.to_string())),
+        _ => Err(ChapterRefusal::Version),
     }
 }
 
-impl Chapter for Beside {
+impl RecoverChapter for Beside {
     fn name(&self) -> &'static str {
         "beside"
     }
 
-    fn apply(&mut self, place: u64, version: u32, json: &str) -> Result<(), Refused> {
+    fn apply(&mut self, place: u64, version: u32, json: &str) -> Result<(), ChapterRefusal> {
         self.take(place, read(version, json)?);
         Ok(())
     }
 
-    fn restore(&mut self, version: u32, json: &str) -> Result<(), Refused> {
+    fn restore(&mut self, version: u32, json: &str) -> Result<(), ChapterRefusal> {
         *self = read(version, json)?;
         Ok(())
     }
@@ -232,7 +232,7 @@ impl Shared {
     }
 
     fn lock(&self) -> MutexGuard<'_, Beside> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        hold(&self.0)
     }
 }
 
@@ -246,7 +246,7 @@ impl Journal for WithBeside {
     fn stage(&self, facts: &[Fact]) -> (u64, Ticket) {
         let mut beside = self.beside.lock();
         let staged = Staged::of(facts);
-        let lines = facts.iter().map(Line::from).chain([line(&staged)]);
+        let lines = facts.iter().map(ChapterLine::from).chain([line(&staged)]);
         let (first, ticket) = self.journal.stage_lines(lines);
         beside.take(first + facts.len() as u64, staged);
         (first, ticket)
@@ -267,10 +267,11 @@ pub(crate) struct All {
     pub(crate) beside: Shared,
 }
 
-impl Source for All {
+impl SnapshotSource for All {
     fn parts(&self, first: u64) -> Parts {
         let beside = self.beside.clone();
-        let item = std::iter::once_with(move || Box::new(std::iter::once(line(&*beside.lock()))) as Lines);
+        let item =
+            std::iter::once_with(move || Box::new(std::iter::once(line(&*beside.lock()))) as ChapterLines);
         // First, so that facts staged while the pages are made are on the pages but not in this item.
         Box::new(item.chain(self.images.parts(first)))
     }

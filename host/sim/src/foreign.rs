@@ -5,14 +5,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use anyhow::{Result, ensure};
 use tenure_engine::ports::{Answer, Delegate, DelegateFailure, Giving};
 use tenure_engine::{Engine, Phase};
 use tenure_fixtures::random::Random;
 use tenure_types::cni::Success;
-use tenure_types::{AssignedAddress, DelegateCall, DelegateVerb, Error, ErrorCode};
+use tenure_types::{AssignedAddress, DelegateCall, DelegateVerb, Error, ErrorCode, hold};
 
 use crate::thinking::Thinking;
 
@@ -143,7 +143,7 @@ impl Foreign {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        hold(&self.0)
     }
 
     /// From now on it works without fail, or not.

@@ -23,7 +23,7 @@ pub(crate) use self::picture::Picture;
 
 /// The addresses that an owner was told it has.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Held {
+pub(crate) struct HeldAllocation {
     addresses: Vec<IpAddr>,
     /// The beginning of the latest answered ADD.
     since: u64,
@@ -33,9 +33,9 @@ pub(crate) struct Held {
 
 /// An outside observer's knowledge of an owner, within one boot.
 #[derive(Debug, Clone, Default)]
-struct Known {
+struct OwnerKnowledge {
     /// The addresses in the latest answer; cleared when a request is sent that may end it.
-    holds: Option<Held>,
+    holds: Option<HeldAllocation>,
     /// Whether it may hold something that no reply has reported, or may have lost it to an unanswered request.
     unsure: bool,
     /// The beginning of the latest ADD that was sent.
@@ -46,10 +46,10 @@ struct Known {
     deleted: Option<u64>,
 }
 
-impl Known {
+impl OwnerKnowledge {
     /// Whether it is known to hold one of these addresses.
     fn has_any(&self, addresses: &[IpAddr]) -> bool {
-        let has = |held: &Held| held.addresses.iter().any(|address| addresses.contains(address));
+        let has = |held: &HeldAllocation| held.addresses.iter().any(|address| addresses.contains(address));
         self.holds.as_ref().is_some_and(has)
     }
 
@@ -64,7 +64,7 @@ pub(crate) type Key = (NetworkName, Owner);
 
 /// An ADD as its caller knows it.
 #[derive(Debug, Clone)]
-pub(crate) struct Asked {
+pub(crate) struct AddRequest {
     pub(crate) network: NetworkName,
     pub(crate) owner: Owner,
     pub(crate) began: Moment,
@@ -73,7 +73,7 @@ pub(crate) struct Asked {
     pub(crate) is_new: bool,
 }
 
-impl Asked {
+impl AddRequest {
     pub(crate) fn key(&self) -> Key {
         (self.network.clone(), self.owner.clone())
     }
@@ -82,8 +82,8 @@ impl Asked {
 /// Keeps a journal of requests and replies, and reports broken promises.
 #[derive(Debug, Default)]
 pub(crate) struct Oracle {
-    owners: BTreeMap<Key, Known>,
-    networks: BTreeMap<NetworkName, network::Known>,
+    owners: BTreeMap<Key, OwnerKnowledge>,
+    networks: BTreeMap<NetworkName, network::NetworkKnowledge>,
     /// The claims of agents.
     pub(crate) claims: Claimed,
     /// The number of replies checked.
@@ -93,11 +93,11 @@ pub(crate) struct Oracle {
 }
 
 impl Oracle {
-    fn known(&mut self, key: &Key) -> &mut Known {
+    fn known(&mut self, key: &Key) -> &mut OwnerKnowledge {
         self.owners.entry(key.clone()).or_default()
     }
 
-    fn network(&mut self, name: &NetworkName) -> &mut network::Known {
+    fn network(&mut self, name: &NetworkName) -> &mut network::NetworkKnowledge {
         self.networks.entry(name.clone()).or_default()
     }
 
@@ -107,7 +107,7 @@ impl Oracle {
     }
 
     /// An ADD is sent: from now on the owner may hold something, unless a DEL overtakes the ADD.
-    pub(crate) fn add_sent(&mut self, id: u64, asked: &Asked) {
+    pub(crate) fn add_sent(&mut self, id: u64, asked: &AddRequest) {
         let known = self.known(&asked.key());
         known.added = known.added.max(Some(asked.began.boot_ns));
         self.network(&asked.network).asked(id);
@@ -136,7 +136,7 @@ impl Oracle {
     }
 
     /// The owners known to hold something in a network.
-    pub(crate) fn holders(&self, network: &NetworkName) -> Vec<(Key, Held)> {
+    pub(crate) fn holders(&self, network: &NetworkName) -> Vec<(Key, HeldAllocation)> {
         let of_network = self.owners.iter().filter(|((of, _), _)| of == network);
         of_network.filter_map(|(key, known)| Some((key.clone(), known.holds.clone()?))).collect()
     }
@@ -153,7 +153,12 @@ impl Oracle {
     }
 
     /// A network was removed. `holders` held something in it when the removal was sent.
-    pub(crate) fn removed(&mut self, id: u64, network: &NetworkName, holders: &[(Key, Held)]) -> Result<()> {
+    pub(crate) fn removed(
+        &mut self,
+        id: u64,
+        network: &NetworkName,
+        holders: &[(Key, HeldAllocation)],
+    ) -> Result<()> {
         for (key, held) in holders {
             let holds = self.known(key).holds.as_ref();
             ensure!(holds != Some(held), "I2: {network} was removed while {key:?} held {held:?}");
@@ -208,7 +213,13 @@ impl Oracle {
 
     /// An ADD was answered. `lives` tells whether its namespace still exists; if not, the grant may already be freed
     /// again.
-    pub(crate) fn added(&mut self, id: u64, asked: &Asked, addresses: &[IpAddr], lives: bool) -> Result<()> {
+    pub(crate) fn added(
+        &mut self,
+        id: u64,
+        asked: &AddRequest,
+        addresses: &[IpAddr],
+        lives: bool,
+    ) -> Result<()> {
         let (key, began) = (asked.key(), asked.began.boot_ns);
         if asked.is_new {
             let network = self.network(&asked.network);
@@ -237,7 +248,7 @@ impl Oracle {
             "I1: {addresses:?} were assigned to {key:?} while {claim:?} holds some of them"
         );
         let known = self.known(&key);
-        let new = Held { addresses: addresses.to_vec(), since: began, netns: asked.netns.clone() };
+        let new = HeldAllocation { addresses: addresses.to_vec(), since: began, netns: asked.netns.clone() };
         match &mut known.holds {
             Some(held) => {
                 ensure!(
@@ -257,7 +268,7 @@ impl Oracle {
     ///
     /// An engine does not know the requests to earlier engines, so it may refuse an ADD that began before the engine
     /// itself.
-    pub(crate) fn superseded(&mut self, asked: &Asked, engine_began: Moment) -> Result<()> {
+    pub(crate) fn superseded(&mut self, asked: &AddRequest, engine_began: Moment) -> Result<()> {
         self.replies += 1;
         let (key, began) = (asked.key(), asked.began.boot_ns);
         let known = self.known(&key);
@@ -272,7 +283,7 @@ impl Oracle {
     /// ADDs.
     pub(crate) fn cut_off(&mut self, under_way: &[Key]) {
         under_way.iter().for_each(|key| self.known(key).unsure = true);
-        self.networks.values_mut().for_each(network::Known::cut_off);
+        self.networks.values_mut().for_each(network::NetworkKnowledge::cut_off);
     }
 
     /// A DEL that began at `began` was answered.
@@ -288,7 +299,7 @@ impl Oracle {
     /// The machine rebooted, which ended every attachment.
     pub(crate) fn rebooted(&mut self) {
         for known in self.owners.values_mut() {
-            *known = Known { deleted: Some(0), ..Known::default() };
+            *known = OwnerKnowledge { deleted: Some(0), ..OwnerKnowledge::default() };
         }
         self.claims.rebooted();
     }

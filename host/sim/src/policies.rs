@@ -167,7 +167,7 @@ impl Policy for Standing {
     }
 
     fn propose<'a>(&'a self, _: &'a Request, _: Arc<Book>, _: Arc<[u8]>) -> Answer<'a, Outcome> {
-        Box::pin(ready(Err(Error::new(ErrorCode::PolicyRefused, "it cannot be asked without effect"))))
+        Box::pin(ready(Err(Error::new(ErrorCode::PolicyRefused, "it does not support dry runs"))))
     }
 }
 
@@ -237,9 +237,9 @@ fn find(name: &PolicyName) -> Result<Arc<dyn Policy>, Error> {
 }
 
 /// The catalogue of these policies, and the delegate.
-pub(crate) struct Known(pub(crate) Foreign);
+pub(crate) struct SimCatalogue(pub(crate) Foreign);
 
-impl Catalogue for Known {
+impl Catalogue for SimCatalogue {
     fn find(&self, name: &PolicyName) -> Result<Arc<dyn Policy>, Error> {
         find(name)
     }

@@ -13,19 +13,19 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use tenure_checkpoint::sim::{Faults, Mark, SimDisk};
-use tenure_checkpoint::{CheckpointJournal, Options, Progress, Recovered, Writer, recover_with};
+use tenure_checkpoint::{CheckpointJournal, Options, Recovered, Writer, WriterProgress, recover_with};
 use tenure_engine::ports::Clock;
 use tenure_engine::{Abandoned, Attending, Engine, Planned, Ports, Settings};
 use tenure_fixtures::ports::{ManualClock, NoLinks, Silent, restored};
 use tenure_fixtures::random::Random;
 use tenure_types::{AgentName, BootId, Error, Moment, NetworkName};
 
-use self::agents::{AgentAsked, Answer};
-use self::effects::{Cloud, Told};
+use self::agents::{AgentRequest, Answer};
+use self::effects::{BegunEffects, Cloud};
 use crate::beside::{All, Beside, Shared, WithBeside};
 use crate::executor::Executor;
 use crate::foreign::Foreign;
-use crate::oracle::{Asked, Held, Key, Oracle, Picture, RESERVED};
+use crate::oracle::{AddRequest, HeldAllocation, Key, Oracle, Picture, RESERVED};
 use crate::policies;
 
 /// The boot clock advances by this before each request and each start, so that no two begin at the same time.
@@ -49,15 +49,15 @@ enum Outcome {
 
 /// A request in progress that its caller waits for.
 enum Request {
-    Add(Asked),
+    Add(AddRequest),
     Del(Key, Moment),
     /// The removal of a network, and what was held in it when the request was sent.
-    Remove(NetworkName, Vec<(Key, Held)>),
+    Remove(NetworkName, Vec<(Key, HeldAllocation)>),
     Change(NetworkName),
     /// A plan about a block of a network.
     Plan(NetworkName, usize),
     /// A request of an agent.
-    Agent(AgentAsked),
+    Agent(AgentRequest),
     /// The end of claims whose agents are gone, which nobody abandons.
     Lapse,
     /// The work beside the requests, which nobody abandons.
@@ -116,7 +116,7 @@ struct World {
     pictures: BTreeMap<AgentName, Picture>,
     /// The executor of effects, and the effects that it began.
     cloud: Arc<Cloud>,
-    told: Told,
+    told: BegunEffects,
     boots: u64,
     tally: Tally,
 }
@@ -159,7 +159,7 @@ pub(crate) fn live(seed: u64, steps: u64) -> Result<Tally> {
         leaving: BTreeMap::new(),
         pictures: BTreeMap::new(),
         cloud: Arc::default(),
-        told: Told::default(),
+        told: BegunEffects::default(),
         boots: 1,
         tally: Tally::default(),
     };
@@ -236,7 +236,7 @@ impl World {
     ) -> (Arc<Engine>, Abandoned) {
         let ports = Ports {
             clock: Arc::clone(&self.clock) as Arc<dyn Clock>,
-            catalogue: Arc::new(policies::Known(self.foreign.clone())),
+            catalogue: Arc::new(policies::SimCatalogue(self.foreign.clone())),
             journal: Arc::new(WithBeside { journal, beside: beside.clone() }),
             links: Arc::new(NoLinks),
             observer: Arc::new(Silent),
@@ -467,7 +467,7 @@ impl World {
     fn come_to_rest(&mut self, daemon: &mut Daemon) -> Result<()> {
         for _ in 0..10_000 {
             let ran = self.run_one(daemon)?;
-            let wrote = daemon.writer.step(&daemon.source) == Progress::Worked;
+            let wrote = daemon.writer.step(&daemon.source) == WriterProgress::Worked;
             if !ran && !wrote {
                 break;
             }

@@ -17,6 +17,7 @@ mod failure;
 mod grant;
 mod identity;
 mod lifetime;
+mod lock;
 mod meter;
 mod moment;
 mod name;
@@ -43,6 +44,7 @@ pub use failure::PolicyFailure;
 pub use grant::{Assignment, Connected, Grant, LinkEnd, Proposal, Request};
 pub use identity::NodeIdentity;
 pub use lifetime::End;
+pub use lock::{hold, hold_exclusive, hold_shared};
 pub use meter::{Counts, Meter};
 pub use moment::{BootId, Moment};
 pub use name::{

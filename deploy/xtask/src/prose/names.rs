@@ -43,7 +43,9 @@ fn defined(line: &str) -> Option<&str> {
     let line = line.trim_start();
     let line = if line.starts_with("pub") { line.split_once(' ')?.1 } else { line };
     let name = ["struct ", "enum ", "trait "].into_iter().find_map(|keyword| line.strip_prefix(keyword))?;
-    name.split(|character: char| !(character.is_alphanumeric() || character == '_')).next()
+    let name = name.split(|character: char| !(character.is_alphanumeric() || character == '_')).next()?;
+    // A macro's `struct $name` defines no name.
+    (!name.is_empty()).then_some(name)
 }
 
 #[cfg(test)]
@@ -56,10 +58,14 @@ mod tests {
         names.read(
             "host/a",
             Path::new("host/a/x.rs"),
-            "struct State;\npub(crate) enum Only {}\nmod tests {\nstruct T;\n",
+            "struct State;\npub(crate) enum Only {}\n    struct $name;\nmod tests {\nstruct T;\n",
         );
         names.read("host/a", Path::new("host/a/y.rs"), "    pub(super) struct State<'a> {\n");
-        names.read("host/b", Path::new("host/b/z.rs"), "\npub trait State: Send {\nstruct T;\n");
+        names.read(
+            "host/b",
+            Path::new("host/b/z.rs"),
+            "\npub trait State: Send {\nstruct T;\nenum $name {\n",
+        );
         names.read("host/e2e", Path::new("host/e2e/w.rs"), "struct Only;\n");
         let expected = ["State is defined in 2 crates: host/a/x.rs:1, host/b/z.rs:2"];
         assert_eq!(names.shared().collect::<Vec<_>>(), expected);

@@ -3,7 +3,7 @@
 use std::io;
 
 use super::SimDisk;
-use super::state::{State, failure, stopped};
+use super::state::{SimState, failure, stopped};
 use crate::disk::File;
 
 pub(super) struct SimFile {
@@ -13,7 +13,7 @@ pub(super) struct SimFile {
 }
 
 impl SimFile {
-    fn check_epoch(&self, state: &State) -> io::Result<()> {
+    fn check_epoch(&self, state: &SimState) -> io::Result<()> {
         if state.epoch == self.epoch {
             return Ok(());
         }
@@ -21,7 +21,7 @@ impl SimFile {
     }
 
     /// Begins an operation on the file; `true` if the machine stops in the middle of it.
-    fn begin(&self, state: &mut State) -> io::Result<bool> {
+    fn begin(&self, state: &mut SimState) -> io::Result<bool> {
         self.check_epoch(state)?;
         state.begin()
     }

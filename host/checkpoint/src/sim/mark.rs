@@ -1,6 +1,8 @@
 //! A witness in memory, which a crash of the disk does not affect.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
+
+use tenure_types::hold;
 
 use crate::{Durable, Witness};
 
@@ -12,12 +14,12 @@ impl Mark {
     /// The last durable end.
     #[must_use]
     pub fn last(&self) -> Option<Durable> {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *hold(&self.0)
     }
 }
 
 impl Witness for Mark {
     fn durable(&self, durable: &Durable) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(*durable);
+        *hold(&self.0) = Some(*durable);
     }
 }

@@ -8,7 +8,7 @@ use tenure_fixtures::random::Random;
 use super::Faults;
 use super::inode::Inode;
 
-pub(super) struct State {
+pub(super) struct SimState {
     pub(super) random: Random,
     pub(super) inodes: Vec<Inode>,
     pub(super) names: BTreeMap<String, usize>,
@@ -45,7 +45,7 @@ impl SimChange {
     }
 }
 
-impl State {
+impl SimState {
     pub(super) fn new(seed: u64) -> Self {
         Self {
             random: Random::new(seed),

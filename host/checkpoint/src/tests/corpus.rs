@@ -24,7 +24,7 @@ use self::story::{AFTER, BEFORE, DURING, Deed};
 use self::tell::tell;
 use super::fixture::{NOW, Node, boot, options};
 use crate::sim::{Faults, SimDisk};
-use crate::{Disk, Progress, recover, recover_read_only};
+use crate::{Disk, WriterProgress, recover, recover_read_only};
 
 /// Set it to rewrite the corpus of the current form.
 const WRITE: &str = "TENURE_WRITE_GOLDEN";
@@ -122,7 +122,7 @@ fn rebooted() -> Files {
     drop(node);
     let mut node = Node::start(&disk, 2);
     do_all(&node, &[AFTER[0], AFTER[3]]);
-    while node.writer.step(&node.memory) == Progress::Worked {}
+    while node.writer.step(&node.memory) == WriterProgress::Worked {}
     files(&disk)
 }
 

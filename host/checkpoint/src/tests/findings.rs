@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use super::fixture::{NOW, Node, boot};
 use crate::sim::{Faults, SimDisk};
-use crate::{Report, recover};
+use crate::{RecoveryReport, recover};
 
-fn look(disk: &SimDisk, boot_number: u64) -> Report {
+fn look(disk: &SimDisk, boot_number: u64) -> RecoveryReport {
     recover(disk, &boot(boot_number), NOW).unwrap().report
 }
 
-fn findings(report: &Report) -> Vec<&'static str> {
+fn findings(report: &RecoveryReport) -> Vec<&'static str> {
     report.findings().collect()
 }
 
@@ -40,7 +40,7 @@ fn a_start_says_what_it_found() {
 #[test]
 fn a_state_that_was_lost_is_neither_fresh_nor_clean() {
     let found = |fresh| {
-        let report = Report { fresh, lost: true, ..Report::default() };
+        let report = RecoveryReport { fresh, lost: true, ..RecoveryReport::default() };
         assert_eq!(findings(&report), ["lost"]);
         report.to_string()
     };
@@ -53,13 +53,13 @@ fn a_state_that_was_lost_is_neither_fresh_nor_clean() {
 
 #[test]
 fn all_that_may_be_found_is_said_at_once() {
-    let report = Report {
+    let report = RecoveryReport {
         snapshot: Some(4),
         damaged_snapshot: Some("snapshot.0000000005 is damaged".to_owned()),
         abandoned_segments: 1,
         unsynced_group: true,
         new_segment: true,
-        ..Report::default()
+        ..RecoveryReport::default()
     };
     assert_eq!(findings(&report), ["damaged-snapshot", "abandoned-segment", "unsynced-group", "new-segment"]);
     assert_eq!(

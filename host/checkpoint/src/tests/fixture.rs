@@ -19,7 +19,7 @@ use tenure_types::{
 };
 
 use crate::header::Header;
-use crate::line::Line;
+use crate::line::ChapterLine;
 use crate::sim::SimDisk;
 use crate::{Base, CheckpointJournal, FORMAT_VERSION, LogHeader, Options, Recovered, Writer, recover};
 
@@ -277,13 +277,13 @@ impl Memory {
         &self,
         journal: &CheckpointJournal,
         wanted: &Wanted,
-        beside: impl FnOnce(bool) -> Line,
+        beside: impl FnOnce(bool) -> ChapterLine,
     ) -> (u64, Ticket) {
         let mut state = self.lock();
         let removing = state.removing(&wanted.name).map(Vec::from);
         let line = beside(removing.is_none());
         let facts = removing.unwrap_or_else(|| state.defining(wanted));
-        let (first, ticket) = journal.stage_lines(facts.iter().map(Line::from).chain([line]));
+        let (first, ticket) = journal.stage_lines(facts.iter().map(ChapterLine::from).chain([line]));
         state.apply(first, &wanted.name, &facts);
         (first + facts.len() as u64, ticket)
     }
@@ -419,7 +419,7 @@ impl Node {
 
     /// Steps until nothing is due.
     pub(super) fn settle(&mut self) {
-        while self.writer.step(&self.memory) == crate::Progress::Worked {}
+        while self.writer.step(&self.memory) == crate::WriterProgress::Worked {}
     }
 
     pub(super) fn define(&self, number: u64) -> Ticket {

@@ -11,7 +11,7 @@ use tenure_types::Moment;
 
 use super::fixture::{NOW, Node, boot};
 use crate::sim::SimDisk;
-use crate::{Error, Report, recover, recover_read_only};
+use crate::{Error, RecoveryReport, recover, recover_read_only};
 
 const LOG: &str = "log.0000000001";
 
@@ -127,7 +127,8 @@ fn disk_of(name: &str, bytes: &[u8]) -> SimDisk {
 fn a_whole_log_is_counted() {
     let (log, _) = golden();
     let report = recover(&disk_of(LOG, &log), &boot(1), NOW).unwrap().report;
-    let expected = Report { segments: 1, groups: 4, facts: 10, last: 10, ..Report::default() };
+    let expected =
+        RecoveryReport { segments: 1, groups: 4, facts: 10, last: 10, ..RecoveryReport::default() };
     assert_eq!(report, expected);
 }
 

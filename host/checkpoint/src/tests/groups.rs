@@ -1,4 +1,4 @@
-//! Groups: facts that are staged together become durable together, whatever fails and whenever.
+//! Groups: facts that are staged together become durable together, no matter what fails and when.
 
 use std::sync::Arc;
 
@@ -128,7 +128,7 @@ fn a_group_that_is_staged_while_a_snapshot_looks_at_the_state_is_in_it_or_not() 
             node.writer.step(&meddled);
             disk.set_faults(Faults::default());
             disk.stop_after(cut);
-            while node.writer.step(&meddled) == crate::Progress::Worked {}
+            while node.writer.step(&meddled) == crate::WriterProgress::Worked {}
             assert!(meddled.is_spent() || disk.is_stopped());
             disk.crash();
             let when = format!("reopened: {reopens}, seed {seed}, cut at {cut}");

@@ -5,7 +5,7 @@ use tenure_ledger::{Book, Fact, LedgerFact, Page};
 use super::fixture::{NOW, PROGRAM, boot, log_header, name, network, redefined};
 use crate::disk::Disk;
 use crate::header::{FORMAT_VERSION, SnapshotHeader};
-use crate::line::{self, Line};
+use crate::line::{self, ChapterLine};
 use crate::sim::SimDisk;
 use crate::snapshot::SnapshotWriter;
 use crate::{Base, Error, frame, names, recover, v1};
@@ -28,7 +28,7 @@ fn defined() -> LedgerFact {
 /// A log with one fact.
 fn log(number: u64, place: u64, group: (u64, u64)) -> Vec<u8> {
     let mut bytes = log_header(number, 1, Base::Log);
-    line::encode_fact(&mut bytes, place, group, &Line::from(&Fact::from(defined())));
+    line::encode_fact(&mut bytes, place, group, &ChapterLine::from(&Fact::from(defined())));
     bytes
 }
 
@@ -69,7 +69,7 @@ fn with_snapshot(number: u64, change: impl FnOnce(Vec<u8>) -> Vec<u8>) -> Option
     let mut snapshot = SnapshotWriter::begin(&disk, header).unwrap();
     snapshot.add(v1::items(Page::Book(Box::new(book.image()))));
     snapshot.write(1 << 20).unwrap();
-    let staged = |place, fact: LedgerFact| (place, Line::from(&Fact::from(fact)));
+    let staged = |place, fact: LedgerFact| (place, ChapterLine::from(&Fact::from(fact)));
     let importing = LedgerFact::Importing { network: name(0), under_way: true, at: NOW };
     snapshot.end(1, &[staged(1, defined()), staged(2, importing)]).unwrap();
     snapshot.publish(&disk).unwrap();

@@ -9,7 +9,7 @@ use tenure_types::{Allocation, ErrorCode};
 
 use super::fixture::{Everything, NOW, Node, answer, boot, everything, log_header, name, options, owner};
 use crate::sim::{Faults, SimDisk};
-use crate::{Base, CheckpointJournal, Disk, Error, Progress, recover, recover_read_only};
+use crate::{Base, CheckpointJournal, Disk, Error, WriterProgress, recover, recover_read_only};
 
 #[test]
 fn a_group_is_one_sync_and_nothing_is_answered_before_it() {
@@ -19,7 +19,7 @@ fn a_group_is_one_sync_and_nothing_is_answered_before_it() {
     let given = node.give(0, 1).unwrap();
     let barrier = node.journal.barrier();
     let before = disk.operations();
-    assert_eq!(node.writer.step(&node.memory), Progress::Worked);
+    assert_eq!(node.writer.step(&node.memory), WriterProgress::Worked);
     // One append, one sync, and the reserved room.
     assert!(disk.operations() - before <= 3);
     for ticket in [define, given, barrier] {

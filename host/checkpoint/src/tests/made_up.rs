@@ -17,8 +17,8 @@ use super::fixture::{Everything, Memory, NOW, Node, answer, boot, everything, na
 use crate::sim::{Faults, SimDisk};
 use crate::v1::stored::{Recovering, Stored as _, decode, encoded, items};
 use crate::{
-    CheckpointJournal, Disk, Error, Line, Lines, LogItem, LogReader, Options, Parts, Progress, Recovered,
-    Result, Skipped, Source, recover, recover_with,
+    ChapterLine, ChapterLines, CheckpointJournal, Disk, Error, LogItem, LogReader, Options, Parts, Recovered,
+    Result, Skipped, SnapshotSource, WriterProgress, recover, recover_with,
 };
 
 const LOG: &str = "log.0000000001";
@@ -30,11 +30,12 @@ struct Both {
     made_up: Arc<Mutex<MadeUp>>,
 }
 
-impl Source for Both {
+impl SnapshotSource for Both {
     fn parts(&self, first: u64) -> Parts {
         let made_up = Arc::clone(&self.made_up);
-        let page =
-            std::iter::once_with(move || Box::new(items(&*made_up.lock().unwrap()).into_iter()) as Lines);
+        let page = std::iter::once_with(move || {
+            Box::new(items(&*made_up.lock().unwrap()).into_iter()) as ChapterLines
+        });
         Box::new(self.memory.parts(first).chain(page))
     }
 }
@@ -92,11 +93,11 @@ fn found(disk: &SimDisk, when: &str) -> (Everything, MadeUp) {
 fn written(disk: &SimDisk, options: Options) -> (Node, Both) {
     let (mut node, both) = start(disk, options);
     drop((both.toggle(&node.journal, 0), both.toggle(&node.journal, 1)));
-    while node.writer.step(&both) == Progress::Worked {}
+    while node.writer.step(&both) == WriterProgress::Worked {}
     drop((node.give(0, 1), both.toggle(&node.journal, 1)));
-    while node.writer.step(&both) == Progress::Worked {}
+    while node.writer.step(&both) == WriterProgress::Worked {}
     drop((both.toggle(&node.journal, 2), node.free(0, 1), both.toggle(&node.journal, 1)));
-    while node.writer.step(&both) == Progress::Worked {}
+    while node.writer.step(&both) == WriterProgress::Worked {}
     (node, both)
 }
 
@@ -175,7 +176,7 @@ fn every_crash_leaves_all_of_a_group_or_nothing() {
         let (mut node, both) = start(&disk, options(&disk, 1));
         assert_eq!(found, both.everything(), "{when}");
         drop((both.toggle(&node.journal, 6), both.toggle(&node.journal, 7)));
-        while node.writer.step(&both) == Progress::Worked {}
+        while node.writer.step(&both) == WriterProgress::Worked {}
         assert_eq!(self::found(&disk, &when), both.everything(), "{when}");
         snapshots += usize::from(disk.list().unwrap().iter().any(|name| name.starts_with("snapshot.")));
     }
@@ -193,7 +194,7 @@ fn a_program_that_does_not_know_it_refuses_or_skips_it() {
     let Error::UnknownChapter { chapter, version: 1, .. } = &error else { panic!("{error}") };
     assert_eq!((chapter.as_str(), disk.contents(LOG)), (MadeUp::NAME, before));
 
-    let optional = |what: &str| Line {
+    let optional = |what: &str| ChapterLine {
         optional: true,
         ..encoded::<MadeUp>(&Said::Is { network: "none".to_owned(), what: what.to_owned() })
     };
@@ -213,7 +214,7 @@ fn a_program_that_does_not_know_it_refuses_or_skips_it() {
         // The program that wrote it starts again, and then one that does not know the chapter.
         let (mut node, both) = start(&disk, options(&disk, 1));
         drop(node.give(0, 3));
-        while node.writer.step(&both) == Progress::Worked {}
+        while node.writer.step(&both) == WriterProgress::Worked {}
         let found = recover(&disk, &boot(1), NOW).unwrap_or_else(|error| panic!("cut at {cut}: {error}"));
         assert_eq!(everything(&found), node.memory.everything(), "cut at {cut}");
     }

@@ -8,10 +8,10 @@ use tenure_fixtures::ports::{OnSync, Silent};
 
 use super::fixture::{Memory, Node, answer, options, plain};
 use crate::sim::SimDisk;
-use crate::{CheckpointJournal, Options, Running};
+use crate::{CheckpointJournal, Options, RunningWriter};
 
 /// A node whose writer runs in its thread; this observer hears of each sync there.
-fn running(observer: Arc<dyn Observer>) -> (Running, CheckpointJournal, Memory) {
+fn running(observer: Arc<dyn Observer>) -> (RunningWriter, CheckpointJournal, Memory) {
     let disk = SimDisk::new(0);
     let Node { writer, journal, memory } = Node::start_with(&disk, Options { observer, ..options(&disk, 1) });
     let running = writer.run(Arc::new(memory.clone()) as Arc<dyn Images>).unwrap();

@@ -9,7 +9,7 @@ use tenure_types::{Origin, Owner};
 use super::fixture::{NOW, PROGRAM, book_of, boot, name, network, redefined, stamp};
 use crate::chapters::Chapters;
 use crate::header::{FORMAT_VERSION, SnapshotHeader};
-use crate::line::Line;
+use crate::line::ChapterLine;
 use crate::sim::SimDisk;
 use crate::snapshot::{self, SnapshotWriter};
 use crate::v1;
@@ -73,15 +73,15 @@ fn a_snapshot_has_unknown_owners_and_claims_that_are_over() {
 
 #[test]
 fn a_fact_of_an_unknown_owner_is_read_as_it_was_written() {
-    let read = |line: &Line| {
+    let read = |line: &ChapterLine| {
         let json = std::str::from_utf8(&line.json).unwrap();
         v1::decode(&line.chapter, line.version, json).unwrap()
     };
     let facts = book().1.into_iter().rev().take(3).map(Fact::from);
     for fact in facts {
-        assert_eq!(read(&Line::from(&fact)), Ok(fact));
+        assert_eq!(read(&ChapterLine::from(&fact)), Ok(fact));
     }
-    let allocated = Line::from(&Fact::from(book().1.pop().unwrap()));
+    let allocated = ChapterLine::from(&Fact::from(book().1.pop().unwrap()));
     let json = String::from_utf8(allocated.json.clone()).unwrap();
     let owner = r#""owner":{"unknown":"10.0.0.9"}"#;
     assert!(json.contains(owner), "{json}");
@@ -97,6 +97,6 @@ fn a_fact_of_an_unknown_owner_is_read_as_it_was_written() {
         r#"{"interface":"eth0","unknown":"10.0.0.2"}"#,
     ] {
         let json = json.replace(owner, &format!(r#""owner":{wrong}"#)).into_bytes();
-        assert!(read(&Line { json, ..allocated.clone() }).is_err(), "{wrong}");
+        assert!(read(&ChapterLine { json, ..allocated.clone() }).is_err(), "{wrong}");
     }
 }

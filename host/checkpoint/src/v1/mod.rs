@@ -21,8 +21,8 @@ pub(crate) mod stored;
 
 use tenure_ledger::{Fact, LedgerState, NodeChapters, Page};
 
-use crate::chapters::Chapter;
-use crate::line::Line;
+use crate::chapters::RecoverChapter;
+use crate::line::ChapterLine;
 
 pub(crate) use self::ledger::Books;
 use self::stored::{Recovering, Stored};
@@ -34,7 +34,7 @@ const VERSION: u32 = 1;
 macro_rules! stored {
     ($($(#[$doc:meta])* $field:ident: $state:ident($fact:ident),)*) => {
         /// Encodes a fact as its line.
-        impl From<&Fact> for Line {
+        impl From<&Fact> for ChapterLine {
             fn from(fact: &Fact) -> Self {
                 match fact {
                     Fact::Ledger(fact) => line(ledger::CHAPTER, ledger::encode(fact)),
@@ -58,7 +58,7 @@ macro_rules! stored {
         }
 
         /// The items of the node's chapters for a snapshot.
-        fn items_of(node: NodeChapters) -> impl Iterator<Item = Line> + Send {
+        fn items_of(node: NodeChapters) -> impl Iterator<Item = ChapterLine> + Send {
             let NodeChapters { $($field),* } = node;
             std::iter::empty()$(.chain(std::iter::once_with(move || stored::items(&$field)).flatten()))*
         }
@@ -72,7 +72,7 @@ macro_rules! stored {
 
         impl RecoveringChapters {
             /// Each of the chapters.
-            pub(crate) fn each(&mut self) -> Vec<&mut dyn Chapter> {
+            pub(crate) fn each(&mut self) -> Vec<&mut dyn RecoverChapter> {
                 vec![&mut self.books, $(&mut self.$field),*]
             }
 
@@ -88,7 +88,7 @@ macro_rules! stored {
 tenure_ledger::chapters!(stored);
 
 /// The items of a page for a snapshot.
-pub(crate) fn items(page: Page) -> Box<dyn Iterator<Item = Line> + Send> {
+pub(crate) fn items(page: Page) -> Box<dyn Iterator<Item = ChapterLine> + Send> {
     match page {
         Page::Book(image) => Box::new(ledger::items(*image)),
         Page::Gone { network, removed } => Box::new(ledger::gone(&network, removed).into_iter()),
@@ -96,8 +96,8 @@ pub(crate) fn items(page: Page) -> Box<dyn Iterator<Item = Line> + Send> {
     }
 }
 
-fn line(chapter: &'static str, json: Vec<u8>) -> Line {
-    Line { chapter: chapter.into(), version: VERSION, optional: false, json }
+fn line(chapter: &'static str, json: Vec<u8>) -> ChapterLine {
+    ChapterLine { chapter: chapter.into(), version: VERSION, optional: false, json }
 }
 
 /// The JSON of a stored form, all of whose values JSON can express.

@@ -15,8 +15,8 @@ use tenure_types::Moment;
 
 use super::form::{self, Form, WrittenForm};
 use super::{VERSION, json};
-use crate::chapters::{Chapter, Refused};
-use crate::line::Line;
+use crate::chapters::{ChapterRefusal, RecoverChapter};
+use crate::line::ChapterLine;
 
 /// A chapter of the node with its stored form.
 pub(crate) trait Stored: tenure_ledger::Chapter {
@@ -62,12 +62,12 @@ enum FirstItem {
     Through(u64),
 }
 
-fn line<C: Stored>(json: Vec<u8>) -> Line {
-    Line { chapter: C::NAME.into(), version: VERSION, optional: C::OPTIONAL, json }
+fn line<C: Stored>(json: Vec<u8>) -> ChapterLine {
+    ChapterLine { chapter: C::NAME.into(), version: VERSION, optional: C::OPTIONAL, json }
 }
 
 /// Encodes a fact as its line.
-pub(crate) fn encoded<C: Stored>(fact: &C::Fact) -> Line {
+pub(crate) fn encoded<C: Stored>(fact: &C::Fact) -> ChapterLine {
     line::<C>(json(&WrittenForm::<C::Facts>(fact)))
 }
 
@@ -76,7 +76,7 @@ pub(crate) fn decode<C: Stored>(text: &str) -> Result<C::Fact, String> {
 }
 
 /// The items of a snapshot; none if the chapter has no facts yet.
-pub(crate) fn items<C: Stored>(state: &C) -> Vec<Line> {
+pub(crate) fn items<C: Stored>(state: &C) -> Vec<ChapterLine> {
     if !C::ALWAYS && *state == C::default() {
         return Vec::new();
     }
@@ -99,39 +99,40 @@ impl<C: Stored> Recovering<C> {
     }
 }
 
-impl<C: Stored> Chapter for Recovering<C> {
+impl<C: Stored> RecoverChapter for Recovering<C> {
     fn name(&self) -> &'static str {
         C::NAME
     }
 
-    fn apply(&mut self, place: u64, version: u32, json: &str) -> Result<(), Refused> {
+    fn apply(&mut self, place: u64, version: u32, json: &str) -> Result<(), ChapterRefusal> {
         if version != VERSION {
-            return Err(Refused::Version);
+            return Err(ChapterRefusal::Version);
         }
-        let mut fact = decode::<C>(json).map_err(Refused::Malformed)?;
+        let mut fact = decode::<C>(json).map_err(ChapterRefusal::Malformed)?;
         C::share(&mut self.parts, &mut fact);
         self.state.apply(place, &fact);
         Ok(())
     }
 
-    fn restore(&mut self, version: u32, json: &str) -> Result<(), Refused> {
+    fn restore(&mut self, version: u32, json: &str) -> Result<(), ChapterRefusal> {
         if version != VERSION {
-            return Err(Refused::Version);
+            return Err(ChapterRefusal::Version);
         }
         if let Ok(FirstItem::Through(through)) = serde_json::from_str(json) {
             self.through = through;
             return Ok(());
         }
-        let item = serde_json::from_str(json).map_err(|error| Refused::Malformed(error.to_string()))?;
-        C::add(&mut self.parts, item).map_err(Refused::Malformed)
+        let item =
+            serde_json::from_str(json).map_err(|error| ChapterRefusal::Malformed(error.to_string()))?;
+        C::add(&mut self.parts, item).map_err(ChapterRefusal::Malformed)
     }
 
-    fn restored(&mut self) -> Result<(), Refused> {
+    fn restored(&mut self) -> Result<(), ChapterRefusal> {
         self.state = C::restore(self.through, &mut self.parts);
         Ok(())
     }
 
-    fn enter_boot(&mut self, now: Moment) -> Result<usize, Refused> {
+    fn enter_boot(&mut self, now: Moment) -> Result<usize, ChapterRefusal> {
         self.state.enter_boot(now);
         Ok(0)
     }

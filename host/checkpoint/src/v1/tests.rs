@@ -16,22 +16,22 @@ use tenure_types::{Moment, NetworkName};
 
 use super::stored::{Recovering, Stored, items};
 use super::{Books, RecoveringChapters, decode, ledger};
-use crate::chapters::{Chapter, Refused};
-use crate::line::Line;
+use crate::chapters::{ChapterRefusal, RecoverChapter};
+use crate::line::ChapterLine;
 use crate::tests::corpus::{paths, paths_of_corpus};
 
-fn text(line: &Line) -> &str {
+fn text(line: &ChapterLine) -> &str {
     std::str::from_utf8(&line.json).unwrap()
 }
 
 /// Reads a fact's line as recovery and as a reader of the log do.
-fn read(line: &Line) -> Fact {
+fn read(line: &ChapterLine) -> Fact {
     let may_be_skipped = line.chapter == Moves::NAME;
     assert!(line.optional == may_be_skipped && !text(line).contains('\n'), "{line:?}");
     decode(&line.chapter, line.version, text(line)).unwrap().unwrap()
 }
 
-fn restored(chapter: &mut dyn Chapter, lines: impl Iterator<Item = Line>) {
+fn restored(chapter: &mut dyn RecoverChapter, lines: impl Iterator<Item = ChapterLine>) {
     for line in lines {
         let is_own = line.chapter == chapter.name();
         let may_be_skipped = line.chapter == Moves::NAME;
@@ -55,7 +55,7 @@ proptest! {
 
     #[test]
     fn any_fact_is_read_as_it_was_written(fact in any::fact()) {
-        prop_assert_eq!(read(&Line::from(&fact)), fact);
+        prop_assert_eq!(read(&ChapterLine::from(&fact)), fact);
     }
 }
 
@@ -147,12 +147,12 @@ fn another_version_of_any_chapter_is_not_known() {
     let mut chapters = RecoveringChapters::default();
     for chapter in chapters.each() {
         for version in [0, 2, u32::MAX] {
-            assert!(matches!(chapter.apply(1, version, "{}"), Err(Refused::Version)));
-            assert!(matches!(chapter.restore(version, "{}"), Err(Refused::Version)));
+            assert!(matches!(chapter.apply(1, version, "{}"), Err(ChapterRefusal::Version)));
+            assert!(matches!(chapter.restore(version, "{}"), Err(ChapterRefusal::Version)));
             assert!(decode(chapter.name(), version, "{}").is_none());
         }
-        assert!(matches!(chapter.apply(1, 1, "{}"), Err(Refused::Malformed(_))));
-        assert!(matches!(chapter.restore(1, "{}"), Err(Refused::Malformed(_))));
+        assert!(matches!(chapter.apply(1, 1, "{}"), Err(ChapterRefusal::Malformed(_))));
+        assert!(matches!(chapter.restore(1, "{}"), Err(ChapterRefusal::Malformed(_))));
         assert!(matches!(decode(chapter.name(), 1, "{}"), Some(Err(_))));
     }
     assert!(decode("leases", 1, "{}").is_none());
@@ -165,7 +165,7 @@ fn the_corpus_says_everything_that_can_be_said() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let mut written = BTreeSet::new();
     for _ in 0..2_000 {
-        let line = Line::from(&any::fact().new_tree(&mut runner).unwrap().current());
+        let line = ChapterLine::from(&any::fact().new_tree(&mut runner).unwrap().current());
         written.extend(paths(&line.chapter, "fact", &line.json));
     }
     for _ in 0..200 {
@@ -197,7 +197,7 @@ fn long_lists_are_read_as_they_were_written() {
         let cooling = (0..count).map(|number| (address(number), image.network.changed_at)).collect();
         let settled = (0..count).map(|number| (address(number), "claim".into())).collect();
         let image = Image { cooling, settled, ..image.clone() };
-        let lines: Vec<Line> = ledger::items(image.clone()).collect();
+        let lines: Vec<ChapterLine> = ledger::items(image.clone()).collect();
         let of =
             |key: &str| lines.iter().filter(|line| text(line).starts_with(&format!("{{\"{key}\""))).count();
         assert_eq!((of("cooling"), of("settled")), (count.div_ceil(256), count.div_ceil(256)));
@@ -206,7 +206,7 @@ fn long_lists_are_read_as_they_were_written() {
 }
 
 /// Restores these lines in a chapter, and clears it.
-fn clears<C: Chapter + Default + std::fmt::Debug>(lines: Vec<Line>) {
+fn clears<C: RecoverChapter + Default + std::fmt::Debug>(lines: Vec<ChapterLine>) {
     let (mut chapter, new) = (C::default(), format!("{:?}", C::default()));
     restored(&mut chapter, lines.into_iter());
     assert_ne!(format!("{chapter:?}"), new);
@@ -235,7 +235,7 @@ fn a_removal_before_the_snapshot_removes_nothing() {
     let network = any::image().new_tree(&mut runner).unwrap().current().network;
     let name = network.name.clone();
     let removed = Fact::Ledger(LedgerFact::Removed { network: name.clone(), at: Moment::default() });
-    let line = Line::from(&removed);
+    let line = ChapterLine::from(&removed);
     let image = Image { through: 10, ..Book::new(network).image() };
     let mut books = Books::default();
     restored(&mut books, ledger::items(image));
@@ -265,5 +265,5 @@ fn no_text_breaks_a_line() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let ipam = "{\"a\":\"\\\"\n\r\u{2028}\u{0}é\"}";
     let fact = any::network_with(ipam).new_tree(&mut runner).unwrap().current();
-    assert_eq!(read(&Line::from(&fact)), fact);
+    assert_eq!(read(&ChapterLine::from(&fact)), fact);
 }

@@ -6,35 +6,35 @@ use std::thread::JoinHandle;
 
 use tokio::sync::oneshot;
 
-use super::{Progress, Writer};
-use crate::queue::Queue;
-use crate::source::Source;
+use super::{Writer, WriterProgress};
+use crate::queue::WriteQueue;
+use crate::source::SnapshotSource;
 
 impl Writer {
-    /// Runs the steps in a thread of its own until [`Running`] is stopped or dropped.
+    /// Runs the steps in a thread of its own until [`RunningWriter`] is stopped or dropped.
     ///
     /// # Errors
     /// If the thread cannot be started.
-    pub fn run<S: Source + ?Sized>(mut self, source: Arc<S>) -> io::Result<Running> {
+    pub fn run<S: SnapshotSource + ?Sized>(mut self, source: Arc<S>) -> io::Result<RunningWriter> {
         let queue = Arc::clone(&self.queue);
         let (ends, ended) = oneshot::channel();
         let thread = std::thread::Builder::new().name("checkpoint".to_owned()).spawn(move || {
             let _ends: oneshot::Sender<()> = ends;
-            while self.step(source.as_ref()) == Progress::Worked || self.queue.wait() {}
+            while self.step(source.as_ref()) == WriterProgress::Worked || self.queue.wait() {}
         })?;
-        Ok(Running { queue, thread: Some(thread), ended })
+        Ok(RunningWriter { queue, thread: Some(thread), ended })
     }
 }
 
 /// A writer in its thread. Dropping it writes what is staged and ends the thread.
-pub struct Running {
-    queue: Arc<Queue>,
+pub struct RunningWriter {
+    queue: Arc<WriteQueue>,
     thread: Option<JoinHandle<()>>,
     /// Resolves when the thread ends, in any way.
     ended: oneshot::Receiver<()>,
 }
 
-impl Running {
+impl RunningWriter {
     /// Asks the thread to write what is staged and to end.
     pub fn stop(&self) {
         self.queue.stop();
@@ -63,7 +63,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningWriter {
     fn drop(&mut self) {
         self.queue.stop();
         if let Some(thread) = self.thread.take() {

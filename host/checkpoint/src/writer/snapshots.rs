@@ -7,13 +7,13 @@ use super::Writer;
 use crate::compaction::{self, Compaction};
 use crate::header::{Base, FORMAT_VERSION, SnapshotHeader};
 use crate::log::Log;
-use crate::source::Source;
+use crate::source::SnapshotSource;
 
 impl Writer {
     /// Writes memory to the disk: a complete snapshot, and an empty segment that builds on nothing else.
     ///
     /// A failed fact was applied to its book before its place was taken, so the images contain it.
-    pub(super) fn reopen<S: Source + ?Sized>(&mut self, source: &S) -> io::Result<()> {
+    pub(super) fn reopen<S: SnapshotSource + ?Sized>(&mut self, source: &S) -> io::Result<()> {
         let disk = Arc::clone(&self.options.disk);
         let first = self.queue.first_untaken();
         let log = self.prepare(Base::Snapshot, first, None)?;
@@ -32,7 +32,7 @@ impl Writer {
     }
 
     /// Begins or continues a snapshot if one is due; returns whether it did anything.
-    pub(super) fn compact<S: Source + ?Sized>(&mut self, source: &S) -> bool {
+    pub(super) fn compact<S: SnapshotSource + ?Sized>(&mut self, source: &S) -> bool {
         let disk = Arc::clone(&self.options.disk);
         let Some(log) = &self.log else { return false };
         let (number, length) = (log.number(), log.length());
@@ -65,7 +65,7 @@ impl Writer {
     }
 
     /// Switches to a new segment and begins the snapshot that it will build on.
-    fn begin_compaction<S: Source + ?Sized>(&mut self, source: &S) -> io::Result<()> {
+    fn begin_compaction<S: SnapshotSource + ?Sized>(&mut self, source: &S) -> io::Result<()> {
         let sealed = self.log.as_ref().map(|log| log.durable(self.next.saturating_sub(1)));
         let next = self.prepare(Base::Log, self.next, sealed)?;
         let header = self.snapshot_header(&next);

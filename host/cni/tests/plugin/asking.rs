@@ -55,7 +55,7 @@ fn under_the_name_of_the_main_plugin_it_asks_for_a_link() {
     let link = daemon.socket().with_file_name("tenure-eni");
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_tenure"), &link).unwrap();
     for command in ["ADD", "DEL", "CHECK", "GC", "STATUS"] {
-        // Whatever it is called in, it never speaks for an agent: a claim has no link.
+        // It never speaks for an agent, in any container: a claim has no link.
         let plugin = Plugin::new(command, &daemon.socket()).variable("TENURE_AGENT_SOCKET", "/no/such.sock");
         assert_eq!(plugin.program(link.clone()).succeed(), RESULT);
     }

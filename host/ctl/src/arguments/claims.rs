@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 tenure.v1.Claims. The metric tenure_requests_total counts these under the verbs ensure, declare and unclaim; `tenurectl log` shows
 the facts claimed, confirmed and unclaimed."
 )]
-pub(crate) struct Claims {
+pub(crate) struct ClaimsArguments {
     /// List only this agent's claims.
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,

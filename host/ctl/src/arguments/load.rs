@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 
 #[derive(Debug, Args)]
-pub(crate) struct Load {
+pub(crate) struct LoadArguments {
     /// The component: a file, or oci://HOST/REPOSITORY@sha256:DIGEST.
     #[arg(value_name = "FILE|oci://...", value_hint = ValueHint::FilePath)]
     pub(crate) source: PathBuf,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Subcommand, ValueHint};
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Network {
+pub(crate) enum NetworkVerb {
     /// Create or update a network from a CNI configuration.
     #[command(after_help = "Examples:
   tenurectl network define /etc/cni/net.d/10-pods.conflist

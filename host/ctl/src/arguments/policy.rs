@@ -6,12 +6,12 @@ use std::time::Duration;
 use clap::{Subcommand, ValueHint};
 
 use super::author::Author;
-use super::load::Load;
+use super::load::LoadArguments;
 use super::replay::Replay;
 use crate::values;
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Policy {
+pub(crate) enum PolicyVerb {
     /// List the node's policies and the networks they serve.
     List {
         /// Wait up to SECONDS until no policy is being loaded any more.
@@ -42,7 +42,7 @@ SHA-256, and both are checked. Components that `wkg`, `kwctl push` or `skopeo co
 understood. Credentials are those of `docker login`, in $DOCKER_CONFIG or ~/.docker. --timeout is also the longest
 silence of a registry."
     )]
-    Load(Box<Load>),
+    Load(Box<LoadArguments>),
     /// Unload a policy that neither serves nor shadows a network.
     Unload {
         /// The policy: NAME, or NAME@DIGEST for one version.

@@ -9,7 +9,7 @@ use crate::values;
 
 /// The IPAM plugin that made the allocations to import; or the end of an import from one.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Source {
+pub(crate) enum ImportSource {
     /// The host-local plugin, from its data directory.
     HostLocal {
         /// The data directory, usually /var/lib/cni/networks.
@@ -46,7 +46,7 @@ pub(crate) enum Source {
 
 /// The IPAM plugin that takes over the allocations.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Target {
+pub(crate) enum ExportTarget {
     /// The Amazon VPC CNI, as its checkpoint.
     Ipamd {
         /// The checkpoint file, usually /var/run/aws-node/ipam.json.

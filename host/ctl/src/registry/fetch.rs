@@ -88,17 +88,17 @@ impl<'a> Fetcher<'a> {
             bytes.extend_from_slice(piece);
             progress(bytes.len());
         }) {
-            Ended::Complete => {}
-            Ended::TooLong => {
+            FetchEnd::Complete => {}
+            FetchEnd::TooLong => {
                 let cause = format_args!("the registry sends more than {most} bytes");
                 return Err(failed(ErrorCode::RegistryMismatch, &cause));
             }
-            Ended::Silent => {
+            FetchEnd::Silent => {
                 let seconds = self.patience.as_secs_f64();
                 let cause = format_args!("{} sent nothing for {seconds:.0} s", self.reference.registry());
                 return Err(failed(ErrorCode::RegistryUnreachable, &cause));
             }
-            Ended::TooSlow => {
+            FetchEnd::TooSlow => {
                 let seconds = (self.patience * IN_ALL).as_secs();
                 let cause = format_args!("{} needs more than {seconds} s", self.reference.registry());
                 return Err(failed(ErrorCode::RegistryUnreachable, &cause));
@@ -122,19 +122,19 @@ impl<'a> Fetcher<'a> {
 
     /// Starts the child, which becomes a user of its own if possible. Started as another user, it would be that user's to
     /// attach to, with the registry's password in its memory.
-    fn start(&self) -> std::io::Result<Running> {
+    fn start(&self) -> std::io::Result<FetchProcess> {
         let mut command = Command::new("/proc/self/exe");
         command.arg0("tenurectl-fetch").arg(ARGUMENT).env_clear().current_dir("/");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // A proxy cannot reach this machine's own registry.
         let known = ENVIRONMENT.into_iter().filter(|_| !self.reference.is_loopback());
         command.envs(known.filter_map(|name| Some((name, std::env::var_os(name)?))));
-        command.spawn().map(Running)
+        command.spawn().map(FetchProcess)
     }
 }
 
 /// How a transfer ended.
-enum Ended {
+enum FetchEnd {
     Complete,
     TooLong,
     Silent,
@@ -151,20 +151,25 @@ fn tell(input: Option<ChildStdin>, order: &Order) -> std::io::Result<()> {
 }
 
 /// Reads the child's output in a thread, so that it can be given up.
-fn read(output: Option<ChildStdout>, most: usize, patience: Duration, mut piece: impl FnMut(&[u8])) -> Ended {
+fn read(
+    output: Option<ChildStdout>,
+    most: usize,
+    patience: Duration,
+    mut piece: impl FnMut(&[u8]),
+) -> FetchEnd {
     let pieces = pieces(output);
     let (mut left, deadline) = (most, monotonic() + patience * IN_ALL);
     loop {
         let limit = patience.min(deadline.saturating_sub(monotonic()));
         match pieces.recv_timeout(limit) {
-            Ok(bytes) if bytes.len() > left => return Ended::TooLong,
+            Ok(bytes) if bytes.len() > left => return FetchEnd::TooLong,
             Ok(bytes) => {
                 left -= bytes.len();
                 piece(&bytes);
             }
-            Err(RecvTimeoutError::Disconnected) => return Ended::Complete,
-            Err(RecvTimeoutError::Timeout) if limit < patience => return Ended::TooSlow,
-            Err(RecvTimeoutError::Timeout) => return Ended::Silent,
+            Err(RecvTimeoutError::Disconnected) => return FetchEnd::Complete,
+            Err(RecvTimeoutError::Timeout) if limit < patience => return FetchEnd::TooSlow,
+            Err(RecvTimeoutError::Timeout) => return FetchEnd::Silent,
         }
     }
 }
@@ -187,9 +192,9 @@ fn pieces(output: Option<ChildStdout>) -> Receiver<Vec<u8>> {
 }
 
 /// A child that is killed when its waiter is dropped.
-struct Running(Child);
+struct FetchProcess(Child);
 
-impl Drop for Running {
+impl Drop for FetchProcess {
     fn drop(&mut self) {
         // The child may already have exited and been waited for.
         let _ = self.0.kill();

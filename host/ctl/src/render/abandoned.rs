@@ -3,9 +3,9 @@
 use super::page::Page;
 use super::parts::{clean, counted};
 use super::shown::Shown;
-use crate::report::Abandoned;
+use crate::report::AbandonedImport;
 
-impl Shown for Abandoned {
+impl Shown for AbandonedImport {
     /// A line for each import, with what is missing.
     fn page(&self, _: u64) -> Page {
         let mut out = String::new();
@@ -40,7 +40,7 @@ mod tests {
 
     fn report(imports: Vec<v1::OpenImport>, applied: bool) -> Page {
         let answer = v1::AbandonImportResponse { imports };
-        Abandoned { network: "pods".into(), applied, answer }.page(0)
+        AbandonedImport { network: "pods".into(), applied, answer }.page(0)
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::view::View;
 const PIECE: usize = 1000;
 
 /// A row for each allocation, in the daemon's order, printed as they arrive.
-pub(crate) struct Allocations {
+pub(crate) struct AllocationList {
     /// Allocations that are not printed yet.
     rows: Vec<Allocation>,
     widths: Vec<usize>,
@@ -21,7 +21,7 @@ pub(crate) struct Allocations {
     now_ms: u64,
 }
 
-impl Allocations {
+impl AllocationList {
     /// A list of one network's allocations, or of all networks' if the name is empty.
     ///
     /// # Errors
@@ -101,7 +101,7 @@ mod tests {
 
     fn allocations(all: &[Allocation], network: &str, now_ms: u64) -> String {
         let (mut list, mut text) =
-            (Allocations::new(network, View::default(), now_ms).unwrap(), String::new());
+            (AllocationList::new(network, View::default(), now_ms).unwrap(), String::new());
         all.iter().for_each(|allocation| list.add(allocation.clone(), &mut text));
         list.end(&mut text);
         text
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn a_long_list_is_printed_as_it_comes() {
-        let (mut list, mut text) = (Allocations::new("", View::default(), 0).unwrap(), String::new());
+        let (mut list, mut text) = (AllocationList::new("", View::default(), 0).unwrap(), String::new());
         let one = Allocation { network: "pods".into(), ..Allocation::default() };
         for _ in 0..2_000 {
             list.add(one.clone(), &mut text);

@@ -7,9 +7,9 @@ use super::page::Page;
 use super::parts::{clean, duration, joined, or_dash, pairs};
 use super::shown::Shown;
 use super::table::Table;
-use crate::report::{ClaimOfAgent, Claims, ReleasedClaim};
+use crate::report::{ClaimList, ClaimOfAgent, ReleasedClaim};
 
-impl Shown for Claims {
+impl Shown for ClaimList {
     fn page(&self, now_ms: u64) -> Page {
         let table = Table::of(&self.claims)
             .column("AGENT", |of| clean(&of.claim.agent))
@@ -146,7 +146,7 @@ mod tests {
             orphaned,
         });
         let answer = ListAllClaimsResponse { claims: all.into(), standings: standings.into() };
-        insta::assert_snapshot!(Claims::from(answer.clone()).page(60_500), @r"
+        insta::assert_snapshot!(ClaimList::from(answer.clone()).page(60_500), @r"
         AGENT   SCOPE    NETWORK  NAME          ADDRESSES    AGE     LAST HEARD              WATCHING  STATE
         cilium  routing  pods     router        10.1.0.2/24  1m 30s  1m ago                  no        in use, in a range that is leaving
         cilium  -        pods     health        10.1.0.3/24  1m 30s  now                     yes       in use, lease ends in 1m, without IPv6 (pool-exhausted)
@@ -154,7 +154,7 @@ mod tests {
         ");
         let older = ListAllClaimsResponse { standings: Vec::new(), ..answer };
         assert!(
-            Claims::from(older).page(60_500).to_string().contains(" 1m 30s  -           -         in use")
+            ClaimList::from(older).page(60_500).to_string().contains(" 1m 30s  -           -         in use")
         );
     }
 

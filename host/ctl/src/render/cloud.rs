@@ -40,7 +40,7 @@ impl Shown for GetCloudResponse {
             .section(quarantine)
             .section(under_way)
             .paragraph(plan(self.plan.as_ref()))
-            .section(calls::calls(&calls::Call::all(self)))
+            .section(calls::calls(&calls::CloudCall::all(self)))
             .paragraph(notes(self))
     }
 }

@@ -7,9 +7,9 @@ use super::parts::{clean, counted, joined, or_dash, short};
 use super::shown::Shown;
 use super::table::Table;
 use super::words::ImportVerdict;
-use crate::report::{Import, Judged};
+use crate::report::{ImportReport, Judged};
 
-impl Shown for Import {
+impl Shown for ImportReport {
     /// A row for each attachment, then what was not imported, then the totals.
     fn page(&self, _: u64) -> Page {
         let table = Table::of(&self.judged)
@@ -71,11 +71,11 @@ mod tests {
     use tenure_rpc::v1::ImportEntry;
 
     use super::*;
-    use crate::report::{Entry, PassedOver};
+    use crate::report::{FoundAttachment, PassedOver};
 
-    fn report(applied: bool) -> Import {
+    fn report(applied: bool) -> ImportReport {
         let judged = |container: &str, address: &str, outcome: &str, reason: &str| Judged {
-            entry: Entry {
+            entry: FoundAttachment {
                 network: "pods".into(),
                 entry: ImportEntry {
                     container_id: container.into(),
@@ -88,7 +88,7 @@ mod tests {
         };
         let what = "/var/lib/cni/networks/pods/notes.txt".to_owned();
         let why = "file name is not an IP address".to_owned();
-        Import {
+        ImportReport {
             applied,
             judged: vec![
                 judged("c1", "10.1.0.2", "taken", ""),

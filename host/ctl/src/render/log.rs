@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use tenure_checkpoint::{Line, LogHeader, LogItem};
+use tenure_checkpoint::{ChapterLine, LogHeader, LogItem};
 use tenure_ledger::{Fact, LedgerFact};
 use tenure_types::{Allocation, End, Generation, Moment, Network, NetworkName, Owner};
 
@@ -16,7 +16,7 @@ type Live = BTreeMap<(NetworkName, Generation), String>;
 /// Formats lines. It keeps the live allocations, because a release names only a generation, and a reboot ends attachments
 /// without a record for each.
 #[derive(Debug, Default)]
-pub(crate) struct Lines {
+pub(crate) struct LogLines {
     live: Live,
     /// Allocations that a reboot does not end.
     lasting: Live,
@@ -24,7 +24,7 @@ pub(crate) struct Lines {
     boot: Option<String>,
 }
 
-impl Lines {
+impl LogLines {
     /// An item's lines; empty for a further segment of the same boot.
     pub(crate) fn text(&mut self, item: &LogItem) -> String {
         match item {
@@ -85,7 +85,7 @@ impl Lines {
                 if let Some(fact) = fact {
                     self.fact(fact);
                 }
-                let Line { chapter, version, json, .. } = line;
+                let ChapterLine { chapter, version, json, .. } = line;
                 let stored: Value = serde_json::from_slice(json).unwrap_or_default();
                 let of = json!({
                     "place": place, "group": group, "chapter": chapter, "version": version, "fact": stored,
@@ -155,7 +155,7 @@ fn defined(network: &Network) -> String {
 }
 
 /// A fact that this version does not know.
-fn unknown(Line { chapter, version, json, .. }: &Line) -> String {
+fn unknown(ChapterLine { chapter, version, json, .. }: &ChapterLine) -> String {
     format!(
         "{:<10} chapter {}, version {version}: {}",
         "unknown",

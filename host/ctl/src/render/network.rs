@@ -3,12 +3,12 @@
 use super::page::Page;
 use super::parts::{clean, policy};
 use super::shown::Shown;
-use crate::report::{Defined, Removed};
+use crate::report::{NetworkRedefinition, NetworkRemoval};
 
 /// The most added, and the most removed, ranges to list.
 const MOST_RANGES: usize = 8;
 
-impl Shown for Defined {
+impl Shown for NetworkRedefinition {
     /// The definition that a network has now, or would have.
     fn page(&self, _: u64) -> Page {
         let Self { applied, answer } = self;
@@ -41,7 +41,7 @@ pub(super) fn ranges(added: &[String], removed: &[String]) -> String {
     text
 }
 
-impl Shown for Removed {
+impl Shown for NetworkRemoval {
     fn page(&self, _: u64) -> Page {
         let network = clean(&self.network);
         let text = match (self.answer.existed, self.applied) {
@@ -71,15 +71,15 @@ mod tests {
 
     #[test]
     fn a_definition_names_what_comes_and_goes() {
-        insta::assert_snapshot!(Defined { applied: false, answer: answer(true, 1) }.page(0), @"
+        insta::assert_snapshot!(NetworkRedefinition { applied: false, answer: answer(true, 1) }.page(0), @"
         pods would be defined; served by host-local@9f86d081884c
           added   10.0.0.1-10.0.0.254
           removed 10.200.0.1-10.200.0.254
         dry run; pass --apply to define it
         ");
-        let long = Defined { applied: true, answer: answer(true, 11) }.page(0).to_string();
+        let long = NetworkRedefinition { applied: true, answer: answer(true, 11) }.page(0).to_string();
         assert!(long.starts_with("pods is defined; ") && long.contains("\n  added   3 more\n"), "{long}");
-        let same = Defined { applied: true, answer: answer(false, 0) };
+        let same = NetworkRedefinition { applied: true, answer: answer(false, 0) };
         insta::assert_snapshot!(same.page(0), @"pods: no changes; served by host-local@9f86d081884c");
     }
 
@@ -87,7 +87,7 @@ mod tests {
     fn a_removal_says_whether_there_was_anything() {
         let said = |existed, applied| {
             let answer = RemoveNetworkResponse { existed };
-            Removed { network: "pods".into(), applied, answer }.page(0)
+            NetworkRemoval { network: "pods".into(), applied, answer }.page(0)
         };
         insta::assert_snapshot!(said(true, false), @"
         pods would be removed

@@ -8,10 +8,10 @@ use super::view::View;
 /// Texts and tables.
 #[derive(Default)]
 pub(crate) struct Page {
-    parts: Vec<Part>,
+    parts: Vec<PageBlock>,
 }
 
-enum Part {
+enum PageBlock {
     Text(String),
     /// A table, and what is printed instead of one without rows.
     Table(Grid, Option<&'static str>),
@@ -20,19 +20,19 @@ enum Part {
 impl Page {
     /// Adds text.
     pub(crate) fn text(mut self, text: impl Into<String>) -> Self {
-        self.parts.push(Part::Text(text.into()));
+        self.parts.push(PageBlock::Text(text.into()));
         self
     }
 
     /// Adds a table, whose heads are printed also if it has no rows.
     pub(crate) fn table<R>(mut self, table: Table<'_, R>) -> Self {
-        self.parts.push(Part::Table(table.into(), None));
+        self.parts.push(PageBlock::Table(table.into(), None));
         self
     }
 
     /// Adds a table, or this text if the table has no rows.
     pub(crate) fn table_or<R>(mut self, table: Table<'_, R>, none: &'static str) -> Self {
-        self.parts.push(Part::Table(table.into(), Some(none)));
+        self.parts.push(PageBlock::Table(table.into(), Some(none)));
         self
     }
 
@@ -45,15 +45,15 @@ impl Page {
     pub(crate) fn section<R>(self, table: Table<'_, R>) -> Self {
         let grid = Grid::from(table);
         let mut page = if grid.is_empty() { self } else { self.gap() };
-        page.parts.push(Part::Table(grid, Some("")));
+        page.parts.push(PageBlock::Table(grid, Some("")));
         page
     }
 
     /// Adds an empty line, unless nothing is above it.
     fn gap(self) -> Self {
-        let is_printed = |part: &Part| match part {
-            Part::Text(text) => !text.is_empty(),
-            Part::Table(grid, none) => none.is_none_or(|none| !none.is_empty()) || !grid.is_empty(),
+        let is_printed = |part: &PageBlock| match part {
+            PageBlock::Text(text) => !text.is_empty(),
+            PageBlock::Table(grid, none) => none.is_none_or(|none| !none.is_empty()) || !grid.is_empty(),
         };
         if self.parts.iter().any(is_printed) { self.text("\n") } else { self }
     }
@@ -75,19 +75,19 @@ impl Page {
         let grids = || {
             self.parts
                 .iter()
-                .filter_map(|part| if let Part::Table(grid, _) = part { Some(grid) } else { None })
+                .filter_map(|part| if let PageBlock::Table(grid, _) = part { Some(grid) } else { None })
         };
         view.check(grids().flat_map(Grid::heads))?;
         let has_rows_only = !view.has_heads && grids().next().is_some();
         let mut out = String::new();
         for part in &self.parts {
             match part {
-                Part::Text(_) if has_rows_only => {}
-                Part::Text(text) => out.push_str(text),
-                Part::Table(grid, Some(none)) if grid.is_empty() => {
+                PageBlock::Text(_) if has_rows_only => {}
+                PageBlock::Text(text) => out.push_str(text),
+                PageBlock::Table(grid, Some(none)) if grid.is_empty() => {
                     out.push_str(if view.has_heads { none } else { "" });
                 }
-                Part::Table(grid, _) => grid.print(view, &mut Vec::new(), &mut out),
+                PageBlock::Table(grid, _) => grid.print(view, &mut Vec::new(), &mut out),
             }
         }
         Ok(out)

@@ -8,7 +8,7 @@ use super::page::Page;
 use super::parts::{ago, clean, joined, or_dash, policy};
 use super::shown::Shown;
 use super::table::Table;
-use crate::report::Loaded;
+use crate::report::LoadedPolicy;
 
 impl Shown for InspectPolicyResponse {
     /// A block for each version.
@@ -53,7 +53,7 @@ impl Shown for InspectPolicyResponse {
     }
 }
 
-impl Shown for Loaded {
+impl Shown for LoadedPolicy {
     fn page(&self, _: u64) -> Page {
         let Self { source, answer } = self;
         let signed = match answer.signer.as_str() {
@@ -201,7 +201,7 @@ mod tests {
     fn loading_says_what_was_loaded() {
         let answer = LoadPolicyResponse { policy: stamp("zones"), signer: String::new() };
         let source = "oci://registry.example.com/zones@sha256:4b30".to_owned();
-        insta::assert_snapshot!(Loaded { source, answer }.page(0), @"
+        insta::assert_snapshot!(LoadedPolicy { source, answer }.page(0), @"
         loaded zones@9f86d081884c
           sha256 9f86d081884c7d659a2feaa0c55ad015
           from   oci://registry.example.com/zones@sha256:4b30

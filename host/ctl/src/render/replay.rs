@@ -8,7 +8,7 @@ use super::page::Page;
 use super::parts::{clean, counted, or_dash, short};
 use super::shown::Shown;
 use super::table::Table;
-use crate::report::{Difference, Replayed, Stamp};
+use crate::report::{ComponentStamp, ReplayDifference, Replayed};
 
 impl Shown for Replayed {
     /// The differences and their number.
@@ -29,7 +29,8 @@ impl Shown for Replayed {
             stamp(&self.policy),
             self.decisions.saturating_sub(different),
         );
-        let is_missing = |difference: &&Difference| matches!(difference.now, DecisionOutcome::NotRecorded(_));
+        let is_missing =
+            |difference: &&ReplayDifference| matches!(difference.now, DecisionOutcome::NotRecorded(_));
         let missing = self.differences.iter().filter(is_missing).count();
         if missing > 0 {
             let missing = counted(u64::try_from(missing).unwrap_or(u64::MAX), "decision", "decisions");
@@ -57,14 +58,14 @@ fn words(recorded: &DecisionOutcome, now: &DecisionOutcome) -> (String, String) 
 }
 
 /// Names the requester of a decision: a pod, another owner, or the network itself.
-fn who(of: &Difference) -> String {
+fn who(of: &ReplayDifference) -> String {
     match of.function {
         Function::Define => "(definition)".to_owned(),
         Function::Propose | Function::ProposeWithState => or_dash(&of.who),
     }
 }
 
-fn stamp(of: &Stamp) -> String {
+fn stamp(of: &ComponentStamp) -> String {
     format!("{}@{}", clean(&of.name), short(&of.sha256))
 }
 
@@ -76,15 +77,15 @@ fn time(at_ms: u64) -> String {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use tenure_policy::decisions::Decision;
+    use tenure_policy::decisions::RecordedDecision;
 
     use super::*;
 
-    fn decision(number: u64, function: Function, outcome: DecisionOutcome) -> Decision {
+    fn decision(number: u64, function: Function, outcome: DecisionOutcome) -> RecordedDecision {
         let attributes = json!([
             { "name": "pod.namespace", "value": "shop" }, { "name": "pod.name", "value": "web-0" },
         ]);
-        Decision {
+        RecordedDecision {
             number,
             at_ms: 1_700_000_000_000 + number,
             network: "pods".into(),
@@ -105,18 +106,20 @@ mod tests {
 
     #[test]
     fn differences_are_rows_and_the_summary_counts_them() {
-        let with = |number, recorded, now| Difference::of(decision(number, Function::Propose, recorded), now);
+        let with =
+            |number, recorded, now| ReplayDifference::of(decision(number, Function::Propose, recorded), now);
         let definition = json!({ "pools": [{ "ranges": [{ "first": "10.1.0.1", "last": "10.1.0.6" }] }] });
         let full = || DecisionOutcome::Refusal(json!({ "Exhausted": { "message": "none left" } }));
         let replayed = Replayed {
-            policy: Stamp { name: "mine".into(), sha256: "fedcba9876543210".into() },
-            recorded: [Stamp { name: "host-local".into(), sha256: "0123456789abcdef".into() }].into(),
+            policy: ComponentStamp { name: "mine".into(), sha256: "fedcba9876543210".into() },
+            recorded: [ComponentStamp { name: "host-local".into(), sha256: "0123456789abcdef".into() }]
+                .into(),
             decisions: 10,
             differences: vec![
                 with(3, address("10.1.0.2", ""), address("10.1.0.6", "")),
                 with(4, full(), DecisionOutcome::NotRecorded("free(pool 0, limit 1)".into())),
                 with(5, address("10.1.0.3", ""), address("10.1.0.3", "red")),
-                Difference::of(
+                ReplayDifference::of(
                     decision(6, Function::Define, DecisionOutcome::Definition(definition)),
                     DecisionOutcome::Failure { kind: "trap".into(), cause: "unreachable\u{1b}".into() },
                 ),

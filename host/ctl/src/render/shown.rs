@@ -20,19 +20,19 @@ pub(crate) trait Shown: Serialize {
 
 /// The result of a verb.
 pub(crate) enum Report {
-    Shown(Box<dyn Printed>),
+    Shown(Box<dyn DynShown>),
     /// Bytes for standard output, as they are.
     Raw(Vec<u8>),
 }
 
 /// An answer of any type.
-pub(crate) trait Printed {
+pub(crate) trait DynShown {
     fn page(&self, now_ms: u64) -> Page;
     fn json(&self) -> Result<Value, Error>;
     fn is_well(&self) -> bool;
 }
 
-impl<S: Shown> Printed for S {
+impl<S: Shown> DynShown for S {
     fn page(&self, now_ms: u64) -> Page {
         Shown::page(self, now_ms)
     }

@@ -9,9 +9,9 @@ use super::page::Page;
 use super::parts::{clean, policy};
 use super::shown::Shown;
 use super::table::Table;
-use crate::report::{Exported, Imported, State};
+use crate::report::{ExportedState, PolicyStateReport, ReplacedState};
 
-impl Shown for State {
+impl Shown for PolicyStateReport {
     /// The state in use, and those of other policies.
     fn page(&self, now_ms: u64) -> Page {
         let Self { network, answer } = self;
@@ -32,7 +32,7 @@ impl Shown for State {
     }
 }
 
-impl Shown for Exported {
+impl Shown for ExportedState {
     fn page(&self, _: u64) -> Page {
         let Self { network, state, file } = self;
         let (version, bytes) = (state.version, state.state.len());
@@ -41,7 +41,7 @@ impl Shown for Exported {
     }
 }
 
-impl Shown for Imported {
+impl Shown for ReplacedState {
     fn page(&self, _: u64) -> Page {
         let (version, bytes) = self.answer.now.as_ref().map_or((0, 0), |now| (now.version, now.state.len()));
         format!("{}: state replaced; version {version} now, {bytes} B\n", clean(&self.network)).into()
@@ -70,7 +70,7 @@ mod tests {
             before: vec![kept("zones", 3, b"")],
             serves: Some(stamp("rotation")),
         };
-        let mut shown = State { network: "pods".into(), answer };
+        let mut shown = PolicyStateReport { network: "pods".into(), answer };
         insta::assert_snapshot!(shown.page(61_000), @"
         VERSION  BYTES  WRITTEN BY             AGE     IN USE
         7        6      rotation@rotation0000  1m ago  yes
@@ -86,8 +86,8 @@ mod tests {
     fn what_was_done_is_said_in_a_line() {
         let (network, state) = ("pods".to_owned(), kept("rotation", 7, b"rack-a"));
         let answer = ReplacePolicyStateResponse { now: Some(state.clone()) };
-        insta::assert_snapshot!(Imported { network: network.clone(), answer }.page(0), @"pods: state replaced; version 7 now, 6 B");
-        let exported = Exported { network, state, file: "pods.state".into() }.page(0);
+        insta::assert_snapshot!(ReplacedState { network: network.clone(), answer }.page(0), @"pods: state replaced; version 7 now, 6 B");
+        let exported = ExportedState { network, state, file: "pods.state".into() }.page(0);
         insta::assert_snapshot!(exported, @"pods: version 7 written to pods.state, 6 B");
     }
 }

@@ -28,9 +28,9 @@ fn answers_of_the_daemon() {
     snapshot("status", &filled::<v1::GetStatusResponse>("GetStatusResponse"));
     snapshot("networks", &filled::<v1::ListNetworksResponse>("ListNetworksResponse"));
     snapshot("check", &filled::<v1::CheckResponse>("CheckResponse"));
-    snapshot("claims", &Claims::from(filled::<v1::ListAllClaimsResponse>("ListAllClaimsResponse")));
+    snapshot("claims", &ClaimList::from(filled::<v1::ListAllClaimsResponse>("ListAllClaimsResponse")));
     let claims = v1::ListAllClaimsResponse { standings: Vec::new(), ..filled("ListAllClaimsResponse") };
-    snapshot("claims-of-an-older-daemon", &Claims::from(claims));
+    snapshot("claims-of-an-older-daemon", &ClaimList::from(claims));
     snapshot("delegations", &filled::<v1::ListDelegationsResponse>("ListDelegationsResponse"));
     snapshot("cloud", &filled::<v1::GetCloudResponse>("GetCloudResponse"));
     snapshot("plan", &filled::<v1::ExplainPlanResponse>("ExplainPlanResponse"));
@@ -71,23 +71,24 @@ fn answers_with_what_was_asked() {
     snapshot("release", &release);
     snapshot("released-claim", &ReleasedClaim { applied, claim: Some(filled("Claim")) });
     snapshot("no-claim", &ReleasedClaim { applied, claim: None });
-    let abandoned = Abandoned { network: network.clone(), applied, answer: filled("AbandonImportResponse") };
+    let abandoned =
+        AbandonedImport { network: network.clone(), applied, answer: filled("AbandonImportResponse") };
     snapshot("abandoned", &abandoned);
-    snapshot("loaded", &Loaded { source: "file".into(), answer: filled("LoadPolicyResponse") });
+    snapshot("loaded", &LoadedPolicy { source: "file".into(), answer: filled("LoadPolicyResponse") });
     let activated = Activated { network: network.clone(), answer: filled("ActivatePolicyResponse") };
     snapshot("activated", &activated);
     let shadowed = Shadowed { network: network.clone(), answer: filled("ShadowPolicyResponse") };
     snapshot("shadowed", &shadowed);
-    let state = State { network: network.clone(), answer: filled("GetPolicyStateResponse") };
+    let state = PolicyStateReport { network: network.clone(), answer: filled("GetPolicyStateResponse") };
     snapshot("state", &state);
     let exported =
-        Exported { network: network.clone(), state: filled("PolicyState"), file: "state.bin".into() };
+        ExportedState { network: network.clone(), state: filled("PolicyState"), file: "state.bin".into() };
     snapshot("state-exported", &exported);
-    let imported = Imported { network: network.clone(), answer: filled("ReplacePolicyStateResponse") };
+    let imported = ReplacedState { network: network.clone(), answer: filled("ReplacePolicyStateResponse") };
     snapshot("state-imported", &imported);
-    snapshot("defined", &Defined { applied, answer: filled("DefineNetworkResponse") });
+    snapshot("defined", &NetworkRedefinition { applied, answer: filled("DefineNetworkResponse") });
     let answer = filled("RemoveNetworkResponse");
-    snapshot("removed", &Removed { network, applied, answer });
+    snapshot("removed", &NetworkRemoval { network, applied, answer });
 }
 
 #[test]
@@ -103,13 +104,13 @@ fn what_several_answers_say_together() {
     };
     let repaired = vec![RepairedFinding { finding: finding(), outcome: filled("RepairOutcome") }];
     snapshot("repair", &Repair { applied: true, repaired, left: vec![finding()] });
-    let entry = Entry { network: "pods".into(), entry: filled("ImportEntry") };
+    let entry = FoundAttachment { network: "pods".into(), entry: filled("ImportEntry") };
     let judged = vec![Judged { entry, outcome: filled("ImportOutcome") }];
     let left_out = || vec![PassedOver { what: "10.1.0.9".into(), why: "not an address".into() }];
-    snapshot("import", &Import { applied: true, judged, passed_over: left_out() });
+    snapshot("import", &ImportReport { applied: true, judged, passed_over: left_out() });
     let export = Export { file: "ipam.json".into(), written: 3, left_out: left_out() };
     snapshot("export", &export);
-    let decision = Decision {
+    let decision = RecordedDecision {
         number: 3,
         at_ms: 1_700_000_000_000,
         network: "pods".into(),
@@ -124,10 +125,10 @@ fn what_several_answers_say_together() {
     };
     let now = DecisionOutcome::Failure { kind: "trap".into(), cause: "unreachable".into() };
     let replayed = Replayed {
-        policy: Stamp { name: "mine".into(), sha256: digest() },
-        recorded: [Stamp { name: "host-local".into(), sha256: digest() }].into(),
+        policy: ComponentStamp { name: "mine".into(), sha256: digest() },
+        recorded: [ComponentStamp { name: "host-local".into(), sha256: digest() }].into(),
         decisions: 10,
-        differences: vec![Difference::of(decision, now)],
+        differences: vec![ReplayDifference::of(decision, now)],
         passed_over: 1,
     };
     snapshot("replayed", &replayed);

@@ -10,7 +10,7 @@ use tenure_types::{Allocation, AssignedAddress, Error, ErrorCode, NetworkName, O
 
 use super::file::{self, unreadable};
 use super::ipamd::{Checkpoint, Metadata, Row, VERSION};
-use crate::arguments::Target;
+use crate::arguments::ExportTarget;
 use crate::clock;
 use crate::render::Report;
 use crate::report::{Export, PassedOver};
@@ -19,8 +19,8 @@ use crate::report::{Export, PassedOver};
 ///
 /// # Errors
 /// `InputOutput` if the state is not complete, or if it or the file cannot be used, and `UnknownNetwork`.
-pub(crate) fn export(target: &Target, run_dir: &Path) -> Result<Report, Error> {
-    let Target::Ipamd { file, network, name, state_dir, replace } = target;
+pub(crate) fn export(target: &ExportTarget, run_dir: &Path) -> Result<Report, Error> {
+    let ExportTarget::Ipamd { file, network, name, state_dir, replace } = target;
     let _lock = Lock::take(state_dir).map_err(|error| locked(state_dir, &error))?;
     let book = book(state_dir, run_dir, network)?;
     let (checkpoint, left_out) = checkpoint(&book, name);

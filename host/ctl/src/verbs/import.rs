@@ -17,10 +17,10 @@ use tenure_types::{Error, ErrorCode};
 use self::found::Found;
 use super::config;
 use super::file::unreadable;
-use crate::arguments::Source;
+use crate::arguments::ImportSource;
 use crate::daemon::Daemon;
 use crate::render::Report;
-use crate::report::{Abandoned, Entry, Import, Judged};
+use crate::report::{AbandonedImport, FoundAttachment, ImportReport, Judged};
 
 /// The number of entries in a message.
 const IN_A_PART: usize = 2048;
@@ -28,15 +28,15 @@ const IN_A_PART: usize = 2048;
 /// Imports from a source.
 pub(super) async fn import(
     daemon: &Daemon,
-    source: &Source,
+    source: &ImportSource,
     config: Option<&Path>,
     apply: bool,
 ) -> Result<Report, Error> {
     let (found, source, exclusive) = match source {
-        Source::HostLocal { directory, interface } => {
+        ImportSource::HostLocal { directory, interface } => {
             (host_local::read(directory, interface), format!("host-local {}", absolute(directory)?), true)
         }
-        Source::Abandon { network, source, reason } => {
+        ImportSource::Abandon { network, source, reason } => {
             let request = v1::AbandonImportRequest {
                 network: network.clone(),
                 source: source.clone().unwrap_or_default(),
@@ -44,9 +44,9 @@ pub(super) async fn import(
                 apply,
             };
             let answer = daemon.call(async |mut admin| admin.abandon_import(request).await).await?;
-            return Ok(Report::of(Abandoned { network: network.clone(), applied: apply, answer }));
+            return Ok(Report::of(AbandonedImport { network: network.clone(), applied: apply, answer }));
         }
-        Source::Ipamd { file, network } => {
+        ImportSource::Ipamd { file, network } => {
             (ipamd::read(file, network.as_deref()), format!("ipamd {}", absolute(file)?), false)
         }
     };
@@ -61,7 +61,7 @@ pub(super) async fn import(
             format_args!("found nothing to import for network {network}, which the configuration defines");
         return Err(Error::new(ErrorCode::InvalidConfig, cause));
     }
-    let mut import = Import { applied: apply, judged: Vec::new(), passed_over };
+    let mut import = ImportReport { applied: apply, judged: Vec::new(), passed_over };
     let with_entries = entries.chunk_by(|one, next| one.network == next.network);
     let with_entries = with_entries.filter_map(|of| Some((of.first()?.network.clone(), of)));
     for (network, of_network) in with_entries.chain(empty.into_iter().map(|name| (name, &[][..]))) {
@@ -94,7 +94,7 @@ pub(super) async fn import(
 async fn unfinished(
     daemon: &Daemon,
     mut networks: BTreeSet<String>,
-    entries: &[Entry],
+    entries: &[FoundAttachment],
 ) -> Result<BTreeSet<String>, Error> {
     entries.iter().for_each(|entry| _ = networks.remove(&entry.network));
     if networks.is_empty() {
@@ -112,9 +112,9 @@ async fn unfinished(
 async fn judged(
     daemon: &Daemon,
     head: v1::ImportHead,
-    entries: &[Entry],
+    entries: &[FoundAttachment],
 ) -> Result<Vec<v1::ImportOutcome>, Error> {
-    let part = |part: &[Entry]| v1::ImportPart {
+    let part = |part: &[FoundAttachment]| v1::ImportPart {
         entries: part.iter().map(|entry| entry.entry.clone()).collect(),
         ..v1::ImportPart::default()
     };

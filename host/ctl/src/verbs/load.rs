@@ -7,25 +7,29 @@ use tenure_rpc::v1;
 use tenure_types::{Error, ErrorCode};
 
 use super::file;
-use crate::arguments::Load;
+use crate::arguments::LoadArguments;
 use crate::daemon::Daemon;
 use crate::registry::{self, Pull};
 use crate::render::Report;
-use crate::report::Loaded;
+use crate::report::LoadedPolicy;
 
 /// The size of a piece of a component on the wire, in bytes.
 const PIECE: usize = 1 << 20;
 
 /// A component and what is said about it.
-struct Component {
+struct ComponentFile {
     bytes: Vec<u8>,
     name: String,
     source: String,
     signature: Option<String>,
 }
 
-pub(super) async fn load(daemon: &Daemon, arguments: Load, patience: Duration) -> Result<Report, Error> {
-    let Load { source, name, sha256, signature, older, unpinned, plain_http } = arguments;
+pub(super) async fn load(
+    daemon: &Daemon,
+    arguments: LoadArguments,
+    patience: Duration,
+) -> Result<Report, Error> {
+    let LoadArguments { source, name, sha256, signature, older, unpinned, plain_http } = arguments;
     let remote = source.to_str().filter(|text| registry::is_reference(text));
     let component = match remote {
         Some(reference) => pulled(reference, Pull { unpinned, plain_http, patience })?,
@@ -50,25 +54,25 @@ pub(super) async fn load(daemon: &Daemon, arguments: Load, patience: Duration) -
         .collect();
     let parts = futures_util::stream::iter(pieces);
     let answer = daemon.call(async |mut admin| admin.load_policy(parts).await).await?;
-    Ok(Report::of(Loaded { source: component.source, answer }))
+    Ok(Report::of(LoadedPolicy { source: component.source, answer }))
 }
 
 /// A component from a registry.
-fn pulled(reference: &str, pull: Pull) -> Result<Component, Error> {
+fn pulled(reference: &str, pull: Pull) -> Result<ComponentFile, Error> {
     let registry::Pulled { bytes, source, name, signature } = registry::pull(reference, pull)?;
     filled(&source, &bytes)?;
-    Ok(Component { bytes, name, source, signature })
+    Ok(ComponentFile { bytes, name, source, signature })
 }
 
 /// A component from a file, with the signature beside it.
-fn read(path: &Path) -> Result<Component, Error> {
+fn read(path: &Path) -> Result<ComponentFile, Error> {
     let bytes = tenure_policy::read_component(path).map_err(|error| file::unreadable(path, &error))?;
     filled(&path.display().to_string(), &bytes)?;
     let signature = path.with_added_extension("minisig");
     let signature = if signature.exists() { Some(text(&signature)?) } else { None };
     let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let source = std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string();
-    Ok(Component { bytes, name, source, signature })
+    Ok(ComponentFile { bytes, name, source, signature })
 }
 
 fn text(path: &Path) -> Result<String, Error> {

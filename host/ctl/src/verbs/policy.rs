@@ -6,10 +6,10 @@ use tenure_rpc::v1;
 use tenure_types::{Error, ErrorCode};
 
 use super::state;
-use crate::arguments::Policy;
+use crate::arguments::PolicyVerb;
 use crate::daemon::Daemon;
 use crate::render::Report;
-use crate::report::{Activated, Shadowed, State};
+use crate::report::{Activated, PolicyStateReport, Shadowed};
 
 /// The polling interval of `--wait`.
 const AGAIN: Duration = Duration::from_millis(100);
@@ -17,56 +17,56 @@ const AGAIN: Duration = Duration::from_millis(100);
 /// How long the daemon may take to compile a policy and to try it out, unless the caller allows more.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-pub(super) async fn policy(daemon: &Daemon, policy: Policy) -> Result<Report, Error> {
+pub(super) async fn policy(daemon: &Daemon, policy: PolicyVerb) -> Result<Report, Error> {
     let patience = daemon.timeout();
     let daemon = &daemon.for_at_least(PATIENCE);
     match policy {
-        Policy::List { wait } => list(daemon, wait).await.map(Report::of),
-        Policy::Inspect { policy } => {
+        PolicyVerb::List { wait } => list(daemon, wait).await.map(Report::of),
+        PolicyVerb::Inspect { policy } => {
             let request = v1::InspectPolicyRequest { policy };
             daemon.call(async |mut admin| admin.inspect_policy(request).await).await.map(Report::of)
         }
-        Policy::Load(arguments) => super::load::load(daemon, *arguments, patience).await,
-        Policy::Unload { policy } => {
+        PolicyVerb::Load(arguments) => super::load::load(daemon, *arguments, patience).await,
+        PolicyVerb::Unload { policy } => {
             let request = v1::UnloadPolicyRequest { policy };
             daemon.call(async |mut admin| admin.unload_policy(request).await).await.map(Report::of)
         }
-        Policy::Activate { network, policy, change_ranges, unchecked, empty_state } => {
+        PolicyVerb::Activate { network, policy, change_ranges, unchecked, empty_state } => {
             let on = network.clone();
             let request =
                 v1::ActivatePolicyRequest { network: on, policy, change_ranges, unchecked, empty_state };
             let answer = daemon.call(async |mut admin| admin.activate_policy(request).await).await?;
             Ok(Report::of(Activated { network, answer }))
         }
-        Policy::Shadow { network, policy, end } => {
+        PolicyVerb::Shadow { network, policy, end } => {
             let policy = policy.unwrap_or_default();
             let request = v1::ShadowPolicyRequest { network: network.clone(), policy, end };
             let answer = daemon.call(async |mut admin| admin.shadow_policy(request).await).await?;
             Ok(Report::of(Shadowed { network, answer }))
         }
-        Policy::Promote { network, change_ranges, now } => {
+        PolicyVerb::Promote { network, change_ranges, now } => {
             let request = v1::PromotePolicyRequest { network: network.clone(), change_ranges, now };
             let answer = daemon.call(async |mut admin| admin.promote_policy(request).await).await?;
             Ok(Report::of(Activated { network, answer }))
         }
-        Policy::RollBack { network, reason } => {
+        PolicyVerb::RollBack { network, reason } => {
             let request = v1::RollBackPolicyRequest { network: network.clone(), reason };
             let answer = daemon.call(async |mut admin| admin.roll_back_policy(request).await).await?;
             Ok(Report::of(Activated { network, answer }))
         }
-        Policy::History { network } => {
+        PolicyVerb::History { network } => {
             let request = v1::GetPolicyHistoryRequest { network };
             daemon.call(async |mut admin| admin.get_policy_history(request).await).await.map(Report::of)
         }
-        Policy::State { network, export, import, if_version } => match (export, import) {
+        PolicyVerb::State { network, export, import, if_version } => match (export, import) {
             (_, Some(file)) => state::import(daemon, network, &file, if_version).await,
             (Some(file), None) => state::export(daemon, network, &file).await,
-            (None, None) => {
-                state::get(daemon, &network).await.map(|answer| Report::of(State { network, answer }))
-            }
+            (None, None) => state::get(daemon, &network)
+                .await
+                .map(|answer| Report::of(PolicyStateReport { network, answer })),
         },
-        Policy::Replay(arguments) => super::replay::replay(&arguments).map(Report::of),
-        Policy::Author(author) => crate::author::run(author),
+        PolicyVerb::Replay(arguments) => super::replay::replay(&arguments).map(Report::of),
+        PolicyVerb::Author(author) => crate::author::run(author),
     }
 }
 

@@ -9,7 +9,7 @@ use tenure_types::{Error, ErrorCode, PolicyName};
 
 use super::file::read;
 use crate::arguments::Replay;
-use crate::report::{Difference, Replayed, Stamp};
+use crate::report::{ComponentStamp, ReplayDifference, Replayed};
 
 /// Replays every decision of a record.
 pub(super) fn replay(arguments: &Replay) -> Result<Replayed, Error> {
@@ -17,7 +17,7 @@ pub(super) fn replay(arguments: &Replay) -> Result<Replayed, Error> {
     let mut files = DecisionFiles::at(&arguments.record).map_err(unreadable)?;
     let mut player = Player { name: name(&arguments.file)?, component: &component, made: None };
     let mut replayed = Replayed {
-        policy: Stamp { name: player.name.to_string(), sha256: tenure_policy::sha256(&component) },
+        policy: ComponentStamp { name: player.name.to_string(), sha256: tenure_policy::sha256(&component) },
         recorded: BTreeSet::new(),
         decisions: 0,
         differences: Vec::new(),
@@ -25,13 +25,13 @@ pub(super) fn replay(arguments: &Replay) -> Result<Replayed, Error> {
     };
     while let Some(Recorded { decision, limits }) = files.next_decision().map_err(unreadable)? {
         replayed.decisions += 1;
-        let stamp = Stamp { name: decision.policy.clone(), sha256: decision.digest.clone() };
+        let stamp = ComponentStamp { name: decision.policy.clone(), sha256: decision.digest.clone() };
         if !replayed.recorded.contains(&stamp) {
             replayed.recorded.insert(stamp);
         }
         let now = player.with(&limits)?.replay(&decision)?;
         if !decision.outcome.is_same(&now) {
-            replayed.differences.push(Difference::of(decision, now));
+            replayed.differences.push(ReplayDifference::of(decision, now));
         }
     }
     replayed.passed_over = files.passed_over();

@@ -9,7 +9,7 @@ use tenure_types::{Error, ErrorCode, LONGEST_STATE};
 use super::file;
 use crate::daemon::Daemon;
 use crate::render::Report;
-use crate::report::{Exported, Imported};
+use crate::report::{ExportedState, ReplacedState};
 
 pub(super) async fn get(daemon: &Daemon, network: &str) -> Result<v1::GetPolicyStateResponse, Error> {
     let request = v1::GetPolicyStateRequest { network: network.to_owned() };
@@ -28,7 +28,7 @@ pub(super) async fn export(daemon: &Daemon, network: String, path: &Path) -> Res
         return Ok(Report::Raw(state.state));
     }
     std::fs::write(path, &state.state).map_err(|error| file::unreadable(path, &error))?;
-    Ok(Report::of(Exported { network, state, file: path.to_owned() }))
+    Ok(Report::of(ExportedState { network, state, file: path.to_owned() }))
 }
 
 /// Replaces the state by a file's contents, or by standard input.
@@ -46,7 +46,7 @@ pub(super) async fn import(
     }
     let request = v1::ReplacePolicyStateRequest { network: network.clone(), state, if_version };
     let answer = daemon.call(async |mut admin| admin.replace_policy_state(request).await).await?;
-    Ok(Report::of(Imported { network, answer }))
+    Ok(Report::of(ReplacedState { network, answer }))
 }
 
 /// Reads at most a byte more than a state may have.

@@ -70,7 +70,7 @@ impl AwsTable {
         let Some(network) = &self.network else {
             let is_set = Self { network: None, ..Self::default() } != *self;
             return if is_set {
-                wrong("network", "is missing: nothing of AWS is used without it")
+                wrong("network", "is required when any other key of [aws] is set")
             } else {
                 Ok(())
             };
@@ -92,14 +92,14 @@ impl AwsTable {
             }
         }
         if self.subnet.is_none() && !self.groups.is_empty() {
-            return wrong("groups", "needs `subnet`, whose interfaces have them");
+            return wrong("groups", "requires `subnet`: the groups apply to interfaces created there");
         }
         if self.max_pods == Some(0) {
             return wrong("max_pods", "must be at least 1");
         }
         match self.labels.iter().find(|(name, value)| !is_label(name, value)) {
             Some((name, value)) => {
-                wrong("labels", &format!("{name:?} = {value:?} is not a label of Kubernetes"))
+                wrong("labels", &format!("{name:?} = {value:?} is not a valid Kubernetes label"))
             }
             None => Ok(()),
         }
@@ -140,7 +140,7 @@ mod tests {
     fn what_is_set_without_a_network_is_refused() {
         assert_eq!(
             refusal("look_seconds = 5"),
-            "tenured.toml: aws.network: is missing: nothing of AWS is used without it"
+            "tenured.toml: aws.network: is required when any other key of [aws] is set"
         );
         assert_eq!(
             refusal("[aws.more]"),
@@ -169,7 +169,7 @@ mod tests {
             ("consistency_seconds = 0", "aws.consistency_seconds: must be at least 1"),
             ("groups = [\"sg-1\"]", "aws.groups: needs `subnet`"),
             ("labels = { pool = 3 }", "aws.labels.pool: invalid type"),
-            ("labels = { \"\" = \"a\" }", "aws.labels: \"\" = \"a\" is not a label of Kubernetes"),
+            ("labels = { \"\" = \"a\" }", "aws.labels: \"\" = \"a\" is not a valid Kubernetes label"),
             ("labels = { \"a/b/c\" = \"\" }", "aws.labels: \"a/b/c\" = \"\" is not a label"),
             ("labels = { pool = \"a b\" }", "aws.labels: \"pool\" = \"a b\" is not a label"),
         ] {

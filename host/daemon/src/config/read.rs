@@ -14,7 +14,7 @@ pub(super) const SHA256: &str = "must be 64 hexadecimal digits; `sha256sum FILE`
 
 /// Why a configuration is refused.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ConfigError {
+pub(crate) enum ConfigFileError {
     /// The file cannot be read.
     #[error("{path}: {source}")]
     Unreadable {
@@ -39,8 +39,8 @@ impl Config {
     /// Reads the given file, or the default one; if the default file does not exist, returns the defaults.
     ///
     /// # Errors
-    /// [`ConfigError`] names the file, the key and what is wrong with it.
-    pub(crate) fn read(path: Option<&Path>) -> Result<Self, ConfigError> {
+    /// [`ConfigFileError`] names the file, the key and what is wrong with it.
+    pub(crate) fn read(path: Option<&Path>) -> Result<Self, ConfigFileError> {
         let (path, optional) = match path {
             Some(path) => (path, false),
             None => (Path::new(DEFAULT_PATH), true),
@@ -48,12 +48,12 @@ impl Config {
         match std::fs::read_to_string(path) {
             Ok(text) => Self::parse(path, &text),
             Err(error) if optional && error.kind() == std::io::ErrorKind::NotFound => Ok(Self::default()),
-            Err(source) => Err(ConfigError::Unreadable { path: path.into(), source }),
+            Err(source) => Err(ConfigFileError::Unreadable { path: path.into(), source }),
         }
     }
 
-    pub(super) fn parse(path: &Path, text: &str) -> Result<Self, ConfigError> {
-        let invalid = |key: &str, message: String| ConfigError::Invalid {
+    pub(super) fn parse(path: &Path, text: &str) -> Result<Self, ConfigFileError> {
+        let invalid = |key: &str, message: String| ConfigFileError::Invalid {
             path: path.into(),
             key: if key == "." { "the file".into() } else { key.into() },
             message,

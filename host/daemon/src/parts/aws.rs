@@ -90,7 +90,7 @@ impl AwsPart {
         let definition = self.defined().await;
         let who = Who { engine, metadata: &imds }.is_it(|why| self.unreachable.wrong(why)).await;
         let Identity { instance, instance_type, region, zone, vpc, .. } = &who;
-        tracing::info!(instance, instance_type, region, zone, %network, "the network's supply are this instance's interfaces");
+        tracing::info!(instance, instance_type, region, zone, %network, "the network is supplied by this instance's interfaces");
         let ec2 = ec2(config, &definition, region)?;
         let witness = Arc::new(Looking::new(Arc::clone(&self.given.clock), self.given.runtime.clone()));
         // What others use must be known before anything is taken for unused.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow, bail};
-use tenure_checkpoint::{Running, Writer};
+use tenure_checkpoint::{RunningWriter, Writer};
 use tenure_engine::ports::Images;
 use tenure_supervise::Part;
 use tokio_util::sync::CancellationToken;
@@ -38,11 +38,11 @@ impl Part for CheckpointPart {
 
 /// The writer's thread. If a disk hangs during the stop, the thread is left to end with the process; what it has not
 /// written was not acknowledged.
-struct Thread(Option<Running>);
+struct Thread(Option<RunningWriter>);
 
 impl Thread {
     fn stop(&self) {
-        self.0.iter().for_each(Running::stop);
+        self.0.iter().for_each(RunningWriter::stop);
     }
 
     async fn ended(&mut self) -> anyhow::Result<()> {

@@ -14,7 +14,7 @@ mod kept;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tenure_conditions::{Conditions, Report};
@@ -22,7 +22,7 @@ use tenure_engine::Engine;
 use tenure_netlink::{DesiredState, Event, NodeNetwork, Operation, Pod};
 use tenure_observe::Metrics;
 use tenure_supervise::Part;
-use tenure_types::{AssignedAddress, ConditionName};
+use tenure_types::{AssignedAddress, ConditionName, hold};
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -113,7 +113,7 @@ impl DatapathPart {
                 let before = Arc::clone(&wish.borrow());
                 let now = self.describe(&mut questions, &mut node, Some(&before));
                 let wanted = Arc::clone(&now.0);
-                *latest.lock().unwrap_or_else(PoisonError::into_inner) = now;
+                *hold(&latest) = now;
                 wish.send_replace(wanted);
             }
         };
@@ -236,7 +236,7 @@ impl DatapathPart {
         why: Option<String>,
         failed: BTreeMap<String, String>,
     ) {
-        let latest = latest.lock().unwrap_or_else(PoisonError::into_inner);
+        let latest = hold(latest);
         if !Arc::ptr_eq(wanted, &latest.0) {
             return;
         }

@@ -26,7 +26,7 @@ impl Interruptible for DelegatesPart {
             // What could not be given back is tried again.
             let left = self.engine.tidy().await;
             if left > 0 {
-                tracing::debug!(left, "some delegates could not take back what they gave");
+                tracing::debug!(left, "some addresses could not be returned to their delegates");
             }
             tokio::select! {
                 () = beat(LOOK_AGAIN) => {}

@@ -28,7 +28,7 @@ impl Node {
     fn start(&self, facts: u64, whole: bool) -> StateSeen {
         let mark = self.mark();
         let looked_for = mark.durable().is_some_and(|durable| durable.fact > 0);
-        let report = Report { last: facts, lost: looked_for && !whole, ..Report::default() };
+        let report = RecoveryReport { last: facts, lost: looked_for && !whole, ..RecoveryReport::default() };
         let state = StateSeen::new(self.directory.path(), &self.boot, mark, &report);
         state.durable(&durable(facts));
         state
@@ -131,6 +131,6 @@ fn what_an_older_daemon_or_nobody_could_have_marked_is_taken_with_care() {
 #[test]
 fn nothing_is_adopted_before_anything_is_durable() {
     let directory = tempfile::tempdir().unwrap();
-    let state = StateSeen::new(directory.path(), &boot("a"), Mark::Lost, &Report::default());
+    let state = StateSeen::new(directory.path(), &boot("a"), Mark::Lost, &RecoveryReport::default());
     assert!(state.adopt().is_err() && state.is_lost());
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use libtest_mimic::{Failed, Trial};
 use sha2::{Digest, Sha256};
-use tenure_delegate::{CallFailure, Delegate, DelegateSettings};
+use tenure_delegate::{CallFailure, DelegateProgram, DelegateSettings};
 use tenure_types::{DelegateVerb, ErrorCode, PodIdentity};
 use tokio::runtime::Runtime;
 
@@ -210,7 +210,7 @@ fn deaf() -> Result<(), Failed> {
 }
 
 /// Begins a call that takes until a file `go` exists, and lets its caller go away.
-fn abandon(script: &Script, delegate: &Arc<Delegate>, runtime: &Runtime, verb: Option<DelegateVerb>) {
+fn abandon(script: &Script, delegate: &Arc<DelegateProgram>, runtime: &Runtime, verb: Option<DelegateVerb>) {
     let waiting = {
         let delegate = Arc::clone(delegate);
         runtime.spawn(async move {
@@ -271,7 +271,7 @@ fn outlives() -> Result<(), Failed> {
     eventually("it did not start", || !script.wrote("log").is_empty());
     daemon.kill().unwrap();
     daemon.wait().unwrap();
-    // The next daemon, and whoever it is that asks.
+    // The next daemon, and any caller.
     let (delegate, runtime) = (script.delegate(), runtime());
     let next = runtime.spawn(async move { delegate.tell(&call("11"), &DelegateVerb::Del).await });
     // Another delegate has nothing to wait for.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use libtest_mimic::{Failed, Trial};
 use tempfile::TempDir;
-use tenure_delegate::{CallFailure, Delegate, DelegateSettings};
+use tenure_delegate::{CallFailure, DelegateProgram, DelegateSettings};
 use tenure_types::{DelegateCall, DelegateVerb};
 
 use crate::support::{add, call, delegate_at, tell};
@@ -21,7 +21,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
-fn plugin(name: &str, run: &TempDir) -> Delegate {
+fn plugin(name: &str, run: &TempDir) -> DelegateProgram {
     delegate_at(DelegateSettings::new(PathBuf::from(DIRECTORY).join(name)), run.path())
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tempfile::TempDir;
-use tenure_delegate::{CallFailure, Delegate, DelegateCalls, DelegateSettings};
+use tenure_delegate::{CallFailure, DelegateCalls, DelegateProgram, DelegateSettings};
 use tenure_types::cni::Success;
 use tenure_types::{DelegateCall, DelegateVerb};
 
@@ -50,12 +50,12 @@ impl Script {
     }
 
     /// Makes it the delegate of a daemon that has just started.
-    pub(crate) fn delegate(&self) -> Delegate {
+    pub(crate) fn delegate(&self) -> DelegateProgram {
         self.delegate_with(self.settings())
     }
 
     /// The same with other settings.
-    pub(crate) fn delegate_with(&self, settings: DelegateSettings) -> Delegate {
+    pub(crate) fn delegate_with(&self, settings: DelegateSettings) -> DelegateProgram {
         delegate_at(settings, self.directory.path())
     }
 
@@ -70,8 +70,8 @@ impl Script {
 }
 
 /// A delegate of a daemon that has just started and has this run directory.
-pub(crate) fn delegate_at(settings: DelegateSettings, run: &Path) -> Delegate {
-    Delegate::new(settings, Arc::new(DelegateCalls::new(run.join("delegates/x"))))
+pub(crate) fn delegate_at(settings: DelegateSettings, run: &Path) -> DelegateProgram {
+    DelegateProgram::new(settings, Arc::new(DelegateCalls::new(run.join("delegates/x"))))
 }
 
 /// A call for an attachment.
@@ -91,11 +91,15 @@ pub(crate) fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
 }
 
-pub(crate) fn add(delegate: &Delegate, call: &DelegateCall) -> Result<Success, CallFailure> {
+pub(crate) fn add(delegate: &DelegateProgram, call: &DelegateCall) -> Result<Success, CallFailure> {
     runtime().block_on(delegate.add(call))
 }
 
-pub(crate) fn tell(delegate: &Delegate, call: &DelegateCall, verb: &DelegateVerb) -> Result<(), CallFailure> {
+pub(crate) fn tell(
+    delegate: &DelegateProgram,
+    call: &DelegateCall,
+    verb: &DelegateVerb,
+) -> Result<(), CallFailure> {
     runtime().block_on(delegate.tell(call, verb))
 }
 

@@ -72,7 +72,7 @@ impl AwsNode {
         Ok(Self { node, double, pods: BTreeMap::new() })
     }
 
-    /// Adds a pod, as a runtime does: what is to be tried again is tried again.
+    /// Adds a pod, as a runtime does, which retries what the error allows.
     pub(crate) fn add(&mut self, name: &str) -> anyhow::Result<String> {
         let sandbox = self.node.sandbox(name)?;
         let address = wait::until(&format!("pod {name}"), LIMIT, || {

@@ -11,7 +11,7 @@ const SETTINGS: &str = "warm = { interfaces = 0, addresses = 1 }";
 /// The calls that take something away.
 const TAKING: [&str; 3] = ["UnassignPrivateIpAddresses", "DetachNetworkInterface", "DeleteNetworkInterface"];
 
-/// A daemon that starts while nobody answers goes on with what it has, and leads packets as before.
+/// A daemon that starts while nobody answers resumes with what it has, and routes packets as before.
 pub(crate) fn silent() -> anyhow::Result<()> {
     let mut node = AwsNode::start("t3.small", SETTINGS, "")?;
     for number in 0..5 {

@@ -23,7 +23,7 @@ pub(crate) struct Node {
     running: Option<Child>,
     /// How the daemon is started, such as without a capability.
     under: Vec<&'static str>,
-    /// The socket that plugins are told of, unless it is where they look for it by themselves.
+    /// The socket that plugins are configured with, unless it is where they look for it by themselves.
     socket: Option<String>,
 }
 

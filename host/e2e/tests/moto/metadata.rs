@@ -28,7 +28,7 @@ impl Metadata {
         let is_over = Arc::clone(&ends);
         thread::spawn(move || {
             let streams = listener.incoming().take_while(|_| !is_over.load(Ordering::Relaxed));
-            // Whoever gets no answer asks again.
+            // A client that gets no answer asks again.
             streams.flatten().for_each(|stream| _ = answer(&stream, &entries));
         });
         Ok(Self { netns: netns.to_owned(), ends })

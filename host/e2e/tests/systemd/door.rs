@@ -37,7 +37,7 @@ impl Door {
                 })
             })
         });
-        // If it cannot be opened, whoever knocks is told.
+        // If it cannot be opened, each caller gets an error.
         let _ = opened.recv();
         Ok(Self { closing: Some(closing), keeper: Some(keeper) })
     }
@@ -58,7 +58,7 @@ async fn lead(listener: &TcpListener, behind: SocketAddr) -> anyhow::Result<()> 
 impl Drop for Door {
     fn drop(&mut self) {
         drop(self.closing.take());
-        // Its failure has been seen by whoever found it closed.
+        // Callers that found it closed have seen its failure.
         let _ = self.keeper.take().map(JoinHandle::join);
     }
 }

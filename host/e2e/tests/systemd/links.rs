@@ -35,7 +35,7 @@ pub(crate) fn made() -> anyhow::Result<()> {
     // What somebody takes away comes back.
     node.sh("ip route flush table 9000")?;
     node.is_settled("pods")?;
-    // A daemon that starts again goes on with them.
+    // A daemon that starts again resumes with them.
     unit.crash()?;
     for (sandbox, check) in [(&one, of_one), (&two, of_two)] {
         node.plugin(&sandbox.container)?.call("CHECK", sandbox, &check)?.silent()?;

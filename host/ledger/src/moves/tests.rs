@@ -53,7 +53,7 @@ fn each_source_ends_its_own_move_only() {
     moves.apply(5, &begun("a"));
     assert_eq!(told(&moves).0, ["a 0"], "begun again, it begins at the first entry");
     moves.apply(6, &ended("a", MoveEnd::Abandoned));
-    assert_eq!(told(&moves), (vec![], vec!["b".to_owned()]), "what was abandoned is no source");
+    assert_eq!(told(&moves), (vec![], vec!["b".to_owned()]), "an abandoned import is not a source");
     assert_eq!(moves.open(&network("other")).count() + moves.sources(&network("other")).count(), 0);
 }
 

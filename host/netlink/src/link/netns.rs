@@ -55,14 +55,6 @@ impl Netns {
         Ok(Self { turn: Some(turn.clone()), ..netns })
     }
 
-    /// Takes a network namespace that is open already, such as by a runtime.
-    ///
-    /// # Errors
-    /// When it is something else, or the calling thread's own.
-    pub fn from_descriptor(file: OwnedFd) -> Result<Self, Error> {
-        Self::new(file, Path::new("the descriptor"))
-    }
-
     fn new(file: OwnedFd, path: &Path) -> Result<Self, Error> {
         let failed = |source| Error::Io { what: format!("look at {}", path.display()), source };
         let system = rustix::fs::fstatfs(&file).map_err(|error| failed(error.into()))?;

@@ -83,7 +83,7 @@ mod tests {
     fn only_our_table_is_a_change() {
         assert_eq!(change(&message(0x0a08, "tenure")), Some(KernelChange::Table));
         assert_eq!(change(&message(0x0a08, "tenure2")), None);
-        assert_eq!(change(&message(0x0a0f, "tenure")), None, "the generation's identity is no name");
+        assert_eq!(change(&message(0x0a0f, "tenure")), None, "the generation's identity is not a name");
         assert_eq!(change(&message(0x0108, "tenure")), None, "another subsystem");
         let both = [message(0x0a08, "nat"), message(0x0a01, "tenure")].concat();
         assert_eq!(change(&both), Some(KernelChange::Table));

@@ -292,7 +292,7 @@ fn ipamds_rules_are_replaced_without_a_moment_without_a_way() {
     let wanted = DesiredState::of(&node).unwrap();
     let mut seen = fresh(&node);
     of_ipamd(&node, &mut seen);
-    // A pod that nobody told us of, and a rule of its priority that is no pod's.
+    // A pod that was never reported, and a rule of its priority that belongs to no pod.
     let unknown = RoutingRule {
         protocol: 0,
         ..RoutingRule::new(IpFamily::V4, TO_PODS, MAIN).to("10.0.1.40/32".parse().unwrap())

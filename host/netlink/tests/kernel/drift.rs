@@ -45,7 +45,7 @@ impl Keeper {
         let node = world.node.clone();
         thread::spawn(move || {
             library(&node, async || {
-                // Ends when the test drops the sender of what is wanted.
+                // Ends when the test drops the sender of the desired state.
                 let _ = keep(receiver, move |event| drop(report.send(event))).await;
             });
         });
@@ -154,7 +154,7 @@ fn appears() {
     world.add_pod(7, &["10.0.2.34"]);
     loop {
         let (applied, repaired) = keeper.settled();
-        assert_eq!(repaired, [], "a link that was waited for is no repair");
+        assert_eq!(repaired, [], "a link that was waited for does not count as a repair");
         if applied.iter().any(|operation| operation.to_string().contains("10.0.2.34")) {
             break;
         }

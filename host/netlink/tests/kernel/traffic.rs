@@ -157,7 +157,7 @@ fn own_address() {
 
 fn ipv6() {
     let world = World::whole();
-    // The cloud delivers to the interface's hardware address whatever its own address is.
+    // The cloud delivers to the interface's hardware address, regardless of its own address.
     serve(&world.cloud, &format!("[{WITHIN_V6}]:80"));
     assert_eq!(call(&world.pod(1), &format!("[{WITHIN_V6}]:80")).unwrap(), "2001:db8:0:1::33");
     serve(&world.pod(1), "[2001:db8:0:1::33]:80");

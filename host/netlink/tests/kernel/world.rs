@@ -20,7 +20,7 @@ use crate::room::{library, path, shell};
 /// Numbers the worlds of this process.
 static WORLDS: AtomicU32 = AtomicU32::new(0);
 
-/// An address of the cloud network that is no node's.
+/// An address of the cloud network that belongs to no node.
 pub(crate) const WITHIN: &str = "10.0.15.1";
 /// An address outside of it.
 pub(crate) const OUTSIDE: &str = "203.0.113.1";
@@ -178,7 +178,7 @@ impl Drop for World {
     }
 }
 
-/// The link of a pod as it shall be.
+/// The expected link of a pod.
 pub(crate) fn link(at: usize, addresses: &[&str]) -> PodLink {
     PodLink {
         host: LinkName::of("eni", "default", &format!("pod-{at}")).unwrap(),

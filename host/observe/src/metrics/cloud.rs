@@ -4,7 +4,7 @@
 //! such series.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use prometheus_client::collector::Collector;
@@ -13,6 +13,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Unit;
+use tenure_types::hold;
 
 use super::saturating;
 
@@ -44,13 +45,13 @@ pub(super) struct CloudGauges(Arc<Mutex<Option<Arc<CloudFigures>>>>);
 impl CloudGauges {
     /// Replaces all figures.
     pub(super) fn set(&self, figures: CloudFigures) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(figures));
+        *hold(&self.0) = Some(Arc::new(figures));
     }
 }
 
 impl Collector for CloudGauges {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let figures = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let figures = hold(&self.0).clone();
         let Some(figures) = figures else { return Ok(()) };
         let CloudFigures { calls, intents, interfaces, addresses, .. } = &*figures;
         let mut families = FamilyEncoder(encoder);

@@ -4,7 +4,7 @@
 //! series behind.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
@@ -12,7 +12,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Unit;
-use tenure_types::{Counts, Meter, PolicyStamp};
+use tenure_types::{Counts, Meter, PolicyStamp, hold};
 
 use super::labels::{DigestLabels, KindLabels, RuleLabels};
 
@@ -29,11 +29,11 @@ impl MeterGauges {
     /// Replaces all meters.
     pub(super) fn set(&self, mut metered: Metered) {
         metered.sort_unstable_by(|(left, _), (right, _)| left.cmp(right));
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(metered);
+        *hold(&self.0) = Arc::new(metered);
     }
 
     fn read(&self) -> Arc<Metered> {
-        Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&hold(&self.0))
     }
 }
 

@@ -3,10 +3,10 @@
 
 use std::collections::HashSet;
 use std::io::ErrorKind;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use tenure_engine::ports::{Catalogue as _, Offered, TakenIn};
-use tenure_types::{Error, ErrorCode, PolicyName, PolicyStamp};
+use tenure_types::{Error, ErrorCode, PolicyName, PolicyStamp, hold, hold_exclusive, hold_shared};
 
 use super::Policies;
 use crate::digest::sha256;
@@ -32,7 +32,7 @@ impl Policies {
         let accepted = Arc::clone(&self.accepted);
         let taking = Arc::clone(&self.taking);
         let CopiedComponent { stamp, verified, is_new } = apart(move || {
-            let mut taking = taking.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut taking = hold(&taking);
             let kept = keep(&bytes, &trusted, &accepted, &offered)?;
             taking.push(Arc::clone(&kept.stamp.digest));
             Ok::<_, Error>(kept)
@@ -40,7 +40,7 @@ impl Policies {
         .await??;
         let loaded = self.load(&stamp).await;
         let taken = {
-            let mut taking = self.taking.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut taking = hold(&self.taking);
             let place = taking.iter().position(|digest| *digest == stamp.digest);
             place.map(|place| taking.swap_remove(place))
         };
@@ -64,7 +64,7 @@ impl Policies {
 
     /// Removes the copy of a component that is not loaded, catalogued or being taken in.
     fn remove_copy(&self, digest: &Arc<str>) {
-        let taking = self.taking.lock().unwrap_or_else(PoisonError::into_inner);
+        let taking = hold(&self.taking);
         if !taking.contains(digest) && !self.has_digest(digest) {
             self.bytes.kept.remove(digest);
             self.runtime.forget(digest);
@@ -73,15 +73,15 @@ impl Policies {
 
     /// Whether the configuration has a file for a name.
     pub(super) fn is_configured(&self, name: &PolicyName) -> bool {
-        self.given.lock().unwrap_or_else(PoisonError::into_inner).is_configured(name)
+        hold(&self.given).is_configured(name)
     }
 
     /// Whether a component is loaded, or catalogued, under any name.
     fn has_digest(&self, digest: &Arc<str>) -> bool {
-        let given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+        let given = hold(&self.given);
         let is_given = given.loaded.iter().any(|component| component.policy.digest == *digest);
         drop(given);
-        let loaded = self.loaded.read().unwrap_or_else(PoisonError::into_inner);
+        let loaded = hold_shared(&self.loaded);
         is_given
             || loaded.keys().any(|(_, loaded)| loaded == digest)
             || self.bytes.sources().values().any(|named| named.stamp.digest == *digest)
@@ -94,7 +94,7 @@ impl Policies {
         let named = sources.values().map(|catalogued| &catalogued.stamp);
         let named: HashSet<_> = named.chain(used).map(|stamp| (&stamp.name, &stamp.digest)).collect();
         let freed: Vec<_> = {
-            let mut loaded = self.loaded.write().unwrap_or_else(PoisonError::into_inner);
+            let mut loaded = hold_exclusive(&self.loaded);
             let unused = loaded.extract_if(|(name, digest), policy| {
                 !named.contains(&(name, digest)) && Arc::strong_count(policy) <= OWN
             });

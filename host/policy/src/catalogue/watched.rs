@@ -3,10 +3,10 @@
 //! Who looks at the files, and when, is up to the daemon.
 
 use std::path::Path;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use tenure_engine::ports::{Offered, Policy};
-use tenure_types::{Error, ErrorCode, PolicyName, PolicyStamp};
+use tenure_types::{Error, ErrorCode, PolicyName, PolicyStamp, hold};
 
 use super::Policies;
 use crate::loader::{CatalogueSource, Catalogued};
@@ -15,7 +15,7 @@ impl Policies {
     /// The configuration's files.
     #[must_use]
     pub fn files(&self) -> Vec<(PolicyName, CatalogueSource)> {
-        self.given.lock().unwrap_or_else(PoisonError::into_inner).files.clone()
+        hold(&self.given).files.clone()
     }
 
     /// The component that a name stands for; `None` if it is unknown, or if its file has not been read.
@@ -32,7 +32,7 @@ impl Policies {
 
     /// Notes why a file cannot be used as it is now; `None` if it can.
     pub fn set_file_problem(&self, name: &PolicyName, problem: Option<String>) {
-        let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut given = hold(&self.given);
         match problem {
             Some(problem) => drop(given.problems.insert(name.clone(), problem)),
             None => drop(given.problems.remove(name)),
@@ -41,7 +41,7 @@ impl Policies {
 
     /// Why the file of a name cannot be used as it is now.
     pub(super) fn file_problem(&self, name: &PolicyName) -> Option<String> {
-        let given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+        let given = hold(&self.given);
         given.problems.get(name).filter(|_| given.is_configured(name)).cloned()
     }
 

@@ -52,7 +52,7 @@ pub enum Function {
 
 /// One call of a policy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Decision {
+pub struct RecordedDecision {
     /// Counts a network's decisions.
     pub number: u64,
     /// The time at which the call ended, in milliseconds since 1970.
@@ -79,7 +79,7 @@ pub struct Decision {
     pub outcome: DecisionOutcome,
 }
 
-impl Decision {
+impl RecordedDecision {
     /// The state that the policy was given; empty if it keeps none.
     ///
     /// # Errors

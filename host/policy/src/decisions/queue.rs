@@ -6,7 +6,7 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tenure_types::NetworkName;
+use tenure_types::{NetworkName, hold};
 
 /// The most lines and the most bytes that wait.
 const MOST_LINES: usize = 8192;
@@ -84,7 +84,7 @@ impl DecisionQueue {
 
     /// A poisoned lock is still usable: no critical section leaves the state inconsistent.
     fn lock(&self) -> MutexGuard<'_, DecisionQueueState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        hold(&self.state)
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::decision::{Decision, DecisionHeader, FORMAT, RecordedLimits};
+use super::decision::{DecisionHeader, FORMAT, RecordedDecision, RecordedLimits};
 use super::files::{BEFORE, NOW};
 
 /// Why decisions cannot be read.
@@ -41,7 +41,7 @@ pub enum Unreadable {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recorded {
     /// The decision.
-    pub decision: Decision,
+    pub decision: RecordedDecision,
     /// The limits.
     pub limits: RecordedLimits,
 }
@@ -64,7 +64,7 @@ struct OpenFile {
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum PendingDecision {
-    Decision(Box<Decision>),
+    Decision(Box<RecordedDecision>),
     Header(DecisionHeader),
     /// A header of a later version, or any other JSON.
     Other {

@@ -1,10 +1,10 @@
 //! Which networks' decisions are recorded, and the way of a decision to the writer.
 
 use std::collections::HashMap;
+use std::sync::RwLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{PoisonError, RwLock};
 
-use tenure_types::NetworkName;
+use tenure_types::{NetworkName, hold_exclusive, hold_shared};
 
 use super::queue::{DecisionQueue, PendingDecision};
 
@@ -27,14 +27,14 @@ impl Recorder {
     pub fn set(&self, networks: HashMap<NetworkName, u32>) {
         let networks: HashMap<_, _> = networks.into_iter().filter(|(_, most)| *most > 0).collect();
         let any = !networks.is_empty();
-        *self.networks.write().unwrap_or_else(PoisonError::into_inner) = networks;
+        *hold_exclusive(&self.networks) = networks;
         self.any.store(any, Ordering::Release);
     }
 
     /// How many decisions of a network are kept; 0 if it is not recorded.
     #[must_use]
     pub fn most(&self, network: &str) -> u32 {
-        let networks = self.networks.read().unwrap_or_else(PoisonError::into_inner);
+        let networks = hold_shared(&self.networks);
         networks.get(network).map_or(0, |most| (*most).min(MOST_RECORDED))
     }
 
@@ -54,7 +54,7 @@ impl Recorder {
         if !self.any.load(Ordering::Acquire) {
             return None;
         }
-        let networks = self.networks.read().unwrap_or_else(PoisonError::into_inner);
+        let networks = hold_shared(&self.networks);
         networks.get_key_value(network).map(|(network, _)| network.clone())
     }
 

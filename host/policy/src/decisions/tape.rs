@@ -112,7 +112,7 @@ mod tests {
     use serde_json::json;
     use tenure_types::PolicyName;
 
-    use super::super::decision::{Decision, DecisionOutcome};
+    use super::super::decision::{DecisionOutcome, RecordedDecision};
     use super::*;
 
     fn recorder() -> Arc<Recorder> {
@@ -137,7 +137,7 @@ mod tests {
         drop(tape(&recorder, "pods"));
         let [line] = recorder.queue.take().unwrap().try_into().unwrap();
         let text = [b"{\"number\":7,", line.body.as_slice()].concat();
-        let decision: Decision = serde_json::from_slice(&text).unwrap();
+        let decision: RecordedDecision = serde_json::from_slice(&text).unwrap();
         let functions: Vec<_> = decision.asked.iter().map(|asked| asked.function.as_str()).collect();
         assert_eq!((decision.number, functions), (7, vec!["last", "free"]));
         assert_eq!(decision.outcome, DecisionOutcome::Proposal(json!({})));

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, RwLock};
 
-use tenure_types::{Error, ErrorCode, PolicyName, PolicyStamp};
+use tenure_types::{Error, ErrorCode, PolicyName, PolicyStamp, hold_exclusive, hold_shared};
 
 use super::kept::KeptComponents;
 use super::source::CatalogueSource;
@@ -49,17 +49,17 @@ impl ComponentStore {
 
     /// A copy of the current sources.
     pub(crate) fn sources(&self) -> Sources {
-        self.sources.read().unwrap_or_else(PoisonError::into_inner).clone()
+        hold_shared(&self.sources).clone()
     }
 
     /// Replaces the sources and returns the old ones.
     pub(crate) fn replace(&self, sources: Sources) -> Sources {
-        std::mem::replace(&mut *self.sources.write().unwrap_or_else(PoisonError::into_inner), sources)
+        std::mem::replace(&mut *hold_exclusive(&self.sources), sources)
     }
 
     /// The component that a name stands for.
     pub(crate) fn named(&self, name: &PolicyName) -> Result<Arc<Catalogued>, Error> {
-        let sources = self.sources.read().unwrap_or_else(PoisonError::into_inner);
+        let sources = hold_shared(&self.sources);
         sources.get(name).cloned().ok_or_else(|| {
             let known: Vec<_> = sources.keys().map(PolicyName::as_str).collect();
             let known = known.join(", ");

@@ -11,11 +11,11 @@
 //! `std::sync::Mutex`, held for a look-up and never while anything is read or compiled.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
-use tenure_types::{Error, ErrorCode, PolicyStamp, Result};
+use tenure_types::{Error, ErrorCode, PolicyStamp, Result, hold};
 use tokio::sync::oneshot;
 
 use super::table::{LoadFailure, LoadState, LoadTable, Rank};
@@ -128,7 +128,7 @@ impl Drop for Loader {
 impl LoaderState {
     /// A poisoned lock is still usable: no critical section leaves the state inconsistent.
     fn lock(&self) -> MutexGuard<'_, LoadQueue> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        hold(&self.state)
     }
 
     /// Starts a thread for what waits, unless enough are running.

@@ -2,9 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use tenure_types::{Error, ErrorCode, PolicyName, PolicyStamp};
+use tenure_types::{Error, ErrorCode, PolicyName, PolicyStamp, hold};
 use wasmtime::component::Component;
 
 use super::cache::{CompiledCache, trust};
@@ -84,7 +84,7 @@ impl PolicyRuntime {
 
     /// Grants each of these names what it says, and all others what is granted by default.
     pub(crate) fn grant(&self, mut grants: HashMap<PolicyName, Grants>) {
-        let mut granted = self.granted.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut granted = hold(&self.granted);
         for (name, granted) in granted.iter() {
             granted.set(grants.remove(name).unwrap_or_default());
         }
@@ -95,7 +95,7 @@ impl PolicyRuntime {
 
     /// The grants of a name.
     pub(crate) fn granted(&self, name: &PolicyName) -> Arc<Granted> {
-        let mut granted = self.granted.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut granted = hold(&self.granted);
         Arc::clone(granted.entry(name.clone()).or_default())
     }
 

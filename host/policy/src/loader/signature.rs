@@ -4,10 +4,10 @@
 //! whenever it is loaded. The bytes that are verified are the ones that are compiled. Where a signature names a policy and
 //! a version, it is good for that policy only.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, RwLock};
 
 use minisign_verify::{PublicKey, Signature};
-use tenure_types::PolicyName;
+use tenure_types::{PolicyName, hold_exclusive, hold_shared};
 
 use super::release::SignedRelease;
 
@@ -55,11 +55,11 @@ pub(crate) struct Trusted(RwLock<Arc<TrustedKeys>>);
 
 impl Trusted {
     pub(crate) fn set(&self, keys: TrustedKeys) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(keys);
+        *hold_exclusive(&self.0) = Arc::new(keys);
     }
 
     fn now(&self) -> Arc<TrustedKeys> {
-        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&hold_shared(&self.0))
     }
 
     /// Whether signatures are checked at all.

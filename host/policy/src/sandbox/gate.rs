@@ -7,6 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use tenure_types::hold;
 use wasmtime::Engine;
 
 /// The interval at which a running call is checked.
@@ -25,7 +26,7 @@ pub(super) struct CallGate {
 
 #[derive(Debug)]
 struct GateState {
-    state: Mutex<State>,
+    state: Mutex<GateState>,
     /// Signalled when a place becomes free.
     left: Condvar,
     /// Signalled when the ticker has something to do.
@@ -34,7 +35,7 @@ struct GateState {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct GateState {
     running: u32,
     /// How many callers wait for a place.
     waiting: u32,
@@ -105,12 +106,12 @@ impl Drop for CallSlot<'_> {
 
 impl GateState {
     /// A poisoned lock is still usable: no critical section leaves the state inconsistent.
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, GateState> {
+        hold(&self.state)
     }
 
     /// Takes a free place, and starts the clock if it sleeps.
-    fn take_place(&self, state: &mut State) -> CallSlot<'_> {
+    fn take_place(&self, state: &mut GateState) -> CallSlot<'_> {
         state.running += 1;
         if std::mem::take(&mut state.asleep) {
             self.wake.notify_one();

@@ -3,10 +3,10 @@
 //! Grants belong to a name. All versions of a policy share them, and a reload replaces them: they are behind a
 //! `std::sync::RwLock`, held to copy an `Arc`.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
-use tenure_types::EffectKind;
+use tenure_types::{EffectKind, hold_exclusive, hold_shared};
 
 use super::limits::CallLimits;
 
@@ -65,11 +65,11 @@ pub(crate) struct Granted(RwLock<Arc<Grants>>);
 impl Granted {
     /// The present grants.
     pub(crate) fn get(&self) -> Arc<Grants> {
-        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&hold_shared(&self.0))
     }
 
     /// Replaces them; calls in progress keep the old ones.
     pub(crate) fn set(&self, grants: Grants) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(grants);
+        *hold_exclusive(&self.0) = Arc::new(grants);
     }
 }

@@ -1,8 +1,8 @@
 //! Logs a policy's own lines: a limited number per call and per second, and a count of the rest.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
-use tenure_types::PolicyStamp;
+use tenure_types::{PolicyStamp, hold};
 use tracing::Level;
 
 use super::throttle::{LineAdmission, Throttle};
@@ -54,7 +54,7 @@ impl LineCounts {
 
     /// The number of lines dropped since the last call.
     pub(super) fn take_silenced(&self) -> u64 {
-        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner).silenced)
+        std::mem::take(&mut hold(&self.0).silenced)
     }
 
     /// Counts the lines beyond the limit of one call.
@@ -65,7 +65,7 @@ impl LineCounts {
     }
 
     fn admit(&self, number: u32, now_ms: u64) -> LineAdmission {
-        let mut counted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counted = hold(&self.0);
         let admission = match number {
             0..MOST_IN_A_CALL => counted.throttle.admit(now_ms),
             _ => counted.throttle.suppress(),

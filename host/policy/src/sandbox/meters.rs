@@ -4,11 +4,11 @@
 //! policy.
 
 use std::collections::BTreeMap;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use tenure_types::{Meter, PolicyFailure};
+use tenure_types::{Meter, PolicyFailure, hold};
 
 use super::bindings::tenure::ipam::types::Refusal;
 
@@ -69,7 +69,7 @@ impl PolicyMeters {
 
     /// Counts an answer that the ledger rejected, by the rule that it broke.
     pub(super) fn rejected(&self, rule: &'static str) {
-        *self.rejections.lock().unwrap_or_else(PoisonError::into_inner).entry(rule).or_default() += 1;
+        *hold(&self.rejections).entry(rule).or_default() += 1;
     }
 
     /// The meters' present values.
@@ -79,7 +79,7 @@ impl PolicyMeters {
             let counts = names.iter().copied().zip(counts.iter().map(load));
             counts.filter(|(_, count)| *count > 0).collect()
         };
-        let rejections = self.rejections.lock().unwrap_or_else(PoisonError::into_inner);
+        let rejections = hold(&self.rejections);
         Meter {
             calls: load(&self.calls),
             processor: Duration::from_nanos(load(&self.processor_ns)),

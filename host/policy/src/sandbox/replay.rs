@@ -12,7 +12,7 @@ use super::policy::WasmPolicy;
 use super::recording::Recording;
 use super::sight::CallView;
 use super::verdict::CallVerdict;
-use crate::decisions::{Decision, DecisionOutcome, Function};
+use crate::decisions::{DecisionOutcome, Function, RecordedDecision};
 
 impl WasmPolicy {
     /// Makes a decision again: gives this policy what was given then, and answers its questions from the record.
@@ -22,7 +22,7 @@ impl WasmPolicy {
     ///
     /// # Errors
     /// `InputOutput` if the record does not have the form of this version's interface.
-    pub fn replay(&self, decision: &Decision) -> Result<DecisionOutcome, Error> {
+    pub fn replay(&self, decision: &RecordedDecision) -> Result<DecisionOutcome, Error> {
         let wrong = |error: serde_json::Error| {
             Error::new(ErrorCode::InputOutput, format_args!("decision {}: {error}", decision.number))
         };
@@ -59,7 +59,7 @@ impl WasmPolicy {
     /// The recorded state as this policy would have it if it had taken over just then; otherwise why it could not.
     fn taken_over(
         &self,
-        decision: &Decision,
+        decision: &RecordedDecision,
         state: Vec<u8>,
         sight: CallView,
     ) -> Result<Vec<u8>, serde_json::Result<DecisionOutcome>> {

@@ -15,6 +15,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tenure_types::hold;
+
 use super::processor;
 
 /// How long a thread stays idle before it ends, unless it is the only idle one.
@@ -52,7 +54,7 @@ pub(super) struct Threads(Arc<GateState>);
 
 #[derive(Debug)]
 struct GateState {
-    state: Mutex<State>,
+    state: Mutex<ThreadsState>,
     /// Signalled when a job arrives, a running call frees its policy's share, or the set closes.
     wake: Condvar,
     /// The most threads.
@@ -63,7 +65,7 @@ struct GateState {
 }
 
 #[derive(Default)]
-struct State {
+struct ThreadsState {
     waiting: VecDeque<Job>,
     /// The number of running calls per policy.
     running: HashMap<Arc<str>, u32>,
@@ -119,12 +121,12 @@ impl Seat {
 
 impl GateState {
     /// A poisoned lock is still usable: no critical section leaves the state inconsistent.
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, ThreadsState> {
+        hold(&self.state)
     }
 
     /// Starts another thread, up to the limit.
-    fn hire(self: &Arc<Self>, state: &mut State) {
+    fn hire(self: &Arc<Self>, state: &mut ThreadsState) {
         if state.threads >= self.most {
             return;
         }
@@ -141,7 +143,7 @@ impl GateState {
     }
 
     /// Stops counting a thread that ends or has lowered its priority, and starts another if jobs wait.
-    fn retire(self: &Arc<Self>, state: &mut State) {
+    fn retire(self: &Arc<Self>, state: &mut ThreadsState) {
         state.threads -= 1;
         if !state.waiting.is_empty() {
             self.hire(state);
@@ -176,7 +178,10 @@ impl GateState {
     }
 
     /// Waits for a job; `None` if the thread should end.
-    fn next<'a>(&'a self, mut state: MutexGuard<'a, State>) -> Option<(MutexGuard<'a, State>, Job)> {
+    fn next<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, ThreadsState>,
+    ) -> Option<(MutexGuard<'a, ThreadsState>, Job)> {
         loop {
             if state.closed {
                 state.threads -= 1;
@@ -203,7 +208,7 @@ impl GateState {
     }
 }
 
-impl State {
+impl ThreadsState {
     /// Takes the first waiting job whose policy has not used up its share; if possible, not of the same policy twice in a row,
     /// so that many calls of one do not keep the others waiting.
     fn take(&mut self, share: u32) -> Option<Job> {
@@ -227,7 +232,7 @@ impl State {
     }
 }
 
-impl std::fmt::Debug for State {
+impl std::fmt::Debug for ThreadsState {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("State").field("threads", &self.threads).finish_non_exhaustive()
     }

@@ -8,7 +8,7 @@ use tenure_engine::ports::Policy;
 use tenure_fixtures::random::{self, Random};
 use tenure_ledger::{Book, Defined, LedgerFact};
 use tenure_policy::decisions::{
-    Decision, DecisionFiles, DecisionOutcome, DecisionWriter, Function, RecordedLimits,
+    DecisionFiles, DecisionOutcome, DecisionWriter, Function, RecordedDecision, RecordedLimits,
 };
 use tenure_policy::{AskedPolicy, CallLimits, Compiler, Grants, PolicyRuntime, WasmPolicy, embedded};
 use tenure_types::{
@@ -29,7 +29,11 @@ fn load(runtime: &PolicyRuntime, name: &str, bytes: &[u8]) -> WasmPolicy {
 }
 
 /// Records what `work` does with a policy, and returns the decisions.
-fn recorded(name: &str, bytes: &[u8], work: impl FnOnce(&AskedPolicy)) -> (Vec<Decision>, RecordedLimits) {
+fn recorded(
+    name: &str,
+    bytes: &[u8],
+    work: impl FnOnce(&AskedPolicy),
+) -> (Vec<RecordedDecision>, RecordedLimits) {
     recorded_with(name, bytes, Grants::default(), work)
 }
 
@@ -38,7 +42,7 @@ fn recorded_with(
     bytes: &[u8],
     grants: Grants,
     work: impl FnOnce(&AskedPolicy),
-) -> (Vec<Decision>, RecordedLimits) {
+) -> (Vec<RecordedDecision>, RecordedLimits) {
     let limits = CallLimits { concurrency: 2, ..CallLimits::default() };
     let runtime = PolicyRuntime::new(limits.clone(), Compiler::InProcess).unwrap();
     let policy = load(&runtime, name, bytes);
@@ -56,7 +60,7 @@ fn recorded_with(
     read(&directory.path().join("decisions"))
 }
 
-fn read(folder: &Path) -> (Vec<Decision>, RecordedLimits) {
+fn read(folder: &Path) -> (Vec<RecordedDecision>, RecordedLimits) {
     let mut files = DecisionFiles::at(folder).unwrap();
     let (mut decisions, mut limits) = (Vec::new(), None);
     while let Some(recorded) = files.next_decision().unwrap() {
@@ -248,7 +252,8 @@ fn the_recorded_policy_decides_the_same_again_on_random_books() {
         assert!(of(is_proposal) > 0, "{name} proposed nothing");
 
         // Another policy decides otherwise, and asks what was not asked.
-        let differs = |decision: &&Decision| highest_first.replay(decision).unwrap() != decision.outcome;
+        let differs =
+            |decision: &&RecordedDecision| highest_first.replay(decision).unwrap() != decision.outcome;
         let differences = decisions.iter().filter(differs).count();
         assert_eq!(differences == 0, name == "highest-first", "{name}: {differences} differences");
     }
@@ -271,14 +276,14 @@ fn another_version_migrates_the_recorded_state_and_old_records_have_none() {
     let other = load(&runtime, "rotation", &[bytes.as_slice(), &[0, 2, 1, b'x']].concat());
     for decision in &decisions {
         assert_eq!(other.replay(decision).unwrap(), decision.outcome, "{decision:?}");
-        let foreign = Decision { policy: "another".into(), ..decision.clone() };
+        let foreign = RecordedDecision { policy: "another".into(), ..decision.clone() };
         let refused = other.replay(&foreign).unwrap();
         assert_eq!(refused.to_string(), "other: this is not the state of a rotation");
         let line = serde_json::to_value(decision).unwrap();
         let mut old = line.as_object().unwrap().clone();
         old.remove("state");
         old.insert("function".into(), "propose".into());
-        let old: Decision = serde_json::from_value(old.into()).unwrap();
+        let old: RecordedDecision = serde_json::from_value(old.into()).unwrap();
         assert_eq!((old.function, old.given_state()), (Function::Propose, Ok(Vec::new())));
         let first = other.replay(&old).unwrap();
         assert!(

@@ -9,14 +9,14 @@ use tenure_runtime::{SandboxEvidence, SandboxStanding, Sandboxes, WitnessVerdict
 use tenure_types::{Allocation, Error, ErrorCode, Owner, Result};
 
 use super::books::books;
-use super::difference::{Looked, Missing, missing};
-use super::node::Node;
+use super::difference::{ComparedBooks, MissingAllocation, missing};
+use super::node::AdminNode;
 use super::overlap::{Overlap, overlaps};
 use super::shown::addresses;
 use crate::v1;
 
 /// All differences between memory, disk and node.
-pub(super) async fn check(engine: &Engine, node: &Arc<dyn Node>) -> Result<v1::CheckResponse> {
+pub(super) async fn check(engine: &Engine, node: &Arc<dyn AdminNode>) -> Result<v1::CheckResponse> {
     // Requests are served meanwhile: only findings of both passes are real.
     let (first, silence) = compare(engine, node, None).await?;
     let (mut check, _) = compare(engine, node, silence).await?;
@@ -45,7 +45,7 @@ fn bounded(findings: &mut Vec<v1::Finding>, most: usize) -> u64 {
 /// Nothing is locked, so what is found about sandboxes may be transient.
 async fn compare(
     engine: &Engine,
-    node: &Arc<dyn Node>,
+    node: &Arc<dyn AdminNode>,
     silent: Option<Error>,
 ) -> Result<(v1::CheckResponse, Option<Error>)> {
     let before = books(engine).await;
@@ -56,7 +56,7 @@ async fn compare(
         .await
         .map_err(|error| Error::new(ErrorCode::Internal, error))??;
     let in_memory = books(engine).await;
-    let looked = Looked { before: &before, on_disk: &on_disk, after: &in_memory };
+    let looked = ComparedBooks { before: &before, on_disk: &on_disk, after: &in_memory };
     let (compared, different) = missing(looked);
     let mut findings: Vec<_> = different.iter().map(difference).collect();
     let held: Vec<_> = in_memory.iter().flat_map(|book| book.allocations().cloned()).collect();
@@ -137,13 +137,13 @@ fn container_gone(held: &Allocation) -> v1::Finding {
 }
 
 /// The finding for a difference between disk and memory.
-fn difference(missing: &Missing) -> v1::Finding {
+fn difference(missing: &MissingAllocation) -> v1::Finding {
     let (held, kind, next_step) = match missing {
-        Missing::FromDisk(held) => {
+        MissingAllocation::FromDisk(held) => {
             let next_step = "look for checkpoint errors in the daemon's log, and report a bug";
             (held, "missing-from-checkpoint", next_step)
         }
-        Missing::FromMemory(held) => {
+        MissingAllocation::FromMemory(held) => {
             let next_step = "restart tenured, which loads the checkpoint; and report a bug";
             (held, "missing-from-memory", next_step)
         }

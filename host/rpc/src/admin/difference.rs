@@ -16,7 +16,7 @@ use tenure_types::{Allocation, End, Generation, NetworkName};
 
 /// The books of memory and disk, in the order in which they were read.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Looked<'a> {
+pub(super) struct ComparedBooks<'a> {
     pub(super) before: &'a [Arc<Book>],
     pub(super) on_disk: &'a [Book],
     pub(super) after: &'a [Arc<Book>],
@@ -24,25 +24,25 @@ pub(super) struct Looked<'a> {
 
 /// An allocation that is in one place only, or differs there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Missing {
+pub(super) enum MissingAllocation {
     FromDisk(Arc<Allocation>),
     FromMemory(Arc<Allocation>),
 }
 
 /// The allocations of a network.
 #[derive(Default)]
-struct Allocations {
+struct NetworkAllocations {
     /// Earlier ones have been made.
     next: Generation,
     all: BTreeMap<Generation, Arc<Allocation>>,
 }
 
 /// How many allocations were compared, and those that are missing.
-pub(super) fn missing(looked: Looked<'_>) -> (u64, Vec<Missing>) {
+pub(super) fn missing(looked: ComparedBooks<'_>) -> (u64, Vec<MissingAllocation>) {
     let [before, after] = [looked.before, looked.after].map(by_network);
     let on_disk = by_network(looked.on_disk);
     let (mut compared, mut found) = (0, Vec::new());
-    let nothing = Allocations::default();
+    let nothing = NetworkAllocations::default();
     for name in on_disk.keys().chain(before.keys().filter(|name| !on_disk.contains_key(*name))) {
         let [was, disk, is] = [&before, &on_disk, &after].map(|of| of.get(name).unwrap_or(&nothing));
         compared += disk.all.len().max(was.all.len()) as u64;
@@ -58,7 +58,7 @@ pub(super) fn missing(looked: Looked<'_>) -> (u64, Vec<Missing>) {
                 .values()
                 .filter(|held| stable(held).is_some() && !on_disk(held))
                 .cloned()
-                .map(Missing::FromDisk),
+                .map(MissingAllocation::FromDisk),
         );
         let is_over = |held: &Allocation| {
             let was_made = held.generation < was.next || !is_known;
@@ -66,14 +66,18 @@ pub(super) fn missing(looked: Looked<'_>) -> (u64, Vec<Missing>) {
         };
         let differs = |held: &Allocation| stable(held).is_some_and(|stable| !is_same(stable, held));
         found.extend(
-            disk.all.values().filter(|held| is_over(held) || differs(held)).cloned().map(Missing::FromMemory),
+            disk.all
+                .values()
+                .filter(|held| is_over(held) || differs(held))
+                .cloned()
+                .map(MissingAllocation::FromMemory),
         );
     }
     (compared, found)
 }
 
-fn by_network<B: Borrow<Book>>(books: &[B]) -> BTreeMap<NetworkName, Allocations> {
-    let of = |book: &Book| Allocations {
+fn by_network<B: Borrow<Book>>(books: &[B]) -> BTreeMap<NetworkName, NetworkAllocations> {
+    let of = |book: &Book| NetworkAllocations {
         next: book.next_generation(),
         all: book.allocations().map(|held| (held.generation, Arc::clone(held))).collect(),
     };

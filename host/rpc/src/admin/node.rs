@@ -22,7 +22,7 @@ pub struct Reloaded {
 
 /// Facts and actions of the daemon outside of its engine.
 #[tonic::async_trait]
-pub trait Node: Send + Sync + 'static {
+pub trait AdminNode: Send + Sync + 'static {
     /// The daemon's version.
     fn version(&self) -> &str;
     /// The kernel's ID of this boot.

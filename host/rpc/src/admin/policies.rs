@@ -57,7 +57,7 @@ pub(super) fn inspect(engine: &Engine, policy: &str) -> Result<v1::InspectPolicy
 }
 
 /// A version of a policy that the node knows.
-struct Known {
+struct KnownVersion {
     policy: PolicyStamp,
     source: String,
     signer: String,
@@ -70,9 +70,9 @@ struct Known {
 }
 
 /// All versions, sorted by name; the one that a name stands for comes first.
-fn known(engine: &Engine, uses: &Uses) -> Vec<Known> {
+fn known(engine: &Engine, uses: &Uses) -> Vec<KnownVersion> {
     let components = engine.components();
-    let entry = |CatalogueEntry { stamp, source, problem, loading, file_problem }| Known {
+    let entry = |CatalogueEntry { stamp, source, problem, loading, file_problem }| KnownVersion {
         policy: stamp,
         source,
         signer: String::new(),
@@ -82,8 +82,8 @@ fn known(engine: &Engine, uses: &Uses) -> Vec<Known> {
         loading,
         file_problem: file_problem.unwrap_or_default(),
     };
-    let mut all: Vec<Known> = engine.policies().into_iter().map(entry).collect();
-    let older = |policy: PolicyStamp, source: &str| Known {
+    let mut all: Vec<KnownVersion> = engine.policies().into_iter().map(entry).collect();
+    let older = |policy: PolicyStamp, source: &str| KnownVersion {
         policy,
         source: source.to_owned(),
         signer: String::new(),

@@ -9,7 +9,7 @@ use tenure_runtime::SandboxEvidence;
 use tenure_types::{Allocation, End, Error, ErrorCode, Result};
 
 use super::books::books;
-use super::node::Node;
+use super::node::AdminNode;
 use super::shown::allocation;
 use crate::v1;
 
@@ -19,7 +19,7 @@ pub(super) const LONGEST_REASON: usize = 200;
 /// Finds the allocation, looks for its sandbox, and ends the allocation if `apply` is set.
 pub(super) async fn release(
     engine: &Engine,
-    node: &dyn Node,
+    node: &dyn AdminNode,
     request: &v1::ReleaseRequest,
 ) -> Result<v1::ReleaseResponse> {
     let unknown = |cause: String| Error::new(ErrorCode::UnknownAddress, cause);

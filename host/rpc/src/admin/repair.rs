@@ -7,13 +7,13 @@ use tenure_runtime::SandboxEvidence;
 use tenure_types::{Allocation, End, Result};
 
 use super::books::books;
-use super::node::Node;
+use super::node::AdminNode;
 use crate::v1;
 
 /// Looks for each allocation's sandbox again, and releases the allocations whose sandbox two sources confirm to be gone.
 pub(super) async fn repair(
     engine: &Engine,
-    node: &dyn Node,
+    node: &dyn AdminNode,
     request: &v1::RepairRequest,
 ) -> Result<v1::RepairResponse> {
     let books = books(engine).await;

@@ -4,11 +4,11 @@ use tenure_engine::Engine;
 use tenure_types::Condition;
 
 use super::books::books;
-use super::node::Node;
+use super::node::AdminNode;
 use super::shown::count;
 use crate::v1;
 
-pub(super) async fn status(engine: &Engine, node: &dyn Node) -> v1::GetStatusResponse {
+pub(super) async fn status(engine: &Engine, node: &dyn AdminNode) -> v1::GetStatusResponse {
     engine.look_at_networks();
     let wrong = engine.whats_wrong();
     let state = wrong.first().map_or("ready", |worst| worst.name.severity().name());

@@ -36,26 +36,26 @@ const PRIORITY_LENGTH: usize = 5;
 /// The place in a connection's bytes.
 #[derive(Debug)]
 pub(super) struct AuthorityFilter {
-    next: Next,
+    next: NextBytes,
     fields: Fields,
 }
 
 /// The next bytes of a connection.
 #[derive(Debug)]
-enum Next {
+enum NextBytes {
     /// Skips this many bytes; a frame's header follows.
     Skipped(usize),
     /// The rest of a frame's header.
     FrameHeader { bytes: [u8; FRAME_HEADER], read: usize },
     /// The rest of what comes before the fields.
-    Prelude { frame: Frame, read: usize },
+    Prelude { frame: FieldsFrame, read: usize },
     /// Reads the header fields of a frame.
-    Fields(Frame),
+    Fields(FieldsFrame),
 }
 
 /// A frame with fields.
 #[derive(Debug, Clone, Copy)]
-struct Frame {
+struct FieldsFrame {
     flags: u8,
     /// The bytes that are left of it, with the padding at its end.
     left: usize,
@@ -64,7 +64,7 @@ struct Frame {
 
 impl Default for AuthorityFilter {
     fn default() -> Self {
-        Self { next: Next::Skipped(PREFACE), fields: Fields::default() }
+        Self { next: NextBytes::Skipped(PREFACE), fields: Fields::default() }
     }
 }
 
@@ -81,30 +81,30 @@ impl AuthorityFilter {
     fn step(&mut self, bytes: &mut [u8]) -> usize {
         let first = bytes.first().copied().unwrap_or_default();
         match &mut self.next {
-            Next::Skipped(0) => {
-                self.next = Next::FrameHeader { bytes: [0; FRAME_HEADER], read: 0 };
+            NextBytes::Skipped(0) => {
+                self.next = NextBytes::FrameHeader { bytes: [0; FRAME_HEADER], read: 0 };
                 0
             }
-            Next::Skipped(left) => {
+            NextBytes::Skipped(left) => {
                 let used = (*left).min(bytes.len());
                 *left -= used;
                 used
             }
-            Next::FrameHeader { bytes, read } => {
+            NextBytes::FrameHeader { bytes, read } => {
                 if let Some(place) = bytes.get_mut(*read) {
                     *place = first;
                 }
                 *read += 1;
                 if *read == FRAME_HEADER {
-                    self.next = Next::of(*bytes);
+                    self.next = NextBytes::of(*bytes);
                 }
                 1
             }
-            Next::Prelude { frame, read } if *read == frame.prelude() => {
-                self.next = Next::Fields(*frame);
+            NextBytes::Prelude { frame, read } if *read == frame.prelude() => {
+                self.next = NextBytes::Fields(*frame);
                 0
             }
-            Next::Prelude { frame, read } => {
+            NextBytes::Prelude { frame, read } => {
                 if *read == 0 && frame.flags & PADDED != 0 {
                     frame.padding = usize::from(first);
                 }
@@ -112,14 +112,14 @@ impl AuthorityFilter {
                 frame.left = frame.left.saturating_sub(1);
                 1
             }
-            Next::Fields(frame) if frame.left <= frame.padding => {
+            NextBytes::Fields(frame) if frame.left <= frame.padding => {
                 if frame.flags & END_HEADERS != 0 {
                     self.fields = Fields::default();
                 }
-                self.next = Next::Skipped(frame.left);
+                self.next = NextBytes::Skipped(frame.left);
                 0
             }
-            Next::Fields(frame) => {
+            NextBytes::Fields(frame) => {
                 let used = (frame.left - frame.padding).min(bytes.len());
                 bytes.iter_mut().take(used).for_each(|byte| self.fields.pass(byte));
                 frame.left -= used;
@@ -129,20 +129,20 @@ impl AuthorityFilter {
     }
 }
 
-impl Next {
+impl NextBytes {
     /// Returns the state after a frame's header.
     fn of([high, middle, low, kind, flags, ..]: [u8; FRAME_HEADER]) -> Self {
         let left = usize::from(high) << 16 | usize::from(middle) << 8 | usize::from(low);
         match kind {
-            HEADERS => Self::Prelude { frame: Frame { flags, left, padding: 0 }, read: 0 },
+            HEADERS => Self::Prelude { frame: FieldsFrame { flags, left, padding: 0 }, read: 0 },
             // It has neither padding nor a priority.
-            CONTINUATION => Self::Fields(Frame { flags: flags & END_HEADERS, left, padding: 0 }),
+            CONTINUATION => Self::Fields(FieldsFrame { flags: flags & END_HEADERS, left, padding: 0 }),
             _ => Self::Skipped(left),
         }
     }
 }
 
-impl Frame {
+impl FieldsFrame {
     /// The length of what comes before its fields.
     fn prelude(self) -> usize {
         let has = |flag: u8| usize::from(self.flags & flag != 0);

@@ -10,27 +10,27 @@ use tokio::net::UnixStream;
 use tonic::transport::server::Connected;
 
 use super::authority::AuthorityFilter;
-use super::share::Link;
+use super::share::AgentLink;
 
 /// A connection; dropping it gives its place back.
 #[derive(Debug)]
 pub(crate) struct Connection<P> {
     stream: UnixStream,
     authorities: AuthorityFilter,
-    link: Arc<Link>,
+    link: Arc<AgentLink>,
     _place: P,
 }
 
 impl<P> Connection<P> {
-    pub(super) fn new(stream: UnixStream, link: Link, place: P) -> Self {
+    pub(super) fn new(stream: UnixStream, link: AgentLink, place: P) -> Self {
         Self { stream, authorities: AuthorityFilter::default(), link: Arc::new(link), _place: place }
     }
 }
 
 impl<P> Connected for Connection<P> {
-    type ConnectInfo = Arc<Link>;
+    type ConnectInfo = Arc<AgentLink>;
 
-    fn connect_info(&self) -> Arc<Link> {
+    fn connect_info(&self) -> Arc<AgentLink> {
         Arc::clone(&self.link)
     }
 }

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
+
+use tenure_types::hold;
 
 /// The places of all keys.
 #[derive(Debug, Clone)]
@@ -16,7 +18,7 @@ pub(crate) struct Places<K> {
 
 /// A place; dropping it gives it back.
 #[derive(Debug)]
-pub(crate) struct Place<K: Hash + Eq> {
+pub(crate) struct ConnectionPlace<K: Hash + Eq> {
     places: Places<K>,
     key: K,
 }
@@ -28,20 +30,20 @@ impl<K: Hash + Eq + Clone> Places<K> {
     }
 
     /// Another place of a key; `None` if there is none left.
-    pub(super) fn take(&self, key: K) -> Option<Place<K>> {
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn take(&self, key: K) -> Option<ConnectionPlace<K>> {
+        let mut taken = hold(&self.taken);
         let all: usize = taken.values().sum();
         if all >= self.most || taken.get(&key).is_some_and(|of_one| *of_one >= self.most_of_one) {
             return None;
         }
         *taken.entry(key.clone()).or_default() += 1;
-        Some(Place { places: self.clone(), key })
+        Some(ConnectionPlace { places: self.clone(), key })
     }
 }
 
-impl<K: Hash + Eq> Drop for Place<K> {
+impl<K: Hash + Eq> Drop for ConnectionPlace<K> {
     fn drop(&mut self) {
-        let mut taken = self.places.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = hold(&self.places.taken);
         if let Some(of_one) = taken.get_mut(&self.key) {
             *of_one -= 1;
             if *of_one == 0 {

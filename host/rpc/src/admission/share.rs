@@ -10,9 +10,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use tenure_types::{AgentName, Error, ErrorCode, Result};
+use tenure_types::{AgentName, Error, ErrorCode, Result, hold};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::peer::Peer;
@@ -47,7 +47,7 @@ pub(crate) struct Share {
 
 impl Shares {
     pub(super) fn of(&self, agent: &AgentName) -> Arc<Share> {
-        let mut shares = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shares = hold(&self.0);
         Arc::clone(shares.entry(agent.clone()).or_default())
     }
 }
@@ -66,13 +66,13 @@ impl Default for Share {
 
 /// A connection of an agent: who made it, and what it has not read yet.
 #[derive(Debug)]
-pub struct Link {
+pub struct AgentLink {
     peer: Peer,
     share: Arc<Share>,
     unread: AtomicUsize,
 }
 
-impl Link {
+impl AgentLink {
     pub(super) fn new(peer: Peer, share: Arc<Share>) -> Self {
         Self { peer, share, unread: AtomicUsize::new(0) }
     }

@@ -10,9 +10,9 @@
 //! until then, so that many that are woken at once leave new calls their room.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use tenure_types::{AgentName, Error, ErrorCode, Result};
+use tenure_types::{AgentName, Error, ErrorCode, Result, hold};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// The most calls of one agent that work or queue for it, besides its watches and the calls that have waited.
@@ -39,7 +39,7 @@ struct Calls {
 
 /// A call that works, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Call {
+pub(super) struct AgentCall {
     calls: Arc<Calls>,
     _works: OwnedSemaphorePermit,
     /// Until it waits for the first time.
@@ -50,7 +50,7 @@ pub(super) struct Call {
 
 /// A call that waits, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(super) struct WaitingCall {
     calls: Arc<Calls>,
     place: OwnedSemaphorePermit,
 }
@@ -60,16 +60,16 @@ impl InFlight {
     ///
     /// # Errors
     /// `Overloaded` if there are too many.
-    pub(super) async fn begin(&self, agent: &AgentName) -> Result<Call> {
+    pub(super) async fn begin(&self, agent: &AgentName) -> Result<AgentCall> {
         let calls = self.of(agent);
         let place = Arc::clone(&calls.all).try_acquire_owned();
         let place = place.map_err(|_| calls.overloaded(format_args!("has {MOST_CALLS} calls in flight")))?;
         let works = Arc::clone(&calls.working).acquire_owned().await.map_err(closed)?;
-        Ok(Call { calls, _works: works, _place: Some(place), waiting: None })
+        Ok(AgentCall { calls, _works: works, _place: Some(place), waiting: None })
     }
 
     fn of(&self, agent: &AgentName) -> Arc<Calls> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = hold(&self.0);
         let of = |most| Arc::new(Semaphore::new(most));
         let new = || {
             Arc::new(Calls {
@@ -83,29 +83,29 @@ impl InFlight {
     }
 }
 
-impl Call {
+impl AgentCall {
     /// Lets other calls work.
     ///
     /// # Errors
     /// `Overloaded` if too many wait already.
-    pub(super) fn waits(self) -> Result<Waiting> {
+    pub(super) fn waits(self) -> Result<WaitingCall> {
         let Self { calls, waiting, .. } = self;
         let place = waiting.map_or_else(|| Arc::clone(&calls.waiting).try_acquire_owned(), Ok);
         let too_many = format_args!("has {MOST_WAITING} calls that wait for a network");
         let place = place.map_err(|_| calls.overloaded(too_many))?;
-        Ok(Waiting { calls, place })
+        Ok(WaitingCall { calls, place })
     }
 }
 
-impl Waiting {
+impl WaitingCall {
     /// Queues again, and returns when it may work.
     ///
     /// # Errors
     /// None in practice: nothing closes the queue.
-    pub(super) async fn works(self) -> Result<Call> {
+    pub(super) async fn works(self) -> Result<AgentCall> {
         let Self { calls, place } = self;
         let works = Arc::clone(&calls.working).acquire_owned().await.map_err(closed)?;
-        Ok(Call { calls, _works: works, _place: None, waiting: Some(place) })
+        Ok(AgentCall { calls, _works: works, _place: None, waiting: Some(place) })
     }
 }
 

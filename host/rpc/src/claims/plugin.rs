@@ -11,7 +11,7 @@ use tenure_types::cni::{Arguments, Command, Configuration, Dns, Success};
 use tenure_types::{AssignedAddress, Error, ErrorCode, Result};
 use tonic::{Request, Response, Status};
 
-use super::in_flight::Call;
+use super::in_flight::AgentCall;
 use super::{Caller, ClaimsService, Rights, asked, shown};
 use crate::admission::link;
 use crate::v1::{self, Answer, Invocation};
@@ -24,7 +24,7 @@ const SANDBOX: &str = "K8S_POD_INFRA_CONTAINER_ID=";
 
 impl ClaimsService {
     /// The agent behind a call; refuses what a container runtime asks for a pod.
-    async fn agent_of(&self, call: &Request<Invocation>) -> Result<(Rights, Call)> {
+    async fn agent_of(&self, call: &Request<Invocation>) -> Result<(Rights, AgentCall)> {
         let (rights, in_flight) = self.calling(call).await?;
         if !rights.cni {
             let cause = format_args!("agents.{}.cni does not allow calls of the CNI plugin", rights.name);

@@ -13,7 +13,7 @@ use tonic::Status;
 use super::Agents;
 use super::shown::{self, ShownClaims};
 use super::told_claims::ToldClaims;
-use crate::admission::Link;
+use crate::admission::AgentLink;
 use crate::status::to_status;
 use crate::v1;
 
@@ -32,20 +32,20 @@ const LOOK_AGAIN: Duration = Duration::from_secs(60);
 type Responses = mpsc::Sender<v1::WatchClaimsResponse>;
 
 /// A watch of an agent's claims.
-pub(super) struct Watch {
+pub(super) struct ClaimWatch {
     pub(super) engine: Arc<Engine>,
     pub(super) agents: Arc<dyn Agents>,
     /// The agent that its caller was when it began.
     pub(super) agent: AgentName,
     /// The claims that it is about.
     pub(super) filter: ClaimFilter,
-    pub(super) link: Arc<Link>,
+    pub(super) link: Arc<AgentLink>,
     pub(super) routes_apart: bool,
     pub(super) stop: watch::Receiver<bool>,
 }
 
 /// Begins a watch, which is followed in a task of its own until its reader goes away, is no longer the agent, or `stop` is true.
-pub(super) fn begin(watch: Watch, version: String) -> Result<WatchStream> {
+pub(super) fn begin(watch: ClaimWatch, version: String) -> Result<WatchStream> {
     let (engine, agent) = (&watch.engine, &watch.agent);
     let watching = engine.watching(agent, watch.filter.clone());
     if engine.open_watches(agent) > MOST_WATCHES {
@@ -65,7 +65,7 @@ pub(super) fn begin(watch: Watch, version: String) -> Result<WatchStream> {
     Ok(Box::pin(responses.chain(stream::once(end).filter_map(std::future::ready))))
 }
 
-impl Watch {
+impl ClaimWatch {
     /// Sends responses until the watch has to end; returns why.
     async fn follow(mut self, version: String, responses: &Responses) -> Error {
         let mut changed = self.engine.claim_changes(&self.agent);

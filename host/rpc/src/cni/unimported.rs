@@ -25,11 +25,11 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, RwLock};
 
 use serde_json::Value;
 use tenure_engine::ports::{Answer, Compared, IsKnown, OtherIpams};
-use tenure_types::{Error, ErrorCode, NetworkName, Result};
+use tenure_types::{Error, ErrorCode, NetworkName, Result, hold_exclusive, hold_shared};
 use tokio::sync::Semaphore;
 
 /// host-local's data directory if `ipam.dataDir` is not set.
@@ -121,14 +121,14 @@ impl Unimported {
             Ok(None) => return true,
             Err(_) => return false,
         };
-        let good = self.good.read().unwrap_or_else(PoisonError::into_inner);
+        let good = hold_shared(&self.good);
         good.get(path).is_some_and(|look| {
             look.stamp == stamp && look.network == compared.network && look.removals == compared.removals
         })
     }
 
     fn remember(&self, path: PathBuf, look: GoodLook) {
-        let mut good = self.good.write().unwrap_or_else(PoisonError::into_inner);
+        let mut good = hold_exclusive(&self.good);
         if good.len() >= REMEMBERED {
             good.clear();
         }

@@ -10,7 +10,7 @@ use tonic::Status;
 use tonic::body::Body;
 use tonic::codegen::{Body as HttpBody, Bytes};
 
-use crate::admission::Link;
+use crate::admission::AgentLink;
 
 /// The longest piece: a frame of HTTP/2.
 const LONGEST_PIECE: usize = 16 << 10;
@@ -20,13 +20,13 @@ pub(super) struct Answered {
     body: Body,
     /// Remainder of the last frame.
     rest: Bytes,
-    link: Arc<Link>,
+    link: Arc<AgentLink>,
     /// Given back when the last piece is taken.
     _held: Vec<OwnedSemaphorePermit>,
 }
 
 impl Answered {
-    pub(super) fn new(body: Body, link: Arc<Link>, held: Vec<OwnedSemaphorePermit>) -> Self {
+    pub(super) fn new(body: Body, link: Arc<AgentLink>, held: Vec<OwnedSemaphorePermit>) -> Self {
         Self { body, rest: Bytes::new(), link, _held: held }
     }
 

@@ -18,11 +18,11 @@ const TIMEOUT: &str = "grpc-timeout";
 
 /// Services whose failures are explained.
 #[derive(Clone)]
-pub(super) struct Explained<S> {
+pub(super) struct ExplainedServices<S> {
     pub(super) services: S,
 }
 
-impl<S> Service<http::Request<Body>> for Explained<S>
+impl<S> Service<http::Request<Body>> for ExplainedServices<S>
 where
     S: Service<http::Request<Body>, Response = http::Response<Body>, Error = Infallible>,
     S::Future: Send + 'static,

@@ -1,6 +1,6 @@
 //! The requests of agents: received within limits before anything looks at them, and answered as they are read.
 //!
-//! The limits depend on the method, and the sums are those of the agent's share: see [`Link`].
+//! The limits depend on the method, and the sums are those of the agent's share: see [`AgentLink`].
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -17,7 +17,7 @@ use tonic::codegen::{Service, http};
 
 use super::answered::Answered;
 use super::{LONGEST_CLAIMS, LONGEST_PLUGIN_CALL, LONGEST_SMALL};
-use crate::admission::Link;
+use crate::admission::AgentLink;
 use crate::status::to_status;
 
 /// The methods that need a limit of their own.
@@ -75,7 +75,7 @@ async fn serve<S>(services: &mut S, request: http::Request<Body>) -> Result<http
 where
     S: Service<http::Request<Body>, Response = http::Response<Body>, Error = Infallible>,
 {
-    let link = request.extensions().get::<Arc<Link>>().cloned();
+    let link = request.extensions().get::<Arc<AgentLink>>().cloned();
     let link = link.ok_or_else(|| Error::new(ErrorCode::AgentUnknown, "the caller is not known"))?;
     let path = request.uri().path().to_owned();
     let mut held: Held = vec![link.request()?];
@@ -120,7 +120,7 @@ fn longest(path: &str) -> usize {
 async fn receive(
     mut body: Body,
     longest: usize,
-    link: &Link,
+    link: &AgentLink,
 ) -> Result<(Body, Option<OwnedSemaphorePermit>)> {
     let (mut bytes, mut counted) = (Vec::new(), None::<OwnedSemaphorePermit>);
     while let Some(frame) = body.frame().await {

@@ -19,7 +19,7 @@ pub(crate) fn lease_of(key: &ClaimKey) -> Option<Duration> {
 
 /// An outside observer's knowledge of a claim.
 #[derive(Debug, Clone, Default)]
-struct Known {
+struct ClaimKnowledge {
     /// The addresses in its agent's latest answer, and the number of the first request that said so; cleared when a request is
     /// sent that may end it.
     holds: Option<(u64, Vec<IpAddr>)>,
@@ -34,7 +34,7 @@ struct Known {
 /// An outside observer's knowledge of all claims.
 #[derive(Debug, Default)]
 pub(crate) struct Claimed {
-    all: BTreeMap<ClaimKey, Known>,
+    all: BTreeMap<ClaimKey, ClaimKnowledge>,
     /// The start of the present daemon.
     began: Moment,
 }
@@ -53,7 +53,7 @@ impl Claimed {
     /// A request is sent that may make these claims, and may end all others of the agent.
     pub(crate) fn declare_sent(&mut self, agent: &AgentName, wanted: &BTreeSet<ClaimKey>) {
         wanted.iter().for_each(|key| self.ensure_sent(key));
-        self.others(agent, wanted).for_each(Known::may_end);
+        self.others(agent, wanted).for_each(ClaimKnowledge::may_end);
     }
 
     /// A request is sent that may make this claim.
@@ -100,19 +100,23 @@ impl Claimed {
             ensure!(before == addresses, "I2: {key} was told {before:?} before, and {addresses:?} now");
         }
         let since = known.holds.as_ref().map_or(id, |(since, _)| *since);
-        *known =
-            Known { holds: Some((since, addresses.to_vec())), unsure: false, is_new: false, told: Some(now) };
+        *known = ClaimKnowledge {
+            holds: Some((since, addresses.to_vec())),
+            unsure: false,
+            is_new: false,
+            told: Some(now),
+        };
         Ok(())
     }
 
     /// An agent was told that its claim has ended, or does not exist.
     pub(crate) fn ended(&mut self, key: &ClaimKey) {
-        self.all.insert(key.clone(), Known::default());
+        self.all.insert(key.clone(), ClaimKnowledge::default());
     }
 
     /// A declaration was carried out: the agent has no other claims than these.
     pub(crate) fn declared(&mut self, agent: &AgentName, wanted: &BTreeSet<ClaimKey>) {
-        self.others(agent, wanted).for_each(|known| *known = Known::default());
+        self.others(agent, wanted).for_each(|known| *known = ClaimKnowledge::default());
     }
 
     /// A network was removed by request `id`.
@@ -132,7 +136,7 @@ impl Claimed {
         except: Option<&ClaimKey>,
     ) -> Option<&ClaimKey> {
         let has = |held: &[IpAddr]| held.iter().any(|address| addresses.contains(address));
-        let holds = |known: &Known| known.holds.as_ref().is_some_and(|(_, held)| has(held));
+        let holds = |known: &ClaimKnowledge| known.holds.as_ref().is_some_and(|(_, held)| has(held));
         let mut of_network =
             self.all.iter().filter(|(key, _)| key.network == *network && Some(*key) != except);
         of_network.find(|(_, known)| holds(known)).map(|(key, _)| key)
@@ -144,7 +148,8 @@ impl Claimed {
         network: &NetworkName,
         has: impl Fn(&IpAddr) -> bool,
     ) -> Option<&ClaimKey> {
-        let holds = |known: &Known| known.holds.as_ref().is_some_and(|(_, held)| held.iter().any(&has));
+        let holds =
+            |known: &ClaimKnowledge| known.holds.as_ref().is_some_and(|(_, held)| held.iter().any(&has));
         let mut of_network = self.all.iter().filter(|(key, _)| key.network == *network);
         of_network.find(|(_, known)| holds(known)).map(|(key, _)| key)
     }
@@ -187,13 +192,13 @@ impl Claimed {
         &'a mut self,
         agent: &'a AgentName,
         wanted: &'a BTreeSet<ClaimKey>,
-    ) -> impl Iterator<Item = &'a mut Known> {
+    ) -> impl Iterator<Item = &'a mut ClaimKnowledge> {
         let others = self.all.iter_mut().filter(|(key, _)| key.agent == *agent && !wanted.contains(*key));
         others.map(|(_, known)| known)
     }
 }
 
-impl Known {
+impl ClaimKnowledge {
     fn may_end(&mut self) {
         self.unsure |= self.holds.take().is_some();
     }

@@ -15,18 +15,18 @@ pub(crate) enum Serving {
     /// Nothing: the network does not exist.
     Nobody,
     /// A policy, by number, who chose it, and the other policy that served before it.
-    Policy(usize, By, Option<usize>),
+    Policy(usize, ChosenBy, Option<usize>),
 }
 
 /// The chooser of a policy; see [`Chooser`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum By {
+pub(crate) enum ChosenBy {
     Configuration,
     Operator,
     RollBack,
 }
 
-impl From<Chooser> for By {
+impl From<Chooser> for ChosenBy {
     fn from(chooser: Chooser) -> Self {
         match chooser {
             Chooser::Configuration => Self::Configuration,
@@ -58,15 +58,15 @@ impl Change for Whole {
 
     fn on(self, value: Serving) -> Serving {
         match (self, value) {
-            (Self::Define, Serving::Nobody) => Serving::Policy(0, By::Configuration, None),
+            (Self::Define, Serving::Nobody) => Serving::Policy(0, ChosenBy::Configuration, None),
             (Self::Activate(policy), Serving::Policy(now, _, before)) => {
-                Serving::Policy(policy, By::Operator, if policy == now { before } else { Some(now) })
+                Serving::Policy(policy, ChosenBy::Operator, if policy == now { before } else { Some(now) })
             }
             (Self::RollBack, Serving::Policy(now, _, Some(before))) => {
-                Serving::Policy(before, By::Operator, Some(now))
+                Serving::Policy(before, ChosenBy::Operator, Some(now))
             }
             (Self::Tend, Serving::Policy(now, _, Some(before))) if is_faulty(now) && !is_faulty(before) => {
-                Serving::Policy(before, By::RollBack, Some(now))
+                Serving::Policy(before, ChosenBy::RollBack, Some(now))
             }
             (Self::Remove, _) => Serving::Nobody,
             (Self::Define | Self::Activate(_) | Self::RollBack | Self::Tend | Self::Look, value) => value,
@@ -120,19 +120,19 @@ impl Change for Supply {
 
 /// An outside observer's knowledge of a network.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(super) struct NetworkKnowledge {
     whole: Register<Whole>,
     blocks: Vec<Register<Supply>>,
 }
 
-impl Default for Known {
+impl Default for NetworkKnowledge {
     fn default() -> Self {
         let blocks = (0..BLOCKS).map(|_| Register::new(Block::Absent)).collect();
         Self { whole: Register::new(Serving::Nobody), blocks }
     }
 }
 
-impl Known {
+impl NetworkKnowledge {
     /// A request is sent that may define the network and get addresses.
     pub(super) fn asked(&mut self, id: u64) {
         self.whole.sent(id, Whole::Define);
@@ -225,6 +225,6 @@ impl Known {
                 "I2: block {number} is {found:?}, but only {possible:?} are possible"
             );
         }
-        Ok(matches!(serving, Some(Serving::Policy(_, By::RollBack, _))))
+        Ok(matches!(serving, Some(Serving::Policy(_, ChosenBy::RollBack, _))))
     }
 }

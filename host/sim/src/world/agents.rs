@@ -30,14 +30,14 @@ pub(super) enum Answer {
 }
 
 /// An agent's request in progress.
-pub(super) enum AgentAsked {
+pub(super) enum AgentRequest {
     Ensure(ClaimKey),
     Declare(AgentName, BTreeSet<ClaimKey>),
     Release(ClaimKey),
     Watch(AgentName),
 }
 
-impl AgentAsked {
+impl AgentRequest {
     fn agent(&self) -> &AgentName {
         match self {
             Self::Ensure(key) | Self::Release(key) => &key.agent,
@@ -88,8 +88,9 @@ impl World {
         let index = usize::try_from(self.random.below(AGENTS.len() as u64))?;
         let name = agents()?.into_iter().nth(index).context("no such agent")?;
         let is_watch = self.random.below(4) == 0;
-        let waits =
-            |asked: &AgentAsked| *asked.agent() == name && matches!(asked, AgentAsked::Watch(_)) == is_watch;
+        let waits = |asked: &AgentRequest| {
+            *asked.agent() == name && matches!(asked, AgentRequest::Watch(_)) == is_watch
+        };
         if daemon.asked.values().any(|request| matches!(request, Request::Agent(asked) if waits(asked))) {
             return Ok(());
         }
@@ -113,7 +114,7 @@ impl World {
         Ok(ClaimKey { agent, network, name })
     }
 
-    fn of_agent(&mut self, daemon: &mut Daemon, id: u64, asked: AgentAsked) {
+    fn of_agent(&mut self, daemon: &mut Daemon, id: u64, asked: AgentRequest) {
         asked.networks().iter().for_each(|network| self.oracle.claiming(id, network));
         daemon.asked.insert(id, Request::Agent(asked));
     }
@@ -126,7 +127,7 @@ impl World {
             Outcome::Agent(Answer::Have(claimed.map(|claimed| vec![addresses(&claimed)])))
         });
         self.oracle.claims.ensure_sent(&key);
-        self.of_agent(daemon, id, AgentAsked::Ensure(key));
+        self.of_agent(daemon, id, AgentRequest::Ensure(key));
         Ok(())
     }
 
@@ -150,7 +151,7 @@ impl World {
         // A dry run changes nothing, and the oracle learns nothing from it.
         if apply {
             self.oracle.claims.declare_sent(&name, &wanted);
-            self.of_agent(daemon, id, AgentAsked::Declare(name, wanted));
+            self.of_agent(daemon, id, AgentRequest::Declare(name, wanted));
         }
         Ok(())
     }
@@ -162,7 +163,7 @@ impl World {
             .executor
             .spawn(async move { Outcome::Agent(Answer::Ended(engine.release_claim(&of).await)) });
         self.oracle.claims.release_sent(&key);
-        self.of_agent(daemon, id, AgentAsked::Release(key));
+        self.of_agent(daemon, id, AgentRequest::Release(key));
         Ok(())
     }
 
@@ -173,7 +174,7 @@ impl World {
         let id = daemon.executor.spawn(async move {
             Outcome::Agent(Answer::Told(engine.changes(&of, version.as_deref()).await))
         });
-        self.of_agent(daemon, id, AgentAsked::Watch(name));
+        self.of_agent(daemon, id, AgentRequest::Watch(name));
     }
 
     /// The daemon ends the claims whose agents are gone.
@@ -188,10 +189,10 @@ impl World {
     }
 
     /// An agent was answered. A refusal says nothing: what could not be made durable may have been done.
-    pub(super) fn agent_answered(&mut self, id: u64, asked: &AgentAsked, answer: Answer) -> Result<()> {
+    pub(super) fn agent_answered(&mut self, id: u64, asked: &AgentRequest, answer: Answer) -> Result<()> {
         let mut success = false;
         match (asked, answer) {
-            (AgentAsked::Ensure(_) | AgentAsked::Declare(..), Answer::Have(Ok(all))) => {
+            (AgentRequest::Ensure(_) | AgentRequest::Declare(..), Answer::Have(Ok(all))) => {
                 success = true;
                 let now = self.clock.now();
                 for (key, addresses) in &all {
@@ -200,16 +201,16 @@ impl World {
                 let (agent, wanted) = (asked.agent(), asked.claims());
                 let got: BTreeSet<ClaimKey> = all.into_iter().map(|(key, _)| key).collect();
                 ensure!(got == wanted, "{agent} asked for {wanted:?} and got {got:?}");
-                if matches!(asked, AgentAsked::Declare(..)) {
+                if matches!(asked, AgentRequest::Declare(..)) {
                     self.tally.declared += 1;
                     self.oracle.claims.declared(agent, &wanted);
                 }
             }
-            (AgentAsked::Release(key), Answer::Ended(Ok(_))) => {
+            (AgentRequest::Release(key), Answer::Ended(Ok(_))) => {
                 self.oracle.replies += 1;
                 self.oracle.claims.ended(key);
             }
-            (AgentAsked::Watch(agent), Answer::Told(Ok(changes))) => {
+            (AgentRequest::Watch(agent), Answer::Told(Ok(changes))) => {
                 self.oracle.replies += 1;
                 self.pictures.entry(agent.clone()).or_default().apply(agent, changes)?;
             }
@@ -220,7 +221,7 @@ impl World {
     }
 
     /// A request of an agent was answered or abandoned.
-    pub(super) fn agent_ended(&mut self, id: u64, asked: &AgentAsked, success: bool) {
+    pub(super) fn agent_ended(&mut self, id: u64, asked: &AgentRequest, success: bool) {
         asked.networks().iter().for_each(|network| self.oracle.ended(id, network, success));
     }
 

@@ -16,7 +16,7 @@ use crate::policies::{BLOCKS, BRING, HOST, TAKE, block};
 
 /// The intents that were told to have begun, and whether nothing has been sent that may end them.
 #[derive(Debug, Default)]
-pub(super) struct Told(BTreeMap<IntentId, bool>);
+pub(super) struct BegunEffects(BTreeMap<IntentId, bool>);
 
 /// Numbers the intents.
 #[derive(Debug, Default)]

@@ -15,7 +15,7 @@ use tenure_types::{
 };
 
 use super::{Daemon, Outcome, Request, World};
-use crate::oracle::{Asked, Key};
+use crate::oracle::{AddRequest, Key};
 use crate::policies::POLICIES;
 
 /// The number of attachments; more than there are addresses.
@@ -78,7 +78,7 @@ impl World {
         let is_new = self.oracle.is_new(&key) && !daemon.asked.values().any(under_way);
         let (netns, began) = (self.netns(&key), self.began());
         let (network, owner) = key;
-        let asked = Asked { network, owner, began, netns, is_new };
+        let asked = AddRequest { network, owner, began, netns, is_new };
         let add = Add {
             request: tenure_types::Request {
                 network: asked.network.clone(),
@@ -109,7 +109,7 @@ impl World {
         &mut self,
         daemon: &mut Daemon,
         id: u64,
-        asked: &Asked,
+        asked: &AddRequest,
         outcome: std::result::Result<Vec<IpAddr>, Error>,
     ) -> Result<()> {
         match outcome {

@@ -130,7 +130,7 @@ async fn a_part_that_the_daemon_can_do_without_is_started_again_and_told() {
     let told: Vec<_> = told.iter().map(|told| (told.name, told.subject.as_str(), &*told.message)).collect();
     assert_eq!(told, [(ConditionName::PartFailed, "frail", "part frail has ended: on purpose")]);
     assert_eq!(soon(running.stop(LIMIT)).await, [""; 0]);
-    assert!(conditions.list().is_empty(), "a part that stops as told is no failure");
+    assert!(conditions.list().is_empty(), "a part that stops as told is not a failure");
 }
 
 #[tokio::test]

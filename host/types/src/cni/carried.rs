@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use super::json::Object;
+use super::json::JsonObject;
 use super::received::{read_dns, read_routes};
 use super::{Route, Success};
 use crate::{AssignedAddress, Attributes, InvalidAttributes};
@@ -33,14 +33,15 @@ impl Success {
         // All were written by `carried`.
         let routes = (0..).map_while(|number| carried.get(&format!("{ROUTE}{number}")));
         let routes = routes.filter_map(route).collect();
-        let dns = carried.get(DNS).and_then(|text| read_dns(&Object::document(text.as_bytes()).ok()?).ok());
+        let dns =
+            carried.get(DNS).and_then(|text| read_dns(&JsonObject::document(text.as_bytes()).ok()?).ok());
         Self { addresses, routes, dns: dns.unwrap_or_default(), link: None }
     }
 }
 
 fn route(text: &str) -> Option<Route> {
     let list = format!("{{\"routes\":[{text}]}}");
-    read_routes(&Object::document(list.as_bytes()).ok()?).ok()?.pop()
+    read_routes(&JsonObject::document(list.as_bytes()).ok()?).ok()?.pop()
 }
 
 fn text(value: &impl Serialize) -> String {

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use super::json::{Node, Object};
+use super::json::{JsonNode, JsonObject};
 use super::{Arguments, Command, Kept, Route, SpecVersion, address};
 use crate::{ContainerId, Error, ErrorCode, InterfaceName, NetworkName, PolicyName};
 
@@ -55,7 +55,7 @@ impl Default for PluginSettings {
 #[derive(Debug, Clone)]
 pub struct Configuration<'a> {
     name: NetworkName,
-    root: Object<'a>,
+    root: JsonObject<'a>,
 }
 
 impl<'a> Configuration<'a> {
@@ -66,7 +66,7 @@ impl<'a> Configuration<'a> {
     /// missing or malformed.
     pub fn parse(text: &'a [u8]) -> Result<Self, Error> {
         const CONTEXT: &str = "error unmarshall network config";
-        let root = Object::document(text).map_err(|error| malformed(CONTEXT, error))?;
+        let root = JsonObject::document(text).map_err(|error| malformed(CONTEXT, error))?;
         let name = root.text("name").map_err(|error| malformed(CONTEXT, error))?.unwrap_or_default();
         let name = NetworkName::new(name).map_err(|error| Error::new(ErrorCode::InvalidConfig, error))?;
         Ok(Self { name, root })
@@ -238,13 +238,13 @@ impl<'a> Configuration<'a> {
         node.list()?.iter().map(attachment).collect::<Result<_, _>>().map(Some)
     }
 
-    fn ipam(&self) -> Result<Object<'a>, Error> {
+    fn ipam(&self) -> Result<JsonObject<'a>, Error> {
         let missing = || Error::new(ErrorCode::InvalidConfig, "IPAM config missing 'ipam' key");
         self.root.object("ipam")?.ok_or_else(missing)
     }
 }
 
-fn path(ipam: &Object<'_>, key: &str) -> Result<Option<String>, Error> {
+fn path(ipam: &JsonObject<'_>, key: &str) -> Result<Option<String>, Error> {
     let Some(node) = ipam.get(key) else { return Ok(None) };
     match node.text()? {
         path if path.is_empty() => Ok(None),
@@ -253,7 +253,7 @@ fn path(ipam: &Object<'_>, key: &str) -> Result<Option<String>, Error> {
     }
 }
 
-fn timeout(ipam: &Object<'_>) -> Result<Duration, Error> {
+fn timeout(ipam: &JsonObject<'_>) -> Result<Duration, Error> {
     let Some(node) = ipam.get("timeout") else { return Ok(DEFAULT_TIMEOUT) };
     let expected = "a number of seconds, above 0 and up to 3600";
     let seconds: f64 = node.read(expected)?;
@@ -264,7 +264,7 @@ fn timeout(ipam: &Object<'_>) -> Result<Duration, Error> {
 }
 
 /// How long to wait for a daemon that is away: never longer than the call may take.
-fn wait(ipam: &Object<'_>, timeout: Duration) -> Result<Duration, Error> {
+fn wait(ipam: &JsonObject<'_>, timeout: Duration) -> Result<Duration, Error> {
     let Some(node) = ipam.get("wait") else { return Ok(part_of(timeout)) };
     let expected = "a number of seconds, from 0 to 3600";
     let seconds: f64 = node.read(expected)?;
@@ -283,7 +283,7 @@ fn malformed(context: &str, why: impl std::fmt::Display) -> Error {
     Error::new(ErrorCode::MalformedConfig, format_args!("{context}: {why}"))
 }
 
-fn attachment(node: &Node<'_>) -> Result<(ContainerId, InterfaceName), Error> {
+fn attachment(node: &JsonNode<'_>) -> Result<(ContainerId, InterfaceName), Error> {
     let object = node.object()?;
     let text = |key| Ok::<_, Error>(object.text(key)?.unwrap_or_default());
     let container = ContainerId::new(text("containerID")?).map_err(|error| node.invalid(error))?;

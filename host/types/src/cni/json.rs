@@ -12,14 +12,14 @@ use crate::{Error, ErrorCode};
 
 /// A value and its path.
 #[derive(Debug, Clone)]
-pub(super) struct Node<'a> {
+pub(super) struct JsonNode<'a> {
     path: String,
     raw: &'a RawValue,
 }
 
 /// An object and its path. Its values are parsed on demand.
 #[derive(Debug, Clone)]
-pub(super) struct Object<'a> {
+pub(super) struct JsonObject<'a> {
     path: String,
     entries: Entries<'a>,
 }
@@ -27,7 +27,7 @@ pub(super) struct Object<'a> {
 #[derive(Debug, Clone, Default)]
 struct Entries<'a>(Vec<(String, &'a RawValue)>);
 
-impl<'a> Node<'a> {
+impl<'a> JsonNode<'a> {
     /// The value's text, as it was written.
     pub(super) fn raw(&self) -> &'a str {
         self.raw.get()
@@ -42,8 +42,8 @@ impl<'a> Node<'a> {
         self.raw() == "null"
     }
 
-    pub(super) fn object(&self) -> Result<Object<'a>, Error> {
-        Ok(Object { path: self.path.clone(), entries: self.read("an object")? })
+    pub(super) fn object(&self) -> Result<JsonObject<'a>, Error> {
+        Ok(JsonObject { path: self.path.clone(), entries: self.read("an object")? })
     }
 
     /// The items of a list; empty for null, which is how Go encodes an empty list.
@@ -69,7 +69,7 @@ impl<'a> Node<'a> {
     }
 }
 
-impl<'a> Object<'a> {
+impl<'a> JsonObject<'a> {
     /// Reads a whole document; `null` is an empty object.
     pub(super) fn document(text: &'a [u8]) -> Result<Self, serde_json::Error> {
         let entries: Option<Entries<'a>> = serde_json::from_slice(text)?;
@@ -77,14 +77,14 @@ impl<'a> Object<'a> {
     }
 
     /// The value of a key, unless it is null.
-    pub(super) fn get(&self, key: &str) -> Option<Node<'a>> {
+    pub(super) fn get(&self, key: &str) -> Option<JsonNode<'a>> {
         self.get_or_null(key).filter(|node| !node.is_null())
     }
 
     /// The value of a key, null included.
-    pub(super) fn get_or_null(&self, key: &str) -> Option<Node<'a>> {
+    pub(super) fn get_or_null(&self, key: &str) -> Option<JsonNode<'a>> {
         let (_, raw) = self.entries.0.iter().rev().find(|(name, _)| name.eq_ignore_ascii_case(key))?;
-        Some(Node { path: self.path_of(key), raw })
+        Some(JsonNode { path: self.path_of(key), raw })
     }
 
     /// The object under a key, if there is one.
@@ -93,7 +93,7 @@ impl<'a> Object<'a> {
     }
 
     /// The items of the list under a key; empty if there is no list.
-    pub(super) fn list(&self, key: &str) -> Result<Vec<Node<'a>>, Error> {
+    pub(super) fn list(&self, key: &str) -> Result<Vec<JsonNode<'a>>, Error> {
         self.get(key).map_or_else(|| Ok(Vec::new()), |node| node.list())
     }
 

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use super::Success;
-use super::json::Object;
+use super::json::JsonObject;
 use crate::{AssignedAddress, Error};
 
 /// The result of an earlier ADD, as a runtime has kept it.
@@ -19,7 +19,7 @@ pub struct Kept {
 }
 
 impl Kept {
-    pub(super) fn read(result: &Object<'_>) -> Result<Self, Error> {
+    pub(super) fn read(result: &JsonObject<'_>) -> Result<Self, Error> {
         let mut kept = Self::default();
         for ip in result.list("ips")? {
             let object = ip.object()?;
@@ -75,7 +75,7 @@ mod tests {
     }
 
     fn kept(text: &str) -> Kept {
-        Kept::read(&Object::document(text.as_bytes()).unwrap()).unwrap()
+        Kept::read(&JsonObject::document(text.as_bytes()).unwrap()).unwrap()
     }
 
     #[test]
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn nonsense_is_named_by_its_key() {
-        let error = Kept::read(&Object::document(br#"{"ips":[{"address":"x"}]}"#).unwrap()).unwrap_err();
+        let error = Kept::read(&JsonObject::document(br#"{"ips":[{"address":"x"}]}"#).unwrap()).unwrap_err();
         assert!(error.cause.contains("ips[0].address: not an address"), "{error}");
     }
 }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use super::json::{Node, Object};
+use super::json::{JsonNode, JsonObject};
 use super::{Dns, Route, SpecVersion, Success};
 use crate::{AssignedAddress, Error, ErrorCode};
 
@@ -30,7 +30,7 @@ impl Received {
     pub fn parse(text: &[u8]) -> Result<Self, Error> {
         let invalid =
             |error| Error::new(ErrorCode::InvalidConfig, format_args!("not a JSON object: {error}"));
-        let root = Object::document(text).map_err(invalid)?;
+        let root = JsonObject::document(text).map_err(invalid)?;
         if let Some(failure) = failure(&root)? {
             return Ok(failure);
         }
@@ -60,7 +60,7 @@ impl Received {
     }
 }
 
-fn failure(root: &Object<'_>) -> Result<Option<Received>, Error> {
+fn failure(root: &JsonObject<'_>) -> Result<Option<Received>, Error> {
     let Some(code) = root.get("code") else { return Ok(None) };
     let code: u32 = code.read("a whole number")?;
     if code == 0 {
@@ -71,7 +71,7 @@ fn failure(root: &Object<'_>) -> Result<Option<Received>, Error> {
     Ok(Some(Received::Failure { code, message }))
 }
 
-fn address(node: &Node<'_>, key: &str) -> Result<AssignedAddress, Error> {
+fn address(node: &JsonNode<'_>, key: &str) -> Result<AssignedAddress, Error> {
     let object = node.object()?;
     let value = object.get(key).ok_or_else(|| object.missing(key))?;
     let subnet: IpNet = value.text()?.parse().map_err(|_| value.invalid("not an address in CIDR form"))?;
@@ -85,12 +85,12 @@ fn address(node: &Node<'_>, key: &str) -> Result<AssignedAddress, Error> {
     Ok(AssignedAddress::plain(subnet, gateway))
 }
 
-pub(super) fn read_routes(object: &Object<'_>) -> Result<Vec<Route>, Error> {
+pub(super) fn read_routes(object: &JsonObject<'_>) -> Result<Vec<Route>, Error> {
     object.list("routes")?.iter().map(Route::parse).collect()
 }
 
-pub(super) fn read_dns(dns: &Object<'_>) -> Result<Dns, Error> {
-    let texts = |key| dns.list(key)?.iter().map(Node::text).collect::<Result<Vec<String>, _>>();
+pub(super) fn read_dns(dns: &JsonObject<'_>) -> Result<Dns, Error> {
+    let texts = |key| dns.list(key)?.iter().map(JsonNode::text).collect::<Result<Vec<String>, _>>();
     Ok(Dns {
         nameservers: texts("nameservers")?,
         domain: dns.text("domain")?.unwrap_or_default(),

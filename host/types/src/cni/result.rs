@@ -49,7 +49,7 @@ impl Success {
 
     fn list(&self, version: SpecVersion) -> List<'_> {
         let family = |address: IpAddr| if address.is_ipv4() { "4" } else { "6" };
-        let ips = self.addresses.iter().map(|assigned| Listed {
+        let ips = self.addresses.iter().map(|assigned| ListedAddress {
             version: (version < SpecVersion::V1_0_0).then(|| family(assigned.address.addr())),
             interface: self.link.is_some().then_some(INSIDE),
             address: assigned.address,
@@ -77,7 +77,7 @@ impl Success {
         vec![interface(&link.host, None), interface(&link.inside, Some(&link.netns))]
     }
 
-    fn families(&self, version: SpecVersion) -> Result<Families<'_>, Error> {
+    fn families(&self, version: SpecVersion) -> Result<ResultByFamily<'_>, Error> {
         let refuse = |cause: String| Error::new(ErrorCode::IncompatibleVersion, cause);
         if self.addresses.is_empty() {
             return Err(refuse("cannot convert: no valid IP addresses".to_owned()));
@@ -98,7 +98,7 @@ impl Success {
                 routes: routes.collect(),
             }))
         };
-        Ok(Families {
+        Ok(ResultByFamily {
             cni_version: version,
             ip4: family(true)?,
             ip6: family(false)?,
@@ -119,7 +119,7 @@ struct List<'a> {
     cni_version: SpecVersion,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     interfaces: Vec<Interface<'a>>,
-    ips: Vec<Listed>,
+    ips: Vec<ListedAddress>,
     #[serde(skip_serializing_if = "<[Route]>::is_empty")]
     routes: &'a [Route],
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -140,7 +140,7 @@ struct Interface<'a> {
 }
 
 #[derive(Serialize)]
-struct Listed {
+struct ListedAddress {
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -153,7 +153,7 @@ struct Listed {
 /// The format of 0.1.0 and 0.2.0.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Families<'a> {
+struct ResultByFamily<'a> {
     cni_version: SpecVersion,
     #[serde(skip_serializing_if = "Option::is_none")]
     ip4: Option<Family>,

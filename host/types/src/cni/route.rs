@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use serde::Serialize;
 
-use super::json::{Node, Object};
+use super::json::{JsonNode, JsonObject};
 use crate::Error;
 
 /// A route. All fields except the destination are optional.
@@ -50,7 +50,7 @@ impl Route {
     }
 
     /// Reads a route from the configuration.
-    pub(super) fn parse(node: &Node<'_>) -> Result<Self, Error> {
+    pub(super) fn parse(node: &JsonNode<'_>) -> Result<Self, Error> {
         let object = node.object()?;
         let dst = object.get("dst").ok_or_else(|| object.missing("dst"))?;
         let number = |key| Self::number(&object, key);
@@ -71,7 +71,7 @@ impl Route {
         Self { dst: self.dst, gw: self.gw, mtu: None, advmss: None, priority: None, table: None, scope: None }
     }
 
-    fn gateway(object: &Object<'_>) -> Result<Option<IpAddr>, Error> {
+    fn gateway(object: &JsonObject<'_>) -> Result<Option<IpAddr>, Error> {
         let Some(node) = object.get("gw") else { return Ok(None) };
         match node.text()?.as_str() {
             "" => Ok(None),
@@ -82,7 +82,7 @@ impl Route {
         }
     }
 
-    fn number(object: &Object<'_>, key: &str) -> Result<Option<u32>, Error> {
+    fn number(object: &JsonObject<'_>, key: &str) -> Result<Option<u32>, Error> {
         object.get(key).map(|node| node.read("a non-negative whole number")).transpose()
     }
 }

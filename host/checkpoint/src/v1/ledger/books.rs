@@ -8,7 +8,7 @@ use tenure_types::{Generation, Moment, NetworkName};
 
 use super::item::{self, StoredItem};
 use super::{CHAPTER, fact};
-use crate::chapters::{Chapter, Refused};
+use crate::chapters::{ChapterRefusal, RecoverChapter};
 use crate::v1::VERSION;
 use crate::v1::shared::Shared;
 
@@ -55,15 +55,15 @@ impl Books {
     }
 
     /// Makes a book of the network whose items have all been restored.
-    fn finish_network(&mut self) -> Result<(), Refused> {
+    fn finish_network(&mut self) -> Result<(), ChapterRefusal> {
         let Some(image) = self.image.take() else { return Ok(()) };
         let name = image.network.name.clone();
-        self.books.insert(name, Book::restore(image).map_err(Refused::conflict)?);
+        self.books.insert(name, Book::restore(image).map_err(ChapterRefusal::conflict)?);
         Ok(())
     }
 
-    fn restore_item(&mut self, item: StoredItem<'_>) -> Result<(), Refused> {
-        let malformed = Refused::Malformed;
+    fn restore_item(&mut self, item: StoredItem<'_>) -> Result<(), ChapterRefusal> {
+        let malformed = ChapterRefusal::Malformed;
         let item = match item {
             StoredItem::Network { through, importing, next_generation, cooldowns, network } => {
                 self.finish_network()?;
@@ -102,36 +102,37 @@ impl Books {
     }
 }
 
-impl Chapter for Books {
+impl RecoverChapter for Books {
     fn name(&self) -> &'static str {
         CHAPTER
     }
 
-    fn apply(&mut self, place: u64, version: u32, json: &str) -> Result<(), Refused> {
+    fn apply(&mut self, place: u64, version: u32, json: &str) -> Result<(), ChapterRefusal> {
         if version != VERSION {
-            return Err(Refused::Version);
+            return Err(ChapterRefusal::Version);
         }
-        let fact = fact::decode_sharing(json, &mut self.shared).map_err(Refused::Malformed)?;
-        self.take(place, &fact).map_err(Refused::conflict)
+        let fact = fact::decode_sharing(json, &mut self.shared).map_err(ChapterRefusal::Malformed)?;
+        self.take(place, &fact).map_err(ChapterRefusal::conflict)
     }
 
-    fn restore(&mut self, version: u32, json: &str) -> Result<(), Refused> {
+    fn restore(&mut self, version: u32, json: &str) -> Result<(), ChapterRefusal> {
         if version != VERSION {
-            return Err(Refused::Version);
+            return Err(ChapterRefusal::Version);
         }
-        let item = serde_json::from_str(json).map_err(|error| Refused::Malformed(error.to_string()))?;
+        let item =
+            serde_json::from_str(json).map_err(|error| ChapterRefusal::Malformed(error.to_string()))?;
         self.restore_item(item)
     }
 
-    fn restored(&mut self) -> Result<(), Refused> {
+    fn restored(&mut self) -> Result<(), ChapterRefusal> {
         self.finish_network()
     }
 
     /// Ends all attachments and restarts all cooling: moments of two boots cannot be compared.
-    fn enter_boot(&mut self, now: Moment) -> Result<usize, Refused> {
+    fn enter_boot(&mut self, now: Moment) -> Result<usize, ChapterRefusal> {
         let mut ended = 0;
         for book in self.books.values_mut() {
-            ended += book.enter_boot(now).map_err(Refused::conflict)?;
+            ended += book.enter_boot(now).map_err(ChapterRefusal::conflict)?;
         }
         self.removed.enter_boot(now);
         Ok(ended)
@@ -145,7 +146,10 @@ impl Chapter for Books {
 #[cfg(test)]
 impl Books {
     /// The image that the items of one network make.
-    pub(in crate::v1) fn image_of(&mut self, items: impl Iterator<Item = crate::Line>) -> Option<Image> {
+    pub(in crate::v1) fn image_of(
+        &mut self,
+        items: impl Iterator<Item = crate::ChapterLine>,
+    ) -> Option<Image> {
         for item in items {
             let item = serde_json::from_slice(&item.json).unwrap();
             self.restore_item(item).unwrap();

@@ -11,7 +11,7 @@ use tenure_types::{Moment, NetworkName, PoolName};
 
 use super::CHAPTER;
 use super::network::StoredNetwork;
-use crate::line::Line;
+use crate::line::ChapterLine;
 use crate::v1::allocation::StoredAllocation;
 use crate::v1::range::{StoredMoment, StoredRange};
 use crate::v1::shared::Shared;
@@ -93,7 +93,7 @@ pub(super) struct StoredRemembrance {
 }
 
 /// The items of a network in a snapshot, made lazily; until then the allocations are shared with the book.
-pub(in crate::v1) fn items(image: Image) -> impl Iterator<Item = Line> + Send {
+pub(in crate::v1) fn items(image: Image) -> impl Iterator<Item = ChapterLine> + Send {
     let Image { through, network, importing, ranges, next_generation, last, cooling, cooldowns, .. } = image;
     let (allocations, settled, remembered) = (image.allocations, image.settled, image.remembered);
     let item = |item: &StoredItem<'_>| line(CHAPTER, json(item));
@@ -125,7 +125,7 @@ pub(in crate::v1) fn items(image: Image) -> impl Iterator<Item = Line> + Send {
 }
 
 /// The items of a network that was removed; at least one.
-pub(in crate::v1) fn gone(network: &NetworkName, removed: RemovedNetwork) -> Vec<Line> {
+pub(in crate::v1) fn gone(network: &NetworkName, removed: RemovedNetwork) -> Vec<ChapterLine> {
     let RemovedNetwork { through, mut cooling, settled } = removed;
     cooling.sort_by_key(|cooling| cooling.seconds);
     let alike = cooling.chunk_by(|one, next| one.seconds == next.seconds);
@@ -140,7 +140,7 @@ pub(in crate::v1) fn gone(network: &NetworkName, removed: RemovedNetwork) -> Vec
         let (network, cooling) = (network.as_str().into(), Vec::new());
         line(CHAPTER, json(&StoredItem::Gone { network, through, seconds: 0, cooling, settled }))
     });
-    let lines: Vec<Line> = parts.map(item).chain(settled).collect();
+    let lines: Vec<ChapterLine> = parts.map(item).chain(settled).collect();
     if lines.is_empty() { vec![item(&[])] } else { lines }
 }
 

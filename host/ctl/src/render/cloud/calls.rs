@@ -11,13 +11,13 @@ use super::super::words::CallOutcome;
 
 /// The calls of one kind.
 #[derive(Default)]
-pub(super) struct Call<'a> {
+pub(super) struct CloudCall<'a> {
     succeeded: u64,
     failed: Vec<String>,
     rate: Option<&'a CloudRate>,
 }
 
-impl<'a> Call<'a> {
+impl<'a> CloudCall<'a> {
     /// Lists the calls that were made or have a budget, by their names.
     pub(super) fn all(answer: &'a GetCloudResponse) -> Vec<(&'a str, Self)> {
         let mut all: BTreeMap<&str, Self> = BTreeMap::new();
@@ -50,7 +50,7 @@ impl<'a> Call<'a> {
 }
 
 /// The table of calls.
-pub(super) fn calls<'a, 'b>(calls: &'a [(&'b str, Call<'b>)]) -> Table<'a, (&'b str, Call<'b>)> {
+pub(super) fn calls<'a, 'b>(calls: &'a [(&'b str, CloudCall<'b>)]) -> Table<'a, (&'b str, CloudCall<'b>)> {
     Table::of(calls)
         .column("CALL", |(name, _)| clean(name))
         .number("OK", |(_, call)| call.succeeded)

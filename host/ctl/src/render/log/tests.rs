@@ -42,7 +42,7 @@ fn history() -> Vec<LogItem> {
     let fact = |place, fact: Fact| LogItem::Fact {
         place,
         group: (place, place),
-        line: Line::from(&fact),
+        line: ChapterLine::from(&fact),
         fact: Some(fact),
     };
     let release = |generation| {
@@ -81,7 +81,7 @@ fn history() -> Vec<LogItem> {
         Range::new(subnet, "10.1.0.2".parse().unwrap(), "10.1.0.9".parse().unwrap(), None, 24).unwrap();
     let choice =
         Choice { policy: stamp(), by: Chooser::Configuration, at: at(1), why: String::new(), watched: false };
-    let stranger = Line {
+    let stranger = ChapterLine {
         chapter: "effects".into(),
         version: 3,
         optional: true,
@@ -106,7 +106,7 @@ fn history() -> Vec<LogItem> {
 
 #[test]
 fn a_history_reads_from_top_to_bottom() {
-    let mut lines = Lines::default();
+    let mut lines = LogLines::default();
     let text: String = history().iter().map(|item| lines.text(item)).collect();
     insta::assert_snapshot!(text, @r#"
     2023-11-14T22:13:20.000Z  node node-7, boot boot-one
@@ -128,14 +128,14 @@ fn a_boot_ends_what_was_live_with_a_line_each() {
         let LogItem::Segment(header) = &history[0] else { panic!("the history begins with a segment") };
         LogItem::Segment(LogHeader { boot: BootId(boot.into()), opened: at(90), ..header.clone() })
     };
-    let mut lines = Lines::default();
+    let mut lines = LogLines::default();
     let text: String =
         history[..5].iter().chain([&header("boot-two")]).map(|item| lines.text(item)).collect();
     insta::assert_snapshot!(text.lines().skip(5).collect::<Vec<_>>().join("\n"), @"
     2023-11-14T22:14:50.000Z  node node-7, boot boot-two
     2023-11-14T22:14:50.000Z  -       pods         released   10.1.0.7/24 default/web-1 4c01db0b339c/eth0 (reboot)
     ");
-    let mut lines = Lines::default();
+    let mut lines = LogLines::default();
     let text: String =
         history[..5].iter().chain([&header("boot-two")]).map(|item| lines.json(item)).collect();
     let last: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
@@ -148,7 +148,7 @@ fn a_boot_ends_what_was_live_with_a_line_each() {
 
 #[test]
 fn programs_get_facts_as_the_file_has_them() {
-    let (history, mut lines) = (history(), Lines::default());
+    let (history, mut lines) = (history(), LogLines::default());
     insta::assert_snapshot!(lines.json(&history[7]), @r#"{"chapter":"ledger","fact":{"released":{"at":{"boot_ns":60000000000,"wall_ms":1700000060000},"generation":17,"network":"pods","reason":"del"}},"group":[6,6],"place":6,"version":1}"#);
     for item in &history {
         for line in lines.json(item).lines() {

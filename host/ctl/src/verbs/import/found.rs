@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use crate::report::{Entry, PassedOver};
+use crate::report::{FoundAttachment, PassedOver};
 
 /// The result of reading another plugin's state.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Found {
     /// Attachments, in the order in which they were found.
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<FoundAttachment>,
     /// The networks that the state is about, also those without entries.
     pub(super) networks: BTreeSet<String>,
     /// Files and rows that do not describe an attachment, with the reason.

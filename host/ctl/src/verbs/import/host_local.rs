@@ -13,7 +13,7 @@ use tenure_rpc::v1::ImportEntry;
 use tenure_types::Error;
 
 use super::found::Found;
-use crate::report::{Entry, PassedOver};
+use crate::report::{FoundAttachment, PassedOver};
 use crate::verbs::file::unreadable;
 
 /// Files that host-local keeps for itself.
@@ -76,7 +76,8 @@ fn read_network(network: &str, directory: &Path, interface: &str, found: &mut Fo
         interface,
         ..entry
     });
-    let entries = entries.chain(of_nobody).map(|entry| Entry { network: network.to_owned(), entry });
+    let entries =
+        entries.chain(of_nobody).map(|entry| FoundAttachment { network: network.to_owned(), entry });
     found.entries.extend(entries);
     Ok(())
 }
@@ -136,7 +137,7 @@ mod tests {
         let owners: Vec<_> = found
             .entries
             .iter()
-            .map(|Entry { network, entry }| {
+            .map(|FoundAttachment { network, entry }| {
                 (
                     network.as_str(),
                     entry.container_id.as_str(),

@@ -8,7 +8,7 @@ use tenure_rpc::v1::ImportEntry;
 use tenure_types::Error;
 
 use super::found::Found;
-use crate::report::{Entry, PassedOver};
+use crate::report::{FoundAttachment, PassedOver};
 use crate::verbs::file::unreadable;
 use crate::verbs::ipamd::{Checkpoint, VERSION};
 
@@ -54,7 +54,7 @@ pub(super) fn read(file: &Path, network: Option<&str>) -> Result<Found, Error> {
         };
         let network = network.map_or(row.network_name, str::to_owned);
         found.networks.insert(network.clone());
-        found.entries.push(Entry { network, entry });
+        found.entries.push(FoundAttachment { network, entry });
     }
     // Group by network; a stable sort keeps the file's order within each.
     found.entries.sort_by(|one, other| one.network.cmp(&other.network));
@@ -90,7 +90,7 @@ mod tests {
             claimed_at_ms: 1_700_000_000_000,
             ..ImportEntry::default()
         };
-        assert_eq!(found.entries[0], Entry { network: "aws-cni".into(), entry: web });
+        assert_eq!(found.entries[0], FoundAttachment { network: "aws-cni".into(), entry: web });
         assert_eq!(found.entries[1].entry.addresses, ["fd00::1"]);
         assert_eq!((found.entries.len(), found.passed_over.len()), (2, 1));
         assert_eq!(read_text(text, Some("pods")).unwrap().entries[0].network, "pods");

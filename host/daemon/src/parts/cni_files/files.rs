@@ -104,7 +104,7 @@ mod tests {
             [("10-a.conflist", true), ("20-b.conf", true), ("30-c.json", true), ("40-d.conf", false)];
         assert_eq!(told, [&expected[..], &[("50-e.conf", false), ("60-f.conf", false)]].concat());
         assert_eq!(read(&at("20-b.conf")).unwrap(), b"{}");
-        // A pipe that nobody writes to would block whoever opens it.
+        // Opening a pipe that nobody writes to would block.
         for name in ["40-d.conf", "50-e.conf", "60-f.conf"] {
             assert!(read(&at(name)).is_err(), "{name}");
         }

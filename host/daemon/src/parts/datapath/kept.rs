@@ -3,7 +3,7 @@
 //! To request a new look, a task takes a number and waits until a look with at least that number has ended:
 //!
 //! ```text
-//! a link is made ──▶ ask: 7 ──▶ the node is described anew ──▶ the keeper plans and applies ──▶ done: 7 ──▶ the ADD is answered
+//! a link is made ──▶ ask: 7 ──▶ the node is described again ──▶ the keeper plans and applies ──▶ done: 7 ──▶ the ADD is answered
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -64,7 +64,9 @@ impl DatapathResult {
         let is_led = done.wait_for(|done| done.through >= number && !done.is_coming(host));
         let done = match timeout(COMING, is_led).await {
             Ok(Ok(done)) => done,
-            Ok(Err(_)) => return Err(Error::new(ErrorCode::NotReady, "the datapath is not kept")),
+            Ok(Err(_)) => {
+                return Err(Error::new(ErrorCode::NotReady, "the datapath controller is not running"));
+            }
             Err(_) => return Err(no_way("the link of its address's interface has not come")),
         };
         let why = done.failure.as_ref().or_else(|| done.left_out.get(host));

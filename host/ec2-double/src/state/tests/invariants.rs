@@ -1,4 +1,4 @@
-//! Random histories: whatever is called in whatever order, the account stays possible.
+//! Random histories: after any calls in any order, the account is still possible.
 //!
 //! `TENURE_SEED=n` repeats a run.
 

@@ -69,7 +69,7 @@ pub(crate) fn migrate(node: &NodeNetwork, wanted: &DesiredState, seen: &mut Obse
     assert_eq!(KernelPlan::of(wanted, seen).operations, [], "does not settle");
 }
 
-/// For each pod: the link that packets to it take, and the table that packets from it are led to.
+/// For each pod: the link that packets to it take, and the table that routes packets from it.
 fn ways(node: &NodeNetwork, seen: &ObservedState) -> Vec<Option<(IpAddr, String)>> {
     let addresses = node.pods.iter().flat_map(|pod| &pod.addresses);
     let to = addresses.clone().map(|address| {
@@ -84,7 +84,7 @@ fn ways(node: &NodeNetwork, seen: &ObservedState) -> Vec<Option<(IpAddr, String)
     to.chain(from).collect()
 }
 
-/// The interface's table that a source is led to, and how many rules were asked.
+/// The interface's table that routes a source, and how many rules were asked.
 pub(crate) fn source(seen: &ObservedState, address: IpAddr) -> (Option<u32>, usize) {
     let (mut next, mut asked) = (0, 0);
     for rule in seen.rules.iter().filter(|rule| rule.mark.is_none() && rule.to.is_none()) {

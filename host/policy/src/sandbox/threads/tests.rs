@@ -20,7 +20,7 @@ fn this_thread() -> (ThreadId, i32) {
     (std::thread::current().id(), getpriority_process(None).unwrap())
 }
 
-fn wait_until(threads: &Threads, what: impl Fn(&State) -> bool) {
+fn wait_until(threads: &Threads, what: impl Fn(&ThreadsState) -> bool) {
     while !what(&threads.0.lock()) {
         std::thread::yield_now();
     }

@@ -80,9 +80,9 @@ fn history() -> Vec<Book> {
     books
 }
 
-fn found(before: &Book, on_disk: &Book, after: &Book) -> Vec<Missing> {
+fn found(before: &Book, on_disk: &Book, after: &Book) -> Vec<MissingAllocation> {
     let [before, after] = [before, after].map(|book| [Arc::new(book.clone())]);
-    missing(Looked { before: &before, on_disk: std::slice::from_ref(on_disk), after: &after }).1
+    missing(ComparedBooks { before: &before, on_disk: std::slice::from_ref(on_disk), after: &after }).1
 }
 
 #[test]
@@ -97,19 +97,27 @@ fn nothing_is_missing_however_much_happens_while_disk_and_memory_are_read() {
     }
     let none: [Arc<Book>; 0] = [];
     let new = [Arc::new(books[3].clone())];
-    assert_eq!(missing(Looked { before: &none, on_disk: &books[..1], after: &new }).1, [], "just defined");
+    assert_eq!(
+        missing(ComparedBooks { before: &none, on_disk: &books[..1], after: &new }).1,
+        [],
+        "just defined"
+    );
 }
 
 #[test]
 fn what_the_disk_lacks_or_has_too_much_is_found() {
     let one = step(&empty(), &pod(1), 2, false, 1);
     let held = Arc::clone(one.owned_by(&pod(1)).unwrap());
-    assert_eq!(found(&one, &empty(), &one), [Missing::FromDisk(Arc::clone(&held))]);
+    assert_eq!(found(&one, &empty(), &one), [MissingAllocation::FromDisk(Arc::clone(&held))]);
     let ended = step(&one, &pod(1), 2, true, 2);
-    assert_eq!(found(&ended, &one, &ended), [Missing::FromMemory(Arc::clone(&held))]);
+    assert_eq!(found(&ended, &one, &ended), [MissingAllocation::FromMemory(Arc::clone(&held))]);
     let none: [Arc<Book>; 0] = [];
-    let only = missing(Looked { before: &none, on_disk: std::slice::from_ref(&one), after: &none }).1;
-    assert_eq!(only, [Missing::FromMemory(Arc::clone(&held))], "a network that memory does not have");
+    let only = missing(ComparedBooks { before: &none, on_disk: std::slice::from_ref(&one), after: &none }).1;
+    assert_eq!(
+        only,
+        [MissingAllocation::FromMemory(Arc::clone(&held))],
+        "a network that memory does not have"
+    );
     let renewed = step(&one, &pod(1), 2, false, 3);
     assert_eq!(found(&renewed, &one, &renewed).len(), 2, "it differs");
 }

@@ -144,7 +144,7 @@ fn a_call_waits_for_a_daemon_that_is_away_within_its_time_limit() {
         let ipam = format!(r#"{{"wait": {bad}}}"#);
         assert!(cause(wait(&ipam)).starts_with("ipam.wait: expected a number of seconds"), "{bad}");
         let del = parse(&with_ipam(&ipam)).plugin_settings(&Command::Del);
-        assert_eq!(del, Ok(PluginSettings::default()), "a DEL works whatever is wrong");
+        assert_eq!(del, Ok(PluginSettings::default()), "a DEL works no matter what is wrong");
     }
 }
 
