@@ -1,5 +1,6 @@
 //! The command line.
 
+#[cfg(feature = "author")]
 mod author;
 mod claims;
 mod load;
@@ -14,6 +15,7 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 
+#[cfg(feature = "author")]
 pub(crate) use self::author::Author;
 pub(crate) use self::claims::{ClaimsArguments, ClaimsVerb};
 pub(crate) use self::load::LoadArguments;

@@ -8,13 +8,16 @@
 //! (`allocations`, `log`) is streamed and printed piece by piece.
 
 mod arguments;
+#[cfg(feature = "author")]
 mod author;
 mod clock;
 mod daemon;
 mod exit;
 mod pages;
 mod print;
+#[cfg(feature = "registry")]
 mod progress;
+#[cfg(feature = "registry")]
 mod registry;
 mod render;
 mod report;
@@ -37,6 +40,7 @@ fn main() -> ExitCode {
     if let Some(code) = tenure_policy::maybe_run_compiler_child() {
         return code;
     }
+    #[cfg(feature = "registry")]
     if let Some(code) = registry::maybe_run_child() {
         return code;
     }

@@ -13,12 +13,14 @@ mod error;
 mod module;
 mod package;
 mod toolchain;
+#[cfg(feature = "wrap")]
 mod wrap;
 
 pub use builder::{Builder, build};
 pub use error::BuildError;
 pub use module::encode;
 pub use toolchain::Toolchain;
+#[cfg(feature = "wrap")]
 pub use wrap::wrap;
 
 /// The target of policies: it has no clock, files or randomness to import.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Subcommand, ValueHint};
 
+#[cfg(feature = "author")]
 use super::author::Author;
 use super::load::LoadArguments;
 use super::replay::Replay;
@@ -149,6 +150,7 @@ With `record = N` in a network's table of tenured.toml, the daemon records its d
 record; a question that was not asked then has no answer and ends that decision. The component that was recorded decides the same, to the
 bit. Exits with 0 if everything is the same, and with 1 if not.")]
     Replay(Replay),
+    #[cfg(feature = "author")]
     #[command(flatten)]
     Author(Author),
 }

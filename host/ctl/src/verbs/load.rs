@@ -9,6 +9,7 @@ use tenure_types::{Error, ErrorCode};
 use super::file;
 use crate::arguments::LoadArguments;
 use crate::daemon::Daemon;
+#[cfg(feature = "registry")]
 use crate::registry::{self, Pull};
 use crate::render::Report;
 use crate::report::LoadedPolicy;
@@ -24,16 +25,27 @@ struct ComponentFile {
     signature: Option<String>,
 }
 
+#[cfg_attr(
+    not(feature = "registry"),
+    expect(unused_variables, reason = "some arguments are about registries only")
+)]
 pub(super) async fn load(
     daemon: &Daemon,
     arguments: LoadArguments,
     patience: Duration,
 ) -> Result<Report, Error> {
     let LoadArguments { source, name, sha256, signature, older, unpinned, plain_http } = arguments;
-    let remote = source.to_str().filter(|text| registry::is_reference(text));
-    let component = match remote {
-        Some(reference) => pulled(reference, Pull { unpinned, plain_http, patience })?,
-        None => read(&source)?,
+    let component = match source.to_str() {
+        #[cfg(feature = "registry")]
+        Some(reference) if registry::is_reference(reference) => {
+            pulled(reference, Pull { unpinned, plain_http, patience })?
+        }
+        #[cfg(not(feature = "registry"))]
+        Some(reference) if reference.starts_with("oci://") => {
+            let cause = format_args!("{reference}: this tenurectl was built without the feature `registry`");
+            return Err(Error::new(ErrorCode::InvalidReference, cause));
+        }
+        _ => read(&source)?,
     };
     let signature = match signature {
         Some(path) => Some(text(&path)?),
@@ -58,6 +70,7 @@ pub(super) async fn load(
 }
 
 /// A component from a registry.
+#[cfg(feature = "registry")]
 fn pulled(reference: &str, pull: Pull) -> Result<ComponentFile, Error> {
     let registry::Pulled { bytes, source, name, signature } = registry::pull(reference, pull)?;
     filled(&source, &bytes)?;

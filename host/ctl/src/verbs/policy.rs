@@ -66,6 +66,7 @@ pub(super) async fn policy(daemon: &Daemon, policy: PolicyVerb) -> Result<Report
                 .map(|answer| Report::of(PolicyStateReport { network, answer })),
         },
         PolicyVerb::Replay(arguments) => super::replay::replay(&arguments).map(Report::of),
+        #[cfg(feature = "author")]
         PolicyVerb::Author(author) => crate::author::run(author),
     }
 }
