@@ -81,11 +81,6 @@ impl InstanceLimits {
     }
 }
 
-/// The most that can be true when `asked` did not fit on top of `used`.
-fn below(used: u32, asked: u32) -> u32 {
-    used.saturating_add(asked.saturating_sub(1))
-}
-
 const NUMBERS: [&str; 3] = ["interfaces", "addresses", "ipv6.addresses"];
 const PREFIXES: &str = "prefixes";
 

@@ -26,7 +26,7 @@ use crate::loader::{
     AcceptedReleases, CatalogueSource, Catalogued, ComponentStore, KeptComponents, Load, LoadFailure,
     LoadState, Loader, PolicyRuntime, Rank, Sources, Trusted, TrustedKeys,
 };
-use crate::sandbox::{AskedPolicy, CallLimits, Grants};
+use crate::sandbox::{AskedPolicy, Grants};
 
 type Loaded = HashMap<(PolicyName, Arc<str>), Arc<AskedPolicy>>;
 

@@ -26,7 +26,7 @@ pub(super) struct CallGate {
 
 #[derive(Debug)]
 struct GateState {
-    state: Mutex<GateState>,
+    state: Mutex<GateQueue>,
     /// Signalled when a place becomes free.
     left: Condvar,
     /// Signalled when the ticker has something to do.
@@ -35,7 +35,7 @@ struct GateState {
 }
 
 #[derive(Debug, Default)]
-struct GateState {
+struct GateQueue {
     running: u32,
     /// How many callers wait for a place.
     waiting: u32,
@@ -106,12 +106,12 @@ impl Drop for CallSlot<'_> {
 
 impl GateState {
     /// A poisoned lock is still usable: no critical section leaves the state inconsistent.
-    fn lock(&self) -> MutexGuard<'_, GateState> {
+    fn lock(&self) -> MutexGuard<'_, GateQueue> {
         hold(&self.state)
     }
 
     /// Takes a free place, and starts the clock if it sleeps.
-    fn take_place(&self, state: &mut GateState) -> CallSlot<'_> {
+    fn take_place(&self, state: &mut GateQueue) -> CallSlot<'_> {
         state.running += 1;
         if std::mem::take(&mut state.asleep) {
             self.wake.notify_one();
