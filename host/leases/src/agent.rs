@@ -11,7 +11,7 @@
 //!     └────────────────────────────────┼── tombstone ────────────────────┘
 //!                                      │
 //!   open, GET: another holder's ─▶ contested ── GET: its own again ──▶ open
-//!   ledger lost ─▶ doubted ── pods are known, GET: no mark ──▶ open
+//!   ledger lost ─▶ doubted ── the node's pods are known ──▶ open
 //! ```
 //!
 //! Durable before each arrow's effect outside of the node: the ledger's record of the new state. Freezing checks and records in one critical

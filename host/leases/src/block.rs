@@ -123,6 +123,8 @@ pub struct IpBlock {
     pub phase: BlockPhase,
     /// The order to give it back, if there is one.
     pub mark: Option<BlockMark>,
+    /// The last mark that was taken back. A holder that answered ready uses the block again when it sees the very mark that it answered here.
+    pub cleared: Option<MarkId>,
     /// Whether it has a deletionTimestamp, which cannot be taken back.
     pub deleting: bool,
     /// Seconds of quarantine that leaders have added up so far.

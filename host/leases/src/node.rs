@@ -53,6 +53,9 @@ pub struct NodeIpamSpec {
     pub demand: Vec<PoolDemand>,
     /// Uids of blocks beyond the reserve.
     pub idle: Vec<Uid>,
+    /// Uids of leases that the operator hints to the node, and that the node gave up and never accepts: a mark that was taken back after the
+    /// answer, or a restore. The operator takes them back whether or not the pool is short.
+    pub returned: Vec<Uid>,
     /// Answers to marks. They go when the mark is settled.
     pub acks: Vec<MarkAck>,
     /// Pool settings that are in force.

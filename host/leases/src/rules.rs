@@ -35,6 +35,14 @@ words! {
         UnfreezeByGet = "unfreeze: quorum GET without a mark",
         /// Agent: a frozen block whose mark was taken back is used again.
         Unfreeze = "unfreeze: an aborted mark ends",
+        /// Agent: only taking back the mark that it answered releases a frozen block.
+        UnfreezeByClear = "unfreeze: the very mark was taken back",
+        /// Operator: an answer to a mark that the block no longer has is taken back, too.
+        ClearStale = "release: a stale answer is taken back",
+        /// Operator: nothing is taken back before the barrier.
+        ClearAfterBarrier = "release: nothing is taken back before the barrier",
+        /// Operator: a lease that its holder gave up is asked back.
+        AskGivenUp = "release: a lease that was given up is asked back",
         /// Agent: a missing IPBlock drops nothing that is not frozen.
         KeepOn404 = "compare: a missing IPBlock drops no open block",
         /// Agent: a new lease of the same machine for the same addresses takes the place of the old.
@@ -79,10 +87,6 @@ words! {
         Proof = "fence: proof or attestation",
         /// Operator: the machine in the IPBlock is compared, not the one in NodeIPAM.
         MachineOfBlock = "fence: the block's own machine",
-        /// Operator: a release without a handshake reads the Node again.
-        ReadAgain = "fence: the Node is read again",
-        /// Operator: a block is quarantined by compare-and-swap before it is released.
-        QuarantineFirst = "fence: quarantined before it is released",
     }
 }
 

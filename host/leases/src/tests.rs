@@ -1,7 +1,10 @@
 //! Tests of the tables: row by row, and all histories of a small cluster.
 
 mod accept;
+mod cluster;
 mod compare;
+mod exhaustive;
+mod explorer;
 mod grant;
 mod held;
 mod lost;

@@ -13,7 +13,7 @@ pub enum LeaseHold {
     Cordoned(MarkId),
     /// It is empty and stays so, because of this mark.
     Frozen(MarkId),
-    /// The ledger was lost, and the block has a mark or an answer: no new address until the node's pods are known.
+    /// The ledger was lost, and what is in the block is not known: no new address until the node's pods are known.
     Doubted,
     /// The API server names another holder: no new address, and those in use stay.
     Contested,

@@ -6,13 +6,14 @@
 //!
 //!   IPBlock of this node and machine                     becomes
 //!   ───────────────────────────────────────────────────────────────────────────────────────────
-//!   an answer `ready` stands for it, for whichever mark  frozen for that mark: it may be deleted at any moment
-//!   another answer, or a mark                            doubted: no new address, marks are refused(unknown)
-//!   neither                                              open
+//!   an answer `ready` stands for its present mark        frozen for that mark: it may be deleted at any moment
+//!   any other                                            doubted: no new address, marks are refused(unknown)
 //!   of another machine                                   not taken
 //! ```
 //!
-//! The block frozen here is used again only by the ordinary row: a quorum GET that shows no mark.
+//! Until the pods are known every new mark is refused(unknown), since an empty row would be answered with ready. An answer to a mark that the
+//! block no longer has is over: clearing a mark moves the resourceVersion, so nothing can be deleted on it any more, and the node may have used
+//! the block since. A block frozen here is used again only by the ordinary row: a quorum GET that shows no mark.
 
 use crate::agent::ledger::{BlockUsage, LeaseHold, LedgerBlock};
 use crate::{HolderIdentity, IpBlock, LeaseRule, LeaseRules, MarkAnswer, NodeIpamSpec};
@@ -29,12 +30,11 @@ pub fn rebuild(
         return None;
     }
     let mut answers = said.into_iter().flat_map(|said| &said.acks).filter(|ack| ack.uid == block.uid);
-    let ready = answers.clone().find(|ack| ack.answer == MarkAnswer::Ready);
-    let hold = match ready {
+    let hold = match answers
+        .find(|ack| ack.answer == MarkAnswer::Ready && block.mark.is_some_and(|mark| mark.id == ack.mark))
+    {
         Some(ack) if rules.has(LeaseRule::LostStaysFrozen) => LeaseHold::Frozen(ack.mark),
-        Some(_) => LeaseHold::Open,
-        None if block.mark.is_some() || answers.next().is_some() => LeaseHold::Doubted,
-        None => LeaseHold::Open,
+        _ => LeaseHold::Doubted,
     };
     Some(LedgerBlock { cidr: block.cidr, uid: block.uid, hold, usage: BlockUsage::default() })
 }
@@ -46,8 +46,14 @@ pub fn may_write(rules: LeaseRules, lost: bool) -> bool {
 }
 
 /// Ends the doubt about a block once the node's pods are known; the block is then answered for like any other.
+///
+/// A frozen block has no pods, unless a restored store brought the answer back: then it is cordoned until they are gone.
 #[must_use]
 pub fn settle(row: LedgerBlock, usage: BlockUsage) -> LedgerBlock {
-    let hold = if row.hold == LeaseHold::Doubted { LeaseHold::Open } else { row.hold };
+    let hold = match row.hold {
+        LeaseHold::Doubted => LeaseHold::Open,
+        LeaseHold::Frozen(mark) if !usage.is_empty() => LeaseHold::Cordoned(mark),
+        hold => hold,
+    };
     LedgerBlock { hold, usage, ..row }
 }

@@ -8,12 +8,13 @@
 //!   the lease, open, and going would break the reserve                  refused(reserve)    by the rows above   by the rows above
 //!   the lease, and it is the last open block                            refused(reserve)    refused(reserve)    by the rows above
 //!   the lease, cordoned                                                 refused(reason)     cordoned; empty: freeze, ready
-//!   the lease, frozen (for this mark or another)                        ready, recorded for this mark
+//!   the lease, frozen for this mark                                     ready
+//!   the lease, frozen for another mark                                  GET the block; `agent::compare` records the mark that it has
 //!   the lease, doubted (the ledger was lost, the pods are not known)    refused(unknown)
 //!   the lease, contested                                                empty: freeze, ready; else cordon
 //!   other addresses of the same block under another uid                 refused(unknown), and a comparison follows
 //!   nothing; the lease is being accepted right now                      refused(underWay)
-//!   nothing; the ledger was lost and is not read yet                    refused(unknown)
+//!   the ledger was lost, and it or the pods are not known yet            refused(unknown)
 //!   nothing; the lease was given back                                   ready
 //!   nothing otherwise (a surplus grant, a network that is gone)         tombstone, ready
 //! ```
@@ -38,7 +39,7 @@ pub struct MarkCase {
     pub dropped: bool,
     /// Whether an acceptance of these addresses, or a comparison that may change the row, has read and not yet recorded.
     pub accepting: bool,
-    /// Whether the ledger was lost and has not been read back.
+    /// Whether the ledger was lost, and has not been read back or the node's pods are not known.
     pub lost: bool,
     /// Open blocks of the same pool and family besides this one.
     pub other_open: u32,
@@ -55,6 +56,8 @@ pub enum MarkVerdict {
     Cordon,
     /// Record a tombstone for the lease; then the answer is ready.
     Bury,
+    /// GET the block: a frozen block is frozen for the mark that the IPBlock has, never for one that only a hint has.
+    Look,
     /// Answer; there is nothing to record.
     Answer(MarkAnswer),
 }
@@ -66,7 +69,8 @@ pub fn answer(rules: LeaseRules, case: &MarkCase) -> MarkVerdict {
     if case.lost && rules.has(LeaseRule::LostReadsFirst) {
         return refused(RefusalReason::Unknown);
     }
-    if case.accepting && rules.has(LeaseRule::AcceptUnderWay) {
+    let frozen = case.row.is_some_and(|row| row.uid == case.uid && matches!(row.hold, LeaseHold::Frozen(_)));
+    if case.accepting && !frozen && rules.has(LeaseRule::AcceptUnderWay) {
         return refused(RefusalReason::UnderWay);
     }
     let Some(row) = case.row.filter(|row| row.uid == case.uid || rules.has(LeaseRule::OtherUid)) else {
@@ -86,10 +90,8 @@ pub fn answer(rules: LeaseRules, case: &MarkCase) -> MarkVerdict {
     }
     match row.hold {
         LeaseHold::Doubted => refused(RefusalReason::Unknown),
-        LeaseHold::Frozen(mark) if mark != case.mark.id && !rules.has(LeaseRule::AnswerNewMark) => {
-            refused(RefusalReason::Unknown)
-        }
-        LeaseHold::Frozen(_) => MarkVerdict::Freeze,
+        LeaseHold::Frozen(mark) if mark == case.mark.id => MarkVerdict::Freeze,
+        LeaseHold::Frozen(_) => MarkVerdict::Look,
         LeaseHold::Cordoned(_) if case.mark.why != MarkReason::Excess => leave(rules, row.usage),
         LeaseHold::Contested => leave(rules, row.usage),
         LeaseHold::Open | LeaseHold::Cordoned(_) => {

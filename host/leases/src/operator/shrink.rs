@@ -7,6 +7,7 @@
 //!   a deletionTimestamp on the IPBlock           at once, as drain                                      after a replacement is held
 //!   its CIDR was taken out of the pool           at once, as drain                                      after a replacement is held
 //!   contested by another node's held             at once, as drain                                      goes, if the agent agrees
+//!   given up by its holder (`returned`)          at once, as drain                                      it is not open
 //!   the pool's uid is gone (orphaned)            at once, as drain                                      after a replacement is held
 //!   the selector no longer matches the node      after 10 minutes, at most 10 % of the nodes at once    after a replacement is held
 //!   the node has it to spare                     while less than 20 % of the pool is free, as excess    never
@@ -39,6 +40,8 @@ pub struct ShrinkCase {
     pub block_deleting: bool,
     /// The block's CIDR is no longer in the pool's spec.
     pub cidr_removed: bool,
+    /// The holder gave the lease up: it lists it in `returned`.
+    pub given_up: bool,
     /// Another node's `held` has the block under another uid.
     pub contested: bool,
     /// Seconds for which the pool's selector has not matched the node; `None` while it matches.
@@ -68,7 +71,7 @@ pub fn wanted_back(case: &ShrinkCase) -> Option<MarkReason> {
     if case.pool_deleting {
         return Some(MarkReason::Retire);
     }
-    if case.contested {
+    if case.contested || case.given_up {
         return Some(MarkReason::Drain);
     }
     let selector = case.unmatched_seconds.is_some_and(|seconds| seconds >= SELECTOR_SECONDS)
@@ -97,6 +100,7 @@ mod tests {
         block_deleting: false,
         cidr_removed: false,
         contested: false,
+        given_up: false,
         unmatched_seconds: None,
         draining_nodes: 0,
         pool_nodes: 50,

@@ -1,7 +1,7 @@
 use crate::agent::compare::{CompareVerdict, compare, is_settled};
 use crate::agent::ledger::LeaseHold;
 use crate::tests::sample;
-use crate::{FetchedBlock, IpBlock, LeaseRules, MarkId, Uid};
+use crate::{BlockMark, FetchedBlock, IpBlock, LeaseRules, MarkId, Uid};
 
 const HOLDS: [LeaseHold; 5] = [
     LeaseHold::Open,
@@ -18,7 +18,7 @@ fn row(fetched: FetchedBlock) -> [CompareVerdict; 5] {
 
 #[test]
 fn each_row_of_the_table() {
-    use CompareVerdict::*;
+    use CompareVerdict::{Contest, Drop, Keep, Open, Reassert, Rebind, Refreeze};
     let found = |change: fn(&mut IpBlock)| {
         let mut block = sample::block();
         change(&mut block);
@@ -26,15 +26,19 @@ fn each_row_of_the_table() {
     };
     assert_eq!(row(FetchedBlock::Unreachable), [Keep; 5]);
     assert_eq!(row(FetchedBlock::Missing), [Reassert, Reassert, Reassert, Reassert, Drop]);
-    assert_eq!(found(|_| ()), [Keep, Open, Open, Open, Open]);
+    assert_eq!(found(|block| block.cleared = Some(MarkId(5))), [Keep, Open, Keep, Open, Open]);
+    assert_eq!(found(|_| ()), [Keep, Open, Keep, Open, Keep]);
+    assert_eq!(found(|block| block.cleared = Some(MarkId(4))), [Keep, Open, Keep, Open, Keep]);
     assert_eq!(found(|block| block.deleting = true), [Keep, Keep, Keep, Open, Keep]);
     assert_eq!(found(|block| block.mark = Some(sample::MARK)), [Keep, Keep, Keep, Open, Keep]);
+    let other = found(|block| block.mark = Some(BlockMark { id: MarkId(6), ..sample::MARK }));
+    assert_eq!(other, [Keep, Keep, Keep, Open, Refreeze(MarkId(6))]);
     let again = Rebind(Uid(2));
-    assert_eq!(found(|block| block.uid = Uid(2)), [again, again, again, again, Drop]);
+    assert_eq!(found(|block| block.uid = Uid(2)), [again, again, Keep, again, Drop]);
     let others = found(|block| (block.uid, block.holder) = (Uid(2), sample::stranger()));
-    assert_eq!(others, [Contest, Contest, Contest, Keep, Drop]);
+    assert_eq!(others, [Contest, Contest, Keep, Keep, Drop]);
     let replaced = found(|block| (block.uid, block.holder.machine.0) = (Uid(2), 0));
-    assert_eq!(replaced, [Contest, Contest, Contest, Keep, Drop]);
+    assert_eq!(replaced, [Contest, Contest, Keep, Keep, Drop]);
 }
 
 #[test]

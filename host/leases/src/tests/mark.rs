@@ -72,9 +72,12 @@ fn a_block_that_is_cordoned_or_frozen_goes_on_from_there() {
         assert_eq!(decide(case(MarkReason::Excess, used(hold, busy))), refused(RefusalReason::InUse));
     }
     for why in MarkReason::ALL {
-        let frozen = used(LeaseHold::Frozen(MarkId(4)), BlockUsage::default());
+        let frozen = used(LeaseHold::Frozen(MarkId(5)), BlockUsage::default());
         let none_left = MarkCase { other_open: 0, keeps_reserve: false, ..case(*why, frozen) };
         assert_eq!(decide(none_left), MarkVerdict::Freeze);
+        let other = used(LeaseHold::Frozen(MarkId(4)), BlockUsage::default());
+        let while_reading = MarkCase { accepting: true, ..case(*why, other) };
+        assert_eq!(decide(while_reading), MarkVerdict::Look);
         assert_eq!(decide(case(*why, used(LeaseHold::Doubted, busy))), refused(RefusalReason::Unknown));
     }
     assert_eq!(decide(case(MarkReason::Drain, used(LeaseHold::Contested, busy))), MarkVerdict::Cordon);

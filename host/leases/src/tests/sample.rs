@@ -31,13 +31,22 @@ pub(crate) fn block() -> IpBlock {
         adopted_node_uid: None,
         phase: BlockPhase::Leased,
         mark: None,
+        cleared: None,
         deleting: false,
         elapsed_seconds: 0,
     }
 }
 
 pub(crate) fn spec(identity: HolderIdentity) -> NodeIpamSpec {
-    NodeIpamSpec { identity, held: vec![], demand: vec![], idle: vec![], acks: vec![], pools: vec![] }
+    NodeIpamSpec {
+        identity,
+        held: vec![],
+        demand: vec![],
+        idle: vec![],
+        returned: vec![],
+        acks: vec![],
+        pools: vec![],
+    }
 }
 
 pub(crate) fn row(hold: LeaseHold) -> LedgerBlock {
