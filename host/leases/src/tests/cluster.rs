@@ -240,6 +240,12 @@ impl Model for Cluster {
         names::canonical(world, &self.bounds)
     }
 
+    fn tidied(&self, world: &World) -> World {
+        let mut world = *world;
+        world.renumber();
+        world
+    }
+
     fn violation(&self, world: &World) -> Option<&'static str> {
         let usable = |agent: &Agent, block: usize| {
             let held = matches!(agent.rows[block], Some(Row { hold: Hold::Open | Hold::Cordoned(_), .. }));

@@ -31,7 +31,10 @@ const PLAIN: Bounds = Bounds {
 const WISHES: Bounds = Bounds { leaders: 1, wishes: None, reasons: BOTH, ..PLAIN };
 
 /// Marks, pods and changes of mind between two leaders.
-const HANDSHAKE: Bounds = Bounds { wishes: Some(2), ..PLAIN };
+const HANDSHAKE: Bounds = Bounds { wishes: Some(2), finalizers: false, ..PLAIN };
+
+/// As above, with one wish: what the sound rules are explored with by default.
+const CALM: Bounds = Bounds { wishes: Some(1), reasons: BOTH, ..HANDSHAKE };
 
 /// A crash or a lost reply anywhere, with a mark.
 const CRASH: Bounds = Bounds { faults: 1, wishes: Some(1), ..PLAIN };
@@ -55,7 +58,7 @@ const DELETIONS: Bounds = Bounds { leaders: 1, wishes: Some(2), deletions: true,
 
 const SOUND: [(&str, Bounds); 7] = [
     ("wishes without end", WISHES),
-    ("handshake", HANDSHAKE),
+    ("two leaders", CALM),
     ("crash", CRASH),
     ("restore", RESTORE),
     ("lost ledger", LOSS),
@@ -65,6 +68,20 @@ const SOUND: [(&str, Bounds); 7] = [
 
 /// Each rule with the bounds within which its absence does harm.
 const MUTATIONS: [(LeaseRule, Bounds); 31] = [
+    (LeaseRule::KeepOn404, SHORT_RESTORE),
+    (LeaseRule::Rebind, SHORT_RESTORE),
+    (LeaseRule::DropReleased, WISHES),
+    (LeaseRule::LostReadsFirst, LOSS),
+    (LeaseRule::LostStaysFrozen, LOSS),
+    (LeaseRule::OwnMark, RESTORE),
+    (LeaseRule::Remark, CRASH),
+    (LeaseRule::AckOfMark, WISHES),
+    (LeaseRule::DeleteVersion, HANDSHAKE),
+    (LeaseRule::ReadyOnly, WISHES),
+    (LeaseRule::ClearRefused, WISHES),
+    (LeaseRule::HintFollows, PLAIN),
+    (LeaseRule::NameIsMutex, PLAIN),
+    (LeaseRule::Reclaim, SHORT_RESTORE),
     (LeaseRule::GetBeforeUse, LOSS),
     (LeaseRule::Tombstones, RESTORE),
     (LeaseRule::AcceptUnderWay, HANDSHAKE),
@@ -82,20 +99,6 @@ const MUTATIONS: [(LeaseRule, Bounds); 31] = [
     (LeaseRule::ClearStale, WISHES),
     (LeaseRule::ClearAfterBarrier, RESTORE),
     (LeaseRule::AskGivenUp, WISHES),
-    (LeaseRule::KeepOn404, SHORT_RESTORE),
-    (LeaseRule::Rebind, SHORT_RESTORE),
-    (LeaseRule::DropReleased, WISHES),
-    (LeaseRule::LostReadsFirst, LOSS),
-    (LeaseRule::LostStaysFrozen, LOSS),
-    (LeaseRule::OwnMark, RESTORE),
-    (LeaseRule::Remark, CRASH),
-    (LeaseRule::AckOfMark, WISHES),
-    (LeaseRule::DeleteVersion, HANDSHAKE),
-    (LeaseRule::ReadyOnly, WISHES),
-    (LeaseRule::ClearRefused, WISHES),
-    (LeaseRule::HintFollows, PLAIN),
-    (LeaseRule::NameIsMutex, PLAIN),
-    (LeaseRule::Reclaim, SHORT_RESTORE),
 ];
 
 const RESTORE_MUTATIONS: [(LeaseRule, Bounds); 3] = [
@@ -126,7 +129,7 @@ fn no_history_within_bounds_breaks_a_promise_and_each_ends_its_marks() {
 #[test]
 fn without_any_one_rule_a_history_breaks_a_promise() {
     let mut unnoticed = Vec::new();
-    for (rule, bounds) in MUTATIONS.into_iter().chain(RESTORE_MUTATIONS) {
+    for (rule, bounds) in RESTORE_MUTATIONS.into_iter().chain(MUTATIONS) {
         let (explored, took) = timed(LeaseRules::ALL.without(rule), bounds);
         match explored.violation {
             Some(violation) => println!(

@@ -39,6 +39,8 @@ pub(crate) trait Model {
     fn steps(&self, state: &Self::State, steps: &mut Vec<Step<Self::State>>);
     /// A representative of the states that differ in names alone.
     fn canonical(&self, state: &Self::State) -> Self::State;
+    /// The same state with names and numbers that its steps may go on from, for a trace that keeps its names.
+    fn tidied(&self, state: &Self::State) -> Self::State;
     fn violation(&self, state: &Self::State) -> Option<&'static str>;
     /// Whether nothing is left to do: every mark has ended.
     fn is_settled(&self, state: &Self::State) -> bool;
@@ -136,7 +138,7 @@ fn trace<M: Model>(model: &M, found: &Seen<M::State>, index: usize, last: Option
             .find(|(_, next)| model.canonical(next) == found.states[*index])
             .expect("each state was reached by a step");
         lines.push(label.to_string());
-        state = next;
+        state = model.tidied(&next);
     }
     lines.extend(last.map(|label| label.to_string()));
     lines
@@ -269,6 +271,10 @@ mod tests {
         }
 
         fn canonical(&self, state: &u32) -> u32 {
+            *state
+        }
+
+        fn tidied(&self, state: &u32) -> u32 {
             *state
         }
 

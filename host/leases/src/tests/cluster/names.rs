@@ -75,7 +75,7 @@ impl World {
     }
 
     /// Numbers uids and mark ids in the order of their first appearance, and forgets tombstones of uids that appear nowhere.
-    fn renumber(&mut self) {
+    pub(super) fn renumber(&mut self) {
         for block in 0..BLOCKS {
             let current = self.store.blocks[block].and_then(|lease| lease.mark).map_or(0, |(id, _)| id);
             // A mark that is not in the store will not be again: a restore takes the leaders' memory, too.
