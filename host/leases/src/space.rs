@@ -317,4 +317,18 @@ mod tests {
         assert_eq!(space.admit(RangeId(1), cell), Err(SpaceError::Closed(RangeId(1))));
         assert!(space.cell(cell).is_none());
     }
+
+    #[test]
+    fn without_its_rules_a_range_in_use_would_be_removed_or_overlapped() {
+        let (id, all) = (RangeId(1), LeaseRules::ALL);
+        let used = QuorumListing { version: ObjectVersion(11), ranges: vec![id] };
+        let empty = QuorumListing { ranges: vec![], ..used.clone() };
+        let closed_at = ObjectVersion(10);
+        assert!(space().remove(all.without(LeaseRule::CloseFirst), id, closed_at, &empty).is_ok());
+        let mut closed = space();
+        closed.close(id).unwrap();
+        assert!(closed.remove(all.without(LeaseRule::FoundEmpty), id, closed_at, &used).is_ok());
+        let overlapping = range(2, "10.0.4.0/24", 32, RangeUse::Claims);
+        assert!(space().add(all.without(LeaseRule::NoOverlap), overlapping).is_ok());
+    }
 }

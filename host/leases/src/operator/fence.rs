@@ -238,4 +238,22 @@ mod tests {
             seconds(60)
         );
     }
+
+    #[test]
+    fn without_proof_or_the_blocks_own_machine_a_living_node_would_be_fenced_or_replaced() {
+        let (block, silent) = (sample::block(), sample::spec(sample::holder()));
+        let not_ready = FetchedNode::Found(same());
+        assert_eq!(fence(ALL, &block, not_ready, Some(&silent)), FenceVerdict::Keep);
+        let verdict = fence(ALL.without(LeaseRule::Proof), &block, not_ready, Some(&silent));
+        assert!(matches!(verdict, FenceVerdict::Quarantine(_)));
+        // Another machine came up under the name, and overwrote NodeIPAM.
+        let mut replacement = sample::holder();
+        (replacement.machine, replacement.uid) = (MachineHash(99), Uid(77));
+        let evidence = NodeEvidence { uid: Uid(77), machine: MachineHash(99), ..same() };
+        let (node, said) = (FetchedNode::Found(evidence), sample::spec(replacement));
+        let expected = FenceVerdict::Quarantine(FenceReason::Replaced);
+        assert_eq!(fence(ALL, &block, node, Some(&said)), expected);
+        let without = fence(ALL.without(LeaseRule::MachineOfBlock), &block, node, Some(&said));
+        assert_eq!(without, FenceVerdict::Adopt(Uid(77)));
+    }
 }

@@ -2,8 +2,8 @@ use crate::agent::accept::{AcceptCase, AcceptRefusal, accept};
 use crate::agent::ledger::{LeaseHold, LedgerBlock};
 use crate::tests::sample;
 use crate::{
-    AddressSpace, BlockHint, BlockPhase, FetchedBlock, HolderIdentity, IpBlock, LeaseRules, MachineHash,
-    RangeId, SpaceError, Uid,
+    AddressSpace, BlockHint, BlockPhase, FetchedBlock, HolderIdentity, IpBlock, LeaseRule, LeaseRules,
+    MachineHash, RangeId, SpaceError, Uid,
 };
 
 fn refusal(fetched: FetchedBlock, space: Option<AddressSpace>) -> Result<(), AcceptRefusal> {
@@ -66,4 +66,16 @@ fn nothing_is_accepted_on_hearsay_or_twice() {
     let mut closed = sample::space();
     closed.close(RangeId(1)).unwrap();
     assert_eq!(refusal(found(), Some(closed)), Err(Space(SpaceError::Closed(RangeId(1)))));
+}
+
+#[test]
+fn without_the_space_a_block_of_a_closed_range_would_be_accepted() {
+    let block = FetchedBlock::Found(sample::block());
+    let mut closed = sample::space();
+    closed.close(RangeId(1)).unwrap();
+    let hint = BlockHint { cidr: sample::block().cidr, uid: sample::block().uid, mark: None };
+    let me = sample::holder();
+    let case = AcceptCase { me: &me, hint, block: &block, space: Some(&closed), dropped: false, ledger: &[] };
+    assert!(accept(LeaseRules::ALL, &case).is_err());
+    assert_eq!(accept(LeaseRules::ALL.without(LeaseRule::SpaceAfterBlock), &case), Ok(()));
 }
