@@ -1,0 +1,106 @@
+//! Comparing a block of the ledger with the API server: after each relist, and when a hint no longer agrees with the ledger.
+//!
+//! ```text
+//!   quorum GET of the name              open, cordoned, contested                     frozen
+//!   ───────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+//!   no answer, an error                 keep                                          keep: it never unfreezes by itself
+//!   404                                 re-assert in held; nothing is dropped         drop and tombstone: released
+//!   same uid, no mark, not deleting     open (a cordon and a contest end)             open, if the last mark taken back is its own; else keep
+//!   same uid, no mark, deleting         keep: the operator will mark it               keep
+//!   same uid, marked                    keep: the mark is answered by its own table   frozen for that mark, and answered
+//!   another uid, this node and machine  take the new uid over                         drop and tombstone, then accept
+//!   another uid, another holder         contested: no new address, pods stay          drop and tombstone: released
+//! ```
+//!
+//! A frozen block may have been deleted and granted to another node before a restore brought its lease back without a mark, or with one that a
+//! leader then takes back. So it opens only when the leader took back the mark that it answered, and leaders take nothing back before every node
+//! had time to say what it holds.
+//!
+//! A doubted block is compared once the node's pods are known; until then a 404 is re-asserted and nothing else is done.
+//!
+//! 404 and another uid release a block only where it is frozen, which means empty and answered with ready. A store that was restored, or a CRD
+//! that somebody deleted, therefore takes no address from a pod. An operator notes each difference as a reason to stop granting for 2 minutes.
+
+use crate::agent::ledger::{LeaseHold, LedgerBlock};
+use crate::{FetchedBlock, HolderIdentity, IpBlock, LeaseRule, LeaseRules, MarkId, Uid};
+
+/// What a comparison leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CompareVerdict {
+    /// Nothing.
+    Keep,
+    /// Write `held` again: the lease is lost, and the operator makes it again.
+    Reassert,
+    /// Record the block as open.
+    Open,
+    /// Record this uid in the place of the old one, which gets a tombstone; a tombstone of the new one goes. Then the block is open.
+    Rebind(Uid),
+    /// Record the block as frozen for this mark in the place of the old one; then the answer is ready.
+    Refreeze(MarkId),
+    /// Record the block as contested.
+    Contest,
+    /// Record a tombstone for the lease, and drop the block.
+    Drop,
+}
+
+/// Compares a block of the ledger with what a quorum GET of its name returned.
+#[must_use]
+pub fn compare(
+    rules: LeaseRules,
+    me: &HolderIdentity,
+    row: &LedgerBlock,
+    fetched: &FetchedBlock,
+) -> CompareVerdict {
+    let frozen = matches!(row.hold, LeaseHold::Frozen(_));
+    let released =
+        if rules.has(LeaseRule::DropReleased) { CompareVerdict::Drop } else { CompareVerdict::Keep };
+    match fetched {
+        FetchedBlock::Unreachable => CompareVerdict::Keep,
+        FetchedBlock::Found(_) if row.hold == LeaseHold::Doubted => CompareVerdict::Keep,
+        FetchedBlock::Missing if frozen => released,
+        FetchedBlock::Missing if rules.has(LeaseRule::KeepOn404) => CompareVerdict::Reassert,
+        FetchedBlock::Missing => CompareVerdict::Drop,
+        FetchedBlock::Found(block) if block.uid == row.uid => same_lease(rules, row, block),
+        FetchedBlock::Found(_) if frozen => released,
+        FetchedBlock::Found(block)
+            if block.is_held_by(&me.name, me.machine) && rules.has(LeaseRule::Rebind) =>
+        {
+            CompareVerdict::Rebind(block.uid)
+        }
+        FetchedBlock::Found(_) if row.hold == LeaseHold::Contested => CompareVerdict::Keep,
+        FetchedBlock::Found(_) => CompareVerdict::Contest,
+    }
+}
+
+/// Compares a block with its own lease.
+fn same_lease(rules: LeaseRules, row: &LedgerBlock, block: &IpBlock) -> CompareVerdict {
+    let unmarked = block.mark.is_none() && !block.deleting;
+    match row.hold {
+        LeaseHold::Open | LeaseHold::Doubted => CompareVerdict::Keep,
+        LeaseHold::Frozen(mark) => {
+            let cleared = block.cleared == Some(mark) || !rules.has(LeaseRule::UnfreezeByClear);
+            let opens = unmarked && cleared && rules.has(LeaseRule::Unfreeze);
+            match block.mark.filter(|new| new.id != mark && rules.has(LeaseRule::AnswerNewMark)) {
+                Some(new) => CompareVerdict::Refreeze(new.id),
+                None if opens => CompareVerdict::Open,
+                None => CompareVerdict::Keep,
+            }
+        }
+        LeaseHold::Cordoned(_) if unmarked => CompareVerdict::Open,
+        LeaseHold::Contested => CompareVerdict::Open,
+        LeaseHold::Cordoned(_) => CompareVerdict::Keep,
+    }
+}
+
+/// Whether a hint is a reason to GET the block: the ledger waits for the end of a mark that the hint no longer has.
+#[must_use]
+pub fn is_settled(row: &LedgerBlock, hint: Option<(Uid, Option<MarkId>)>) -> bool {
+    match row.hold {
+        LeaseHold::Frozen(_) | LeaseHold::Cordoned(_) => {
+            !matches!(hint, Some((uid, Some(_))) if uid == row.uid)
+        }
+        LeaseHold::Open => !matches!(hint, Some((uid, _)) if uid == row.uid),
+        LeaseHold::Doubted => false,
+        LeaseHold::Contested => true,
+    }
+}

@@ -1,0 +1,259 @@
+//! A dead node's blocks: proof or attestation, never time alone.
+//!
+//! ```text
+//!   the Node, by a quorum GET just before each write         leased block              quarantined block
+//!   ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+//!   no answer                                                keep                      keep
+//!   its uid; NotReady, Unknown, stale, whatever else         keep                      leased again, once the agent says `held`
+//!   its uid, taint out-of-service                            quarantine                stays; released after max(cooldown, 60 s)
+//!   its uid in the annotation `fenced`                       quarantine                released
+//!   gone                                                     quarantine                released after nodeGoneQuarantineSeconds
+//!   another uid, same machine, same boot                     adopt                     adopt: leased again
+//!   another uid, same machine, another boot                  adopt: rebooted           adopt, once the agent says `held`
+//!   another uid or the same, another machine                 quarantine                as "gone": the old machine may still run
+//! ```
+//!
+//! The machine is compared with the one in the IPBlock, which never changes: a replacement under the same name overwrites everything in NodeIPAM.
+//! Each row's write carries the block's uid and resourceVersion, and a release comes only after a CAS to Quarantined, so the late write of another
+//! leader fails once a block was quarantined, adopted or returned. A node that rebooted checks its leases by quorum GETs before its first ADD.
+//! A block stays in quarantine while the taint is there, whatever its agent says.
+
+use crate::operator::quarantine::{ATTESTED_SECONDS, QuarantineDelay};
+use crate::{BlockPhase, IpBlock, LeasePool, LeaseRule, LeaseRules, MachineHash, NodeIpamSpec, Uid};
+
+/// A Node as a quorum GET showed it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NodeEvidence {
+    /// The Node's uid.
+    pub uid: Uid,
+    /// The machine, of `status.nodeInfo`.
+    pub machine: MachineHash,
+    /// The boot id, of `status.nodeInfo`.
+    pub boot: Uid,
+    /// The taint `node.kubernetes.io/out-of-service`.
+    pub out_of_service: bool,
+    /// The uid in the annotation `fenced`.
+    pub fenced: Option<Uid>,
+    /// Ready in the Node's conditions. No row looks at it; the model shows what happens if one did.
+    pub ready: bool,
+}
+
+/// The result of a quorum GET of a Node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FetchedNode {
+    /// The Node as etcd has it.
+    Found(NodeEvidence),
+    /// The server answered 404.
+    Missing,
+    /// No answer, or an error: nothing is known.
+    Unreachable,
+}
+
+/// Why a block is in quarantine; the reason in its status and in the event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FenceReason {
+    /// The out-of-service taint: attested.
+    OutOfService,
+    /// The annotation of an operator: attested.
+    Annotation,
+    /// The Node is deleted.
+    NodeGone,
+    /// Another machine has the Node's name.
+    Replaced,
+}
+
+/// What to do with a block, besides the handshake.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FenceVerdict {
+    /// Nothing.
+    Keep,
+    /// Write `status.adoptedNodeUID`; a quarantined block is leased again by the same write.
+    Adopt(Uid),
+    /// Write phase Quarantined, with the reason.
+    Quarantine(FenceReason),
+    /// The block is in quarantine for this reason: count its time, and release it when that is over.
+    Hold(FenceReason),
+    /// Write phase Leased.
+    Return,
+}
+
+/// Decides about the block of a node from evidence.
+///
+/// `said` is the spec of the NodeIPAM of that name. It counts only if it is from the block's machine.
+#[must_use]
+pub fn fence(
+    rules: LeaseRules,
+    block: &IpBlock,
+    node: FetchedNode,
+    said: Option<&NodeIpamSpec>,
+) -> FenceVerdict {
+    let reason = match node {
+        FetchedNode::Unreachable => return FenceVerdict::Keep,
+        FetchedNode::Missing => FenceReason::NodeGone,
+        FetchedNode::Found(node) => match judge(rules, block, &node, said) {
+            Ok(verdict) => return verdict,
+            Err(reason) => reason,
+        },
+    };
+    match block.phase {
+        BlockPhase::Quarantined => FenceVerdict::Hold(reason),
+        BlockPhase::Leased | BlockPhase::Orphaned => FenceVerdict::Quarantine(reason),
+    }
+}
+
+/// Judges a Node that is there: a verdict if its block is not to be fenced, else the reason.
+fn judge(
+    rules: LeaseRules,
+    block: &IpBlock,
+    node: &NodeEvidence,
+    said: Option<&NodeIpamSpec>,
+) -> Result<FenceVerdict, FenceReason> {
+    let machine = if rules.has(LeaseRule::MachineOfBlock) {
+        block.holder.machine
+    } else {
+        said.map_or(block.holder.machine, |said| said.identity.machine)
+    };
+    if node.machine != machine {
+        return Err(FenceReason::Replaced);
+    }
+    let known = block.names_node(node.uid);
+    if known && node.fenced == Some(node.uid) {
+        return Err(FenceReason::Annotation);
+    }
+    if known && node.out_of_service {
+        return Err(FenceReason::OutOfService);
+    }
+    if !node.ready && !rules.has(LeaseRule::Proof) {
+        return Err(FenceReason::OutOfService);
+    }
+    let says_held = said.is_some_and(|said| {
+        let counts = said.counts_for(block) || !rules.has(LeaseRule::MachineOfBlock);
+        counts && said.held_uid(block.cidr) == Some(block.uid)
+    });
+    let quarantined = block.phase == BlockPhase::Quarantined;
+    Ok(match known {
+        true if quarantined && says_held => FenceVerdict::Return,
+        true => FenceVerdict::Keep,
+        false if !quarantined || says_held || node.boot == block.holder.boot => FenceVerdict::Adopt(node.uid),
+        false => FenceVerdict::Keep,
+    })
+}
+
+/// How long a block waits in quarantine for a reason.
+#[must_use]
+pub fn delay(pool: &LeasePool, reason: FenceReason) -> QuarantineDelay {
+    match reason {
+        FenceReason::Annotation => QuarantineDelay::Seconds(0),
+        FenceReason::OutOfService => QuarantineDelay::Seconds(pool.cooldown_seconds.max(ATTESTED_SECONDS)),
+        FenceReason::NodeGone | FenceReason::Replaced => pool
+            .node_gone_quarantine_seconds
+            .map_or(QuarantineDelay::UntilConfirmed, QuarantineDelay::Seconds),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::sample;
+    use crate::{HeldBlock, LeasePool};
+
+    const ALL: LeaseRules = LeaseRules::ALL;
+
+    fn same() -> NodeEvidence {
+        let holder = sample::holder();
+        NodeEvidence {
+            uid: holder.uid,
+            machine: holder.machine,
+            boot: holder.boot,
+            out_of_service: false,
+            fenced: None,
+            ready: false,
+        }
+    }
+
+    /// Judges a Node for a leased block, and for a quarantined one whose holder says `held` or does not.
+    fn row(node: FetchedNode) -> [FenceVerdict; 3] {
+        let leased = sample::block();
+        let quarantined = IpBlock { phase: BlockPhase::Quarantined, ..sample::block() };
+        let silent = sample::spec(sample::holder());
+        let held = HeldBlock { cidr: leased.cidr, uid: leased.uid };
+        let speaking = NodeIpamSpec { held: vec![held], ..silent.clone() };
+        [
+            fence(ALL, &leased, node, Some(&speaking)),
+            fence(ALL, &quarantined, node, Some(&silent)),
+            fence(ALL, &quarantined, node, Some(&speaking)),
+        ]
+    }
+
+    #[test]
+    fn each_row_of_the_table() {
+        use FenceReason::{Annotation, NodeGone, OutOfService, Replaced};
+        use FenceVerdict::{Adopt, Hold, Keep, Quarantine, Return};
+        let fenced = |reason| [Quarantine(reason), Hold(reason), Hold(reason)];
+        let node = |change: fn(&mut NodeEvidence)| {
+            let mut node = same();
+            change(&mut node);
+            row(FetchedNode::Found(node))
+        };
+        assert_eq!(row(FetchedNode::Unreachable), [Keep; 3]);
+        assert_eq!(row(FetchedNode::Missing), fenced(NodeGone));
+        assert_eq!(node(|_| ()), [Keep, Keep, Return]);
+        assert_eq!(node(|node| node.out_of_service = true), fenced(OutOfService));
+        assert_eq!(node(|node| node.fenced = Some(node.uid)), fenced(Annotation));
+        assert_eq!(node(|node| node.machine.0 += 1), fenced(Replaced));
+        // A new Node of the same machine: registered again, or rebooted.
+        let new = Adopt(Uid(77));
+        assert_eq!(node(|node| node.uid = Uid(77)), [new; 3]);
+        let rebooted = node(|node| (node.uid, node.boot) = (Uid(77), Uid(78)));
+        assert_eq!(rebooted, [new, Keep, new]);
+        // Taint and annotation of another Node of that name say nothing about this lease.
+        let other =
+            node(|node| (node.uid, node.out_of_service, node.fenced) = (Uid(77), true, Some(Uid(77))));
+        assert_eq!(other, [new; 3]);
+        assert_eq!(node(|node| node.fenced = Some(Uid(77))), [Keep, Keep, Return]);
+    }
+
+    #[test]
+    fn a_replacement_does_not_speak_for_the_machine_before_it() {
+        let block = IpBlock { phase: BlockPhase::Quarantined, ..sample::block() };
+        let mut replacement = sample::holder();
+        replacement.machine = MachineHash(99);
+        let held = HeldBlock { cidr: block.cidr, uid: block.uid };
+        let said = NodeIpamSpec { held: vec![held], ..sample::spec(replacement) };
+        assert_eq!(fence(ALL, &block, FetchedNode::Found(same()), Some(&said)), FenceVerdict::Keep);
+    }
+
+    #[test]
+    fn quarantines_by_reason() {
+        let pool = LeasePool { cooldown_seconds: 90, ..LeasePool::new(sample::pool()) };
+        let never = LeasePool { node_gone_quarantine_seconds: None, ..pool.clone() };
+        let seconds = QuarantineDelay::Seconds;
+        assert_eq!(delay(&pool, FenceReason::Annotation), seconds(0));
+        assert_eq!(delay(&pool, FenceReason::OutOfService), seconds(90));
+        assert_eq!(delay(&pool, FenceReason::NodeGone), seconds(3600));
+        assert_eq!(delay(&pool, FenceReason::Replaced), seconds(3600));
+        assert_eq!(delay(&never, FenceReason::Replaced), QuarantineDelay::UntilConfirmed);
+        assert_eq!(
+            delay(&LeasePool { cooldown_seconds: 0, ..never }, FenceReason::OutOfService),
+            seconds(60)
+        );
+    }
+
+    #[test]
+    fn without_proof_or_the_blocks_own_machine_a_living_node_would_be_fenced_or_replaced() {
+        let (block, silent) = (sample::block(), sample::spec(sample::holder()));
+        let not_ready = FetchedNode::Found(same());
+        assert_eq!(fence(ALL, &block, not_ready, Some(&silent)), FenceVerdict::Keep);
+        let verdict = fence(ALL.without(LeaseRule::Proof), &block, not_ready, Some(&silent));
+        assert!(matches!(verdict, FenceVerdict::Quarantine(_)));
+        // Another machine came up under the name, and overwrote NodeIPAM.
+        let mut replacement = sample::holder();
+        (replacement.machine, replacement.uid) = (MachineHash(99), Uid(77));
+        let evidence = NodeEvidence { uid: Uid(77), machine: MachineHash(99), ..same() };
+        let (node, said) = (FetchedNode::Found(evidence), sample::spec(replacement));
+        let expected = FenceVerdict::Quarantine(FenceReason::Replaced);
+        assert_eq!(fence(ALL, &block, node, Some(&said)), expected);
+        let without = fence(ALL.without(LeaseRule::MachineOfBlock), &block, node, Some(&said));
+        assert_eq!(without, FenceVerdict::Adopt(Uid(77)));
+    }
+}

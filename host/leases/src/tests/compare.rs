@@ -1,0 +1,55 @@
+use crate::agent::compare::{CompareVerdict, compare, is_settled};
+use crate::agent::ledger::LeaseHold;
+use crate::tests::sample;
+use crate::{BlockMark, FetchedBlock, IpBlock, LeaseRules, MarkId, Uid};
+
+const HOLDS: [LeaseHold; 5] = [
+    LeaseHold::Open,
+    LeaseHold::Cordoned(MarkId(5)),
+    LeaseHold::Doubted,
+    LeaseHold::Contested,
+    LeaseHold::Frozen(MarkId(5)),
+];
+
+/// Compares a block in each hold, in the order of [`HOLDS`].
+fn row(fetched: FetchedBlock) -> [CompareVerdict; 5] {
+    HOLDS.map(|hold| compare(LeaseRules::ALL, &sample::holder(), &sample::row(hold), &fetched))
+}
+
+#[test]
+fn each_row_of_the_table() {
+    use CompareVerdict::{Contest, Drop, Keep, Open, Reassert, Rebind, Refreeze};
+    let found = |change: fn(&mut IpBlock)| {
+        let mut block = sample::block();
+        change(&mut block);
+        row(FetchedBlock::Found(block))
+    };
+    assert_eq!(row(FetchedBlock::Unreachable), [Keep; 5]);
+    assert_eq!(row(FetchedBlock::Missing), [Reassert, Reassert, Reassert, Reassert, Drop]);
+    assert_eq!(found(|block| block.cleared = Some(MarkId(5))), [Keep, Open, Keep, Open, Open]);
+    assert_eq!(found(|_| ()), [Keep, Open, Keep, Open, Keep]);
+    assert_eq!(found(|block| block.cleared = Some(MarkId(4))), [Keep, Open, Keep, Open, Keep]);
+    assert_eq!(found(|block| block.deleting = true), [Keep, Keep, Keep, Open, Keep]);
+    assert_eq!(found(|block| block.mark = Some(sample::MARK)), [Keep, Keep, Keep, Open, Keep]);
+    let other = found(|block| block.mark = Some(BlockMark { id: MarkId(6), ..sample::MARK }));
+    assert_eq!(other, [Keep, Keep, Keep, Open, Refreeze(MarkId(6))]);
+    let again = Rebind(Uid(2));
+    assert_eq!(found(|block| block.uid = Uid(2)), [again, again, Keep, again, Drop]);
+    let others = found(|block| (block.uid, block.holder) = (Uid(2), sample::stranger()));
+    assert_eq!(others, [Contest, Contest, Keep, Keep, Drop]);
+    let replaced = found(|block| (block.uid, block.holder.machine.0) = (Uid(2), 0));
+    assert_eq!(replaced, [Contest, Contest, Keep, Keep, Drop]);
+}
+
+#[test]
+fn a_hint_without_the_mark_is_a_reason_to_look_and_never_more() {
+    let (uid, mark) = (sample::block().uid, Some(MarkId(9)));
+    for hold in [LeaseHold::Cordoned(MarkId(5)), LeaseHold::Frozen(MarkId(5))] {
+        let row = sample::row(hold);
+        assert!(is_settled(&row, None) && is_settled(&row, Some((uid, None))));
+        assert!(is_settled(&row, Some((Uid(2), mark))) && !is_settled(&row, Some((uid, mark))));
+    }
+    let open = sample::row(LeaseHold::Open);
+    assert!(is_settled(&open, None) && is_settled(&open, Some((Uid(2), None))));
+    assert!(!is_settled(&open, Some((uid, mark))));
+}

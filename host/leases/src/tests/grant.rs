@@ -1,0 +1,74 @@
+use crate::operator::grant::{GrantCandidate, GrantCase, GrantRefusal, grant, is_mine, sort_candidates};
+use crate::operator::held::HeldVerdict;
+use crate::tests::sample;
+use crate::{IpBlock, LeasePool, MachineHash, RangeId, SpaceError, Uid};
+
+#[test]
+fn each_check_refuses_on_its_own() {
+    let pool =
+        LeasePool { max_blocks_per_node: Some(3), max_blocks: Some(9), ..LeasePool::new(sample::pool()) };
+    let disabled = LeasePool { disabled: true, ..pool.clone() };
+    let deleting = LeasePool { deleting: true, ..pool.clone() };
+    let space = sample::space();
+    let good = || GrantCase {
+        barrier_passed: true,
+        pool: &pool,
+        space: &space,
+        range: RangeId(1),
+        cidr: sample::block().cidr,
+        held: HeldVerdict::Free,
+        node_admitted: true,
+        want: 9,
+        node_blocks: 2,
+        pool_blocks: 8,
+    };
+    use GrantRefusal::*;
+    assert_eq!(grant(&good()), Ok(()));
+    assert_eq!(grant(&GrantCase { held: HeldVerdict::Ignored, ..good() }), Ok(()));
+    assert_eq!(grant(&GrantCase { barrier_passed: false, ..good() }), Err(Barrier));
+    assert_eq!(grant(&GrantCase { pool: &disabled, ..good() }), Err(PoolClosed));
+    assert_eq!(grant(&GrantCase { pool: &deleting, ..good() }), Err(PoolClosed));
+    assert_eq!(grant(&GrantCase { node_admitted: false, ..good() }), Err(NotAdmitted));
+    assert_eq!(grant(&GrantCase { want: 2, ..good() }), Err(Satisfied));
+    assert_eq!(grant(&GrantCase { node_blocks: 3, ..good() }), Err(NodeQuota(3)));
+    assert_eq!(grant(&GrantCase { pool_blocks: 9, ..good() }), Err(PoolQuota(9)));
+    assert_eq!(grant(&GrantCase { held: HeldVerdict::Taken, ..good() }), Err(Held));
+    assert_eq!(grant(&GrantCase { held: HeldVerdict::Reclaim, ..good() }), Err(Held));
+    let unknown = SpaceError::Unknown(RangeId(2));
+    assert_eq!(grant(&GrantCase { range: RangeId(2), ..good() }), Err(Space(unknown)));
+}
+
+#[test]
+fn an_existing_block_is_mine_if_it_is_the_create_whose_reply_was_lost() {
+    let mine = |change: fn(&mut IpBlock)| {
+        let mut block = sample::block();
+        change(&mut block);
+        is_mine(&sample::holder(), RangeId(1), &block)
+    };
+    assert!(mine(|_| ()));
+    assert!(!mine(|block| block.holder = sample::stranger()));
+    assert!(!mine(|block| block.holder.machine = MachineHash(0)));
+    assert!(!mine(|block| block.holder.uid = Uid(0)));
+    assert!(!mine(|block| block.range = RangeId(2)));
+    assert!(!mine(|block| block.deleting = true));
+    assert!(!mine(|block| block.mark = Some(sample::MARK)));
+}
+
+#[test]
+fn unused_blocks_go_first_then_the_longest_released_in_an_order_of_the_nodes_own() {
+    let candidate = |third: u32, released| GrantCandidate {
+        cidr: format!("10.0.{third}.0/26").parse().unwrap(),
+        released,
+    };
+    let all: Vec<_> = (0..20).map(|third| candidate(third, None)).collect();
+    let order = |node: &str| {
+        let mut all = all.clone();
+        sort_candidates(node, &mut all);
+        all
+    };
+    assert_eq!(order("n1"), order("n1"));
+    assert_ne!(order("n1"), order("n2"));
+    let mut used = [candidate(1, Some(7)), candidate(2, Some(3)), candidate(3, None)];
+    sort_candidates("n1", &mut used);
+    assert_eq!(used.map(|candidate| candidate.released), [None, Some(3), Some(7)]);
+}
