@@ -70,9 +70,9 @@ fn a_condition_that_is_over_reads_zero() {
     let there =
         Condition { name, subject: "pods/0".into(), message: String::new(), since: Moment::default() };
     metrics.conditions(&[there]);
-    insta::assert_snapshot!(lines(&metrics, r#"name="pool"#), @r#"tenure_condition{name="pool-exhausted"} 1"#);
+    insta::assert_snapshot!(lines(&metrics, r#"name="pool-exhausted"#), @r#"tenure_condition{name="pool-exhausted"} 1"#);
     metrics.conditions(&[]);
-    insta::assert_snapshot!(lines(&metrics, r#"name="pool"#), @r#"tenure_condition{name="pool-exhausted"} 0"#);
+    insta::assert_snapshot!(lines(&metrics, r#"name="pool-exhausted"#), @r#"tenure_condition{name="pool-exhausted"} 0"#);
     assert_eq!(lines(&metrics, "tenure_condition{").lines().count(), ConditionName::ALL.len());
 }
 
