@@ -322,8 +322,8 @@ mod tests {
     fn a_policy_s_name_may_stand_before_its_file() {
         let load = |words: &[&str]| {
             let words = ["tenurectl", "policy", "add"].iter().chain(words);
-            match Arguments::try_parse_from(words).map(|arguments| arguments.command) {
-                Ok(Command::Ask(Question::Policy(Policy::Load(load)))) => {
+            match CtlArguments::try_parse_from(words).map(|arguments| arguments.command) {
+                Ok(CtlCommand::Ask(Question::Policy(PolicyVerb::Load(load)))) => {
                     Some((load.named, load.name, load.source))
                 }
                 _ => None,

@@ -26,7 +26,7 @@ const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 const MARKER: &str = "oci-layout";
 
 /// A component that was packed.
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 pub(crate) struct Packed {
     /// The layout's folder.
     pub(crate) folder: PathBuf,

@@ -66,6 +66,13 @@ impl Admin for Fake {
         Ok(Response::new(v1::GetAddressResponse::default()))
     }
 
+    async fn get_configuration(
+        &self,
+        _: Request<v1::GetConfigurationRequest>,
+    ) -> Result<Response<v1::GetConfigurationResponse>, Status> {
+        Ok(Response::new(v1::GetConfigurationResponse::default()))
+    }
+
     async fn check(&self, _: Request<v1::CheckRequest>) -> Result<Response<v1::CheckResponse>, Status> {
         let findings = vec![v1::Finding { kind: "missing-from-memory".into(), ..v1::Finding::default() }];
         Ok(Response::new(v1::CheckResponse { compared: 1, findings, ..v1::CheckResponse::default() }))

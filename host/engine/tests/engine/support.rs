@@ -57,6 +57,7 @@ impl Bench {
         let (cooldown, bounds) = (Duration::from_secs(30), Arc::default());
         let settings = Settings {
             cooldown,
+            nearly_full_percent: 100,
             in_flight,
             queue,
             networks: 3,

@@ -57,6 +57,7 @@ fn engine(container: &str, netns: &Path) -> Arc<Engine> {
     let (cooldown, bounds) = (Duration::ZERO, Arc::default());
     let settings = Settings {
         cooldown,
+        nearly_full_percent: 100,
         in_flight: 1,
         queue: 1,
         networks: 1,

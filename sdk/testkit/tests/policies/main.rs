@@ -5,3 +5,4 @@
 mod cases;
 mod planning;
 mod stateful;
+mod tenants;

@@ -160,9 +160,9 @@ fn programs_get_facts_as_the_file_has_them() {
 #[test]
 fn a_part_of_the_log_knows_what_was_before_it() {
     let history = history();
-    let all: String = history.iter().map(|item| Lines::default().text(item)).collect();
+    let all: String = history.iter().map(|item| LogLines::default().text(item)).collect();
     let print = |filter: LogFilter| {
-        let mut lines = Lines::of(filter);
+        let mut lines = LogLines::of(filter);
         history.iter().map(|item| lines.text(item)).collect::<String>()
     };
     let of = |name: &str| vec![NetworkName::new(name).unwrap()];
@@ -172,7 +172,7 @@ fn a_part_of_the_log_knows_what_was_before_it() {
     assert!(!released.contains("generation"), "its address is known from before: {released}");
     assert!(late.lines().count() < all.lines().count(), "{late}");
     assert!(!late.contains("T22:13:2"), "{late}");
-    let mut lines = Lines::of(LogFilter { since_ms: u64::MAX, networks: Vec::new() });
+    let mut lines = LogLines::of(LogFilter { since_ms: u64::MAX, networks: Vec::new() });
     assert!(
         history
             .iter()

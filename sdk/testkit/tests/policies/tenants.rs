@@ -1,7 +1,8 @@
 //! The example of tenants, run natively.
 
-#[path = "../../guest/examples/tenants.rs"]
-mod tenants;
+#[path = "../../../guest/examples/tenants.rs"]
+#[expect(unreachable_pub, reason = "an example is a crate of its own")]
+mod example;
 
 use tenure_testkit::cases::{Case, parse, run};
 use tenure_testkit::{Native, histories};
@@ -28,12 +29,12 @@ network { "tenants": [{ "name": "shop", "quota": 2 }] } -> invalid-config "ipam.
 #[test]
 fn each_tenant_has_its_ranges_and_its_quota() {
     let case = Case { path: "cases/tenants.txt".into(), steps: parse(CASES).unwrap() };
-    assert_eq!(run(&case, Native::<tenants::Tenants>::new).failure, None);
+    assert_eq!(run(&case, Native::<example::Tenants>::new).failure, None);
 }
 
 #[test]
 fn random_histories() {
     let ipam =
         r#"{ "tenants": [{ "name": "shop", "namespaces": ["web"], "quota": 5, "subnet": "10.1.1.0/28" }] }"#;
-    histories(Native::<tenants::Tenants>::new, ipam, &["web", "other"], 50).unwrap();
+    histories(Native::<example::Tenants>::new, ipam, &["web", "other"], 50).unwrap();
 }
