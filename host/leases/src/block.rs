@@ -147,6 +147,7 @@ impl IpBlock {
 
 /// The result of a quorum GET of a block's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "one is looked at and dropped")]
 pub enum FetchedBlock {
     /// The object as etcd has it.
     Found(IpBlock),

@@ -19,7 +19,7 @@ impl Policy for Quota {
         if let Some(namespace) = request.namespace() {
             check(namespace)?;
         }
-        Proposal::of_each(|pool| pool.next_in_turn())
+        Proposal::of_each(Pool::next_in_turn)
     }
 }
 

@@ -23,6 +23,9 @@ pub(crate) fn starting(node: &mut Node) -> anyhow::Result<()> {
     let seconds = LIMIT.as_secs().to_string();
     node.daemon.ctl(&["policy", "list", "--wait", &seconds])?;
     node.populate()?;
+    // Only the network's policy is to be compiled again, and not the one beside it.
+    let compiled = node.daemon.state_directory().join("compiled");
+    wait::holds("the compiled form of both policies", LIMIT, || Ok(fs::read_dir(&compiled)?.count() >= 2))?;
     for _ in 0..ATTEMPTS {
         node.daemon.kill()?;
         ensure!(forget(&node.daemon, &digest)?, "policy {digest} has no compiled form");

@@ -10,6 +10,7 @@ fn refusal(fetched: FetchedBlock, space: Option<AddressSpace>) -> Result<(), Acc
     judge(fetched, space, false, &[], &sample::holder())
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "each case makes its own")]
 fn judge(
     fetched: FetchedBlock,
     space: Option<AddressSpace>,

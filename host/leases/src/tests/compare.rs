@@ -12,6 +12,7 @@ const HOLDS: [LeaseHold; 5] = [
 ];
 
 /// Compares a block in each hold, in the order of [`HOLDS`].
+#[expect(clippy::needless_pass_by_value, reason = "each case makes its own")]
 fn row(fetched: FetchedBlock) -> [CompareVerdict; 5] {
     HOLDS.map(|hold| compare(LeaseRules::ALL, &sample::holder(), &sample::row(hold), &fetched))
 }

@@ -68,10 +68,10 @@ fn an_answer_counts_for_its_mark_and_its_lease_only() {
 #[test]
 fn silence_is_never_taken_for_ready_and_ends_a_mark() {
     let marked = IpBlock { mark: Some(sample::MARK), ..sample::block() };
-    let hint = Some(BlockHint { cidr: marked.cidr, uid: marked.uid, mark: marked.mark });
+    let marked_hint = BlockHint { cidr: marked.cidr, uid: marked.uid, mark: marked.mark };
     let case = ReleaseCase {
         block: &marked,
-        hint,
+        hint: Some(marked_hint),
         acks: &[],
         own: true,
         wanted: EXCESS,
@@ -81,7 +81,7 @@ fn silence_is_never_taken_for_ready_and_ends_a_mark() {
     };
     assert_eq!(release(LeaseRules::ALL, &case), ReleaseStep::Clear(sample::MARK.id));
     let plain = sample::block();
-    let hint = Some(BlockHint { mark: None, ..hint.unwrap() });
+    let hint = Some(BlockHint { mark: None, ..marked_hint });
     let lately = ReleaseCase { block: &plain, hint, refused_lately: true, ..case };
     assert_eq!(release(LeaseRules::ALL, &lately), ReleaseStep::Wait);
 }

@@ -33,7 +33,7 @@ impl Cluster {
                     steps.push(StepKind::Wish, "a snapshot is taken", Ok(next));
                 }
                 Some(snapshot) => {
-                    steps.push(StepKind::Fault, "the snapshot is restored", Ok(restored(broken, snapshot)))
+                    steps.push(StepKind::Fault, "the snapshot is restored", Ok(restored(broken, snapshot)));
                 }
             }
         }

@@ -85,7 +85,7 @@ impl World {
             let (mut uids, mut marks) = ([0; IDS], [0; IDS]);
             let (mut last_uid, mut last_mark) = (0, 0);
             self.visit(block, &mut |id| *id = new_name(&mut uids, &mut last_uid, *id), &mut |id| {
-                *id = new_name(&mut marks, &mut last_mark, *id)
+                *id = new_name(&mut marks, &mut last_mark, *id);
             });
             self.agents.iter_mut().for_each(|agent: &mut Agent| {
                 let old = agent.dropped[block];
