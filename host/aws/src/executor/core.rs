@@ -30,7 +30,7 @@ pub(super) struct AwsCore {
 
 impl AwsCore {
     pub(super) fn new(tools: Tools, ec2: Arc<dyn Ec2>, witness: Arc<dyn UseWitness>, config: Config) -> Self {
-        let seen = SeenNode::new(config.instance.clone(), config.window, true);
+        let seen = SeenNode::new(config.instance.clone(), config.window, true).on(config.mac.clone());
         let state = Mutex::new(ExecutorState::new(seen, config.limits, config.seed));
         Self { tools, ec2, witness, config, gathered: Gathered::default(), state }
     }
@@ -62,6 +62,7 @@ impl AwsCore {
     pub(super) fn situation_of(&self, book: &Book) -> Situation {
         let (now, open) = (self.now(), self.tools.open());
         let wall = self.tools.clock.now().wall_ms / 1000;
+        let circumstances = self.circumstances();
         let mut state = self.state();
         state.read(book, now);
         let backoffs = state.budget.backoffs(now);
@@ -86,6 +87,7 @@ impl AwsCore {
             idle: state.idle(now),
             floor: self.config.floor,
             backoffs,
+            subnets_in: state.questions.wait_for_subnets(&circumstances),
         }
     }
 }
