@@ -13,7 +13,7 @@ use tenure_rpc::v1::{
 
 use super::cell::Cell;
 use super::page::Page;
-use super::parts::{clean, counted, duration, or_dash, pairs};
+use super::parts::{ago, clean, counted, duration, or_dash, pairs};
 use super::shown::Shown;
 use super::table::Table;
 use super::words::{CloudEvidence, CloudUnit};
@@ -48,7 +48,7 @@ impl Shown for GetCloudResponse {
 fn head(answer: &GetCloudResponse) -> String {
     let network = clean(&answer.network);
     let mut out = match answer.confirmed_age_ms {
-        Some(age) => format!("{network}: EC2 said {} ago what the node has\n", duration(age)),
+        Some(age) => format!("{network}: EC2 said {} what the node has\n", ago(0, age)),
         None => format!("{network}: EC2 has not said yet what the node has\n"),
     };
     if !answer.trouble.is_empty() {
@@ -128,7 +128,7 @@ fn step(intent: &CloudIntent) -> String {
 
 fn plan(plan: Option<&CloudPlan>) -> String {
     let Some(plan) = plan else { return "no plan was made yet\n".to_owned() };
-    let mut out = format!("last plan {} ago: ", duration(plan.age_ms));
+    let mut out = format!("last plan {}: ", ago(0, plan.age_ms));
     match (plan.words.as_str(), plan.begun.len()) {
         ("", 0) if plan.refused.is_empty() => out.push_str("nothing to do"),
         ("", 0) => out.push_str("nothing has begun"),

@@ -167,11 +167,11 @@ mod tests {
             ("imds_endpoint = \"http://\"", "aws.imds_endpoint: must be a URL"),
             ("look_seconds = 0", "aws.look_seconds: must be at least 1"),
             ("consistency_seconds = 0", "aws.consistency_seconds: must be at least 1"),
-            ("groups = [\"sg-1\"]", "aws.groups: needs `subnet`"),
+            ("groups = [\"sg-1\"]", "aws.groups: requires `subnet`"),
             ("labels = { pool = 3 }", "aws.labels.pool: invalid type"),
             ("labels = { \"\" = \"a\" }", "aws.labels: \"\" = \"a\" is not a valid Kubernetes label"),
-            ("labels = { \"a/b/c\" = \"\" }", "aws.labels: \"a/b/c\" = \"\" is not a label"),
-            ("labels = { pool = \"a b\" }", "aws.labels: \"pool\" = \"a b\" is not a label"),
+            ("labels = { \"a/b/c\" = \"\" }", "aws.labels: \"a/b/c\" = \"\" is not a valid Kubernetes label"),
+            ("labels = { pool = \"a b\" }", "aws.labels: \"pool\" = \"a b\" is not a valid Kubernetes label"),
         ] {
             let refusal = refusal(&format!("{base}{text}"));
             assert!(refusal.contains(expected), "{refusal}");
