@@ -19,7 +19,7 @@ use self::socket::MonitorSocket;
 pub enum KernelChange {
     /// A rule of ours is gone.
     Rule(crate::parts::RoutingRule),
-    /// A route of one of our tables is gone.
+    /// A route of one of our tables is gone, or another one than is wanted has come or taken its place.
     Route(crate::parts::KernelRoute),
     /// An address is gone or new.
     Address,
@@ -63,7 +63,7 @@ impl Monitor {
         loop {
             let change = tokio::select! {
                 read = self.routing.receive() => {
-                    read.map_err(failed)?.map_or(Some(KernelChange::Overrun), |bytes| routing::change(&bytes, &links))
+                    read.map_err(failed)?.map_or(Some(KernelChange::Overrun), |bytes| routing::change(&bytes, &links, wanted))
                 }
                 read = self.netfilter.receive() => {
                     read.map_err(failed)?.map_or(Some(KernelChange::Overrun), |bytes| netfilter::change(&bytes))

@@ -7,11 +7,15 @@ use rtnetlink::MulticastGroup;
 use rtnetlink::packet_core::{NetlinkMessage, NetlinkPayload};
 use rtnetlink::packet_route::RouteNetlinkMessage as Message;
 use rtnetlink::packet_route::address::{AddressMessage, AddressScope};
+use rtnetlink::packet_route::route::{RouteAttribute, RouteMessage};
 use rtnetlink::sys::protocols::NETLINK_ROUTE;
+use rustix::net::netdevice::index_to_name;
+use rustix::net::{AddressFamily, SocketType, socket};
 
 use super::KernelChange;
 use super::socket::MonitorSocket;
 use crate::numbers::OWN_TABLES;
+use crate::wanted::DesiredState;
 use crate::{ours, wire};
 
 /// Opens the channel.
@@ -29,7 +33,7 @@ pub(super) fn open() -> io::Result<MonitorSocket> {
 }
 
 /// The change of these links or of our objects that a message reports.
-pub(super) fn change(bytes: &[u8], links: &BTreeSet<&str>) -> Option<KernelChange> {
+pub(super) fn change(bytes: &[u8], links: &BTreeSet<&str>, wanted: &DesiredState) -> Option<KernelChange> {
     let Ok(message) = NetlinkMessage::<Message>::deserialize(bytes) else {
         return Some(KernelChange::Overrun);
     };
@@ -39,6 +43,10 @@ pub(super) fn change(bytes: &[u8], links: &BTreeSet<&str>) -> Option<KernelChang
         Message::DelRoute(message) => wire::read_route(&message, &BTreeMap::new())
             .filter(|route| OWN_TABLES.contains(&route.table))
             .map(KernelChange::Route),
+        // The kernel reports a route that is replaced as a new one, and ours as well when we set them.
+        Message::NewRoute(message) => wire::read_route(&message, &device(&message))
+            .filter(|route| ours::is_route(route, wanted) && !wanted.routes.contains(route))
+            .map(KernelChange::Route),
         Message::NewAddress(message) | Message::DelAddress(message) => {
             is_global(&message).then_some(KernelChange::Address)
         }
@@ -47,6 +55,19 @@ pub(super) fn change(bytes: &[u8], links: &BTreeSet<&str>) -> Option<KernelChang
             .map(|name| KernelChange::Link(name.to_owned())),
         _ => None,
     }
+}
+
+/// The name of the link that a route leads to, by its index; nothing if it is gone by now.
+fn device(message: &RouteMessage) -> BTreeMap<u32, String> {
+    let index = message.attributes.iter().find_map(|attribute| match attribute {
+        RouteAttribute::Oif(index) => Some(*index),
+        _ => None,
+    });
+    let named = |index| {
+        let socket = socket(AddressFamily::INET, SocketType::DGRAM, None).ok()?;
+        Some((index, index_to_name(socket, index).ok()?))
+    };
+    index.and_then(named).into_iter().collect()
 }
 
 fn is_global(message: &AddressMessage) -> bool {
@@ -59,12 +80,18 @@ mod tests {
     use crate::numbers::{MAIN, POD_TABLE, TO_PODS};
     use crate::parts::{InterfaceAddress, IpFamily, KernelRoute, RoutingRule};
 
+    /// A route to one pod, by the link that every namespace has as its first.
+    fn wanted() -> DesiredState {
+        let route = KernelRoute::new(POD_TABLE, "10.0.0.1/32".parse().unwrap(), None, "lo");
+        DesiredState { routes: [route].into(), ..DesiredState::default() }
+    }
+
     fn said(message: Message) -> Option<KernelChange> {
         let mut message = NetlinkMessage::from(message);
         message.finalize();
         let mut bytes = vec![0; message.buffer_len()];
         message.serialize(&mut bytes);
-        change(&bytes, &BTreeSet::from(["eth1"]))
+        change(&bytes, &BTreeSet::from(["eth1"]), &wanted())
     }
 
     #[test]
@@ -93,7 +120,21 @@ mod tests {
     }
 
     #[test]
+    fn a_route_that_is_not_as_it_is_wanted_is_a_change_and_our_own_is_none() {
+        let ours = wanted().routes.first().unwrap().clone();
+        let new = |route: &KernelRoute| said(Message::NewRoute(wire::write_route(route, Some(1))));
+        assert_eq!(new(&ours), None);
+        let gateway = KernelRoute { via: "10.0.0.9".parse().ok(), on_link: false, ..ours.clone() };
+        assert_eq!(new(&gateway), Some(KernelChange::Route(gateway)));
+        let nowhere = KernelRoute { kind: 7, ..ours.clone() };
+        assert_eq!(new(&nowhere), Some(KernelChange::Route(nowhere)));
+        assert_eq!(new(&KernelRoute { table: MAIN, ..ours.clone() }), None);
+        let gone = said(Message::NewRoute(wire::write_route(&ours, Some(u32::MAX >> 1))));
+        assert_eq!(gone, Some(KernelChange::Route(KernelRoute { device: String::new(), ..ours })));
+    }
+
+    #[test]
     fn what_cannot_be_read_counts_as_a_change_of_everything() {
-        assert_eq!(change(&[1, 2, 3], &BTreeSet::new()), Some(KernelChange::Overrun));
+        assert_eq!(change(&[1, 2, 3], &BTreeSet::new(), &wanted()), Some(KernelChange::Overrun));
     }
 }

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 use tenure_netlink::{
-    DesiredState, Event, IpFamily, Kernel, KernelPlan, KernelRoute, Operation, RoutingRule, keep, numbers,
+    DesiredState, Event, IpFamily, Kernel, KernelChange, KernelPlan, KernelRoute, Operation, RoutingRule,
+    keep, numbers,
 };
 use tokio::sync::watch;
 
@@ -20,6 +21,7 @@ const LONGEST: Duration = Duration::from_secs(30);
 
 pub(crate) fn tests(suite: &mut Suite) {
     suite.test("what_is_removed_comes_back", comes_back);
+    suite.test("a_route_that_is_changed_is_noticed_and_set_back", changed_routes);
     suite.test("a_sweep_of_all_rules_is_repaired_as_a_whole", sweep);
     suite.test("a_link_that_appears_later_gets_its_route", appears);
     suite.test("what_is_a_strangers_stays", strangers);
@@ -65,6 +67,18 @@ impl Keeper {
                 Event::Failed(operation, error) => println!("failed: {operation}: {error}"),
                 Event::Blind(error) => println!("blind: {error}"),
                 Event::Settled(..) | Event::Noticed(_) | Event::Waiting(_) | Event::Unsettled(_) => {}
+            }
+        }
+    }
+
+    /// Waits until the watch has noticed a change of a route, before anything is repaired: a look at everything without a cause
+    /// would find it much later.
+    fn noticed(&self, how: &str) {
+        loop {
+            match self.events.recv_timeout(LONGEST).expect("the keeper notices") {
+                Event::Noticed(KernelChange::Route(_)) => return,
+                Event::Repaired(operations) => panic!("{how}: repaired unnoticed: {operations:?}"),
+                _ => {}
             }
         }
     }
@@ -121,6 +135,29 @@ fn comes_back() {
             "{how}: after {time} ms: {}",
             repaired.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
         );
+    }
+}
+
+fn changed_routes() {
+    let world = World::whole();
+    let keeper = Keeper::start(&world);
+    let veth = &world.description.pods[1].link;
+    for how in [
+        "ip route replace 10.0.1.33 dev eth0 table 9000".to_owned(),
+        format!("ip route change 10.0.1.33 dev {veth} mtu 1400 table 9000"),
+        "ip route replace unreachable 10.0.1.33 table 9000".to_owned(),
+        format!("ip route append 10.0.1.33 dev {veth} scope link src 10.0.0.10 table 9000"),
+        "ip -6 route replace 2001:db8:0:1::33 dev eth0 table 9000".to_owned(),
+        "ip route replace default via 10.0.0.1 dev eth1 onlink proto kernel src 10.0.1.10 table 9002"
+            .to_owned(),
+        "ip route add 192.0.2.0/24 dev eth1 table 9002".to_owned(),
+        "ip route add 10.0.0.0/20 dev eth1 proto kernel scope link metric 7".to_owned(),
+    ] {
+        shell(&world.node, &how);
+        keeper.noticed(&how);
+        let repaired = keeper.repaired();
+        assert!(repaired.iter().any(|operation| operation.subject() == "route"), "{how}: {repaired:?}");
+        assert_eq!(world.plan(), KernelPlan::default(), "{how}");
     }
 }
 
