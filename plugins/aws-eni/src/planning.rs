@@ -64,8 +64,9 @@ fn plan_of(
     let has_prefixes = !is("prefixes.supported", FALSE);
     let rule = PoolRule::of(settings, in_force, &supply, &pool.name, has_prefixes);
     let only_demand = is("schedulable", FALSE) && !settings.grow_unschedulable;
+    let is_terminating = is("terminating", TRUE);
     let growth = match pool.name == IPV6 && !has_prefixes {
-        _ if is("terminating", TRUE) => Growth::default(),
+        _ if is_terminating => Growth::default(),
         true => impossible(&supply, &rule, "the instance type has no prefixes, which IPv6 needs"),
         false => grow(&supply, &rule, only_demand),
     };
@@ -73,6 +74,8 @@ fn plan_of(
     tenure_sdk::debug(&format!("pool {}: {reason}", pool.name));
     let is_steady = growth.steps.is_empty() && !supply.is_growing();
     let lack = growth.lack.filter(|_| is_steady);
-    let steps = growth.steps.into_iter().chain(shrink(&supply, &rule, is_steady));
+    // The instance takes all of it along.
+    let given_back = if is_terminating { Vec::new() } else { shrink(&supply, &rule, is_steady) };
+    let steps = growth.steps.into_iter().chain(given_back);
     (steps.map(|step| Action { step, reason: reason.clone() }).collect(), lack)
 }

@@ -13,7 +13,7 @@ use crate::settings::AwsSettings;
 /// The addresses of an IPv4 prefix, a /28.
 const IPV4_PREFIX: u32 = 16;
 
-/// The most pods of a node that does not say, as in ipamd.
+/// The most pods of a node that does not say: the kubelet's default, or as many as the type has addresses for.
 const USUAL_PODS: u32 = 110;
 
 /// Reads the supply of a pool.
@@ -46,13 +46,15 @@ pub fn look(settings: &AwsSettings, state: &State, pool: &Pool) -> PoolSupply {
     let may_attach = !is_ipv6 || !settings.ipv4;
     let new_slots = state.number(if is_ipv6 { "interfaces.ipv6.slots" } else { "interfaces.slots" });
     let new_slots = new_slots.unwrap_or_default();
+    let of_all = state.number("interfaces.slots").unwrap_or_default();
+    let of_type = attached.saturating_add(of_type).saturating_mul(of_all);
     PoolSupply {
         interfaces: interfaces.into_values().collect(),
         interfaces_room: if may_attach { allowed.saturating_sub(pending.interfaces) } else { 0 },
         new_slots,
         coming_slots: pending.interfaces.saturating_mul(new_slots).saturating_sub(pending.interface_slots),
         prefix_size: if is_ipv6 { u32::MAX } else { IPV4_PREFIX },
-        most_pods: settings.most_pods.or(state.number("pods.max")).unwrap_or(USUAL_PODS),
+        most_pods: settings.most_pods.or(state.number("pods.max")).unwrap_or(USUAL_PODS.max(of_type)),
         waiting: state.waiting(pool.index),
         coming_addresses: pending.addresses,
         coming_prefixes: pending.prefixes,
