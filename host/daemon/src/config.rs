@@ -22,9 +22,13 @@ use tenure_observe::logging::{Filter, Format};
 
 pub(crate) use self::agents::{AgentTable, ClaimsTable};
 pub(crate) use self::aws::AwsTable;
+#[cfg(any(feature = "aws", test))]
+pub(crate) use self::aws::is_private;
 pub(crate) use self::compare::is_live;
 pub(crate) use self::delegates::DelegateTable;
 pub(crate) use self::networks::NetworkTable;
+#[cfg(any(feature = "aws", test))]
+pub(crate) use self::settings::AWS_ENI;
 
 /// The configuration file if `--config` is not given.
 pub(crate) const DEFAULT_PATH: &str = "/etc/tenure/tenured.toml";
@@ -150,6 +154,8 @@ pub(crate) struct PolicyTable {
     /// The kinds of effects that its plans may contain, such as `assign-prefix`; a plan with any other fails. The built-in `aws-eni` may do all that concerns interfaces, if `aws.network` is set and this table does not name others.
     #[schemars(with = "Vec<String>")]
     pub(crate) effects: Vec<String>,
+    /// The settings of the host that its networks' definitions may have, such as `mtu`, or beginnings such as `snat.*`. A definition with any other is refused. The built-in `aws-eni` may have all, if `aws.network` is set and this table does not name some.
+    pub(crate) settings: Vec<String>,
     /// Milliseconds of CPU time that one of its calls may take; at most, and by default, `sandbox.deadline_ms`.
     #[schemars(range(min = 1))]
     pub(crate) deadline_ms: Option<u32>,

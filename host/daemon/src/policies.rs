@@ -28,9 +28,6 @@ pub(crate) fn limits(config: &Config) -> anyhow::Result<CallLimits> {
     })
 }
 
-/// The policy for AWS network interfaces.
-const AWS_ENI: &str = "aws-eni";
-
 /// The default grants of the AWS policy.
 const AWS_EFFECTS: [EffectKind; 6] = [
     EffectKind::AttachInterface,
@@ -60,7 +57,7 @@ pub(crate) fn files(config: &Config) -> Vec<(PolicyName, CatalogueSource)> {
 fn built_in(config: &Config) -> Option<(PolicyName, CatalogueSource)> {
     let source = CatalogueSource::Embedded(tenure_policy::embedded::AWS_ENI);
     config.aws.network.as_ref()?;
-    Some((PolicyName::new(AWS_ENI).ok()?, source))
+    Some((PolicyName::new(crate::config::AWS_ENI).ok()?, source))
 }
 
 /// The policy that is built in for what is configured.
@@ -89,10 +86,7 @@ pub(crate) fn grants(config: &Config) -> HashMap<PolicyName, Grants> {
         Some((PolicyName::new(name).ok()?, grants))
     });
     let mut granted: HashMap<PolicyName, Grants> = granted.collect();
-    // What a file of that name may do is for the configuration to say, as for any file.
-    let is_built_in = config.policies.get(AWS_ENI).is_none_or(|table| table.path.is_none());
-    let built_in = config.aws.network.as_ref().filter(|_| is_built_in);
-    if let Some(name) = built_in.and_then(|_| PolicyName::new(AWS_ENI).ok()) {
+    if let Some(name) = config.built_in_aws().and_then(|name| PolicyName::new(name).ok()) {
         let grants = granted.entry(name).or_default();
         if grants.effects.is_empty() {
             grants.effects = AWS_EFFECTS.to_vec();
@@ -139,7 +133,10 @@ mod tests {
             let text = format!("[aws]\nnetwork = \"pods\"\n{more}");
             // Unchecked: a build without the feature refuses the network.
             let config: Config = toml::from_str(&text).unwrap();
-            grants(&config).remove(&PolicyName::new(AWS_ENI).unwrap()).unwrap_or_default().effects
+            grants(&config)
+                .remove(&PolicyName::new(crate::config::AWS_ENI).unwrap())
+                .unwrap_or_default()
+                .effects
         };
         assert_eq!(effects(""), AWS_EFFECTS);
         assert_eq!(effects("[policies.aws-eni]\ndeadline_ms = 10"), AWS_EFFECTS);

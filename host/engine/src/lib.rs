@@ -54,6 +54,7 @@ pub use exchange::run::ShadowReport;
 pub use import::abandon::Abandon;
 pub use import::claim::{Claim, Imported, Place};
 pub use import::{Import, ImportOrigin, Importing};
+pub use network::bounds::settings::SettingPattern;
 pub use network::bounds::{Bounds, NetworkBounds, NetworkPattern, PolicyBounds};
 pub use network::demand::{Attending, Demand};
 pub use network::redefine::Redefined;

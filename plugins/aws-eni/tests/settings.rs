@@ -146,6 +146,10 @@ fn what_is_wrong_is_refused_with_its_path() {
             r#"{ "ipv6": true, "customNetwork": { "enabled": true } }"#,
             "ipam.customNetwork.enabled: is not possible together with ipv6",
         ),
+        (
+            r#"{ "ec2": { "endpoint": "http://evil.example" } }"#,
+            "ipam.ec2.endpoint: where signed requests go is not for a network to say; set `aws.ec2_endpoint` in tenured.toml",
+        ),
         (r#"{ "ipv6": true, "podMtu": 1200 }"#, "ipam.podMtu: IPv6 needs at least 1280"),
     ] {
         assert_eq!(read(ipam).unwrap_err(), message, "{ipam}");
@@ -160,8 +164,11 @@ fn what_is_out_of_scope_is_refused_by_name_unless_it_is_off() {
     let names: Vec<_> = KNOBS.iter().filter(refused).map(|knob| (knob.env.unwrap(), knob.kind)).collect();
     assert!(names.len() >= 8, "{names:?}");
     for (name, kind) in names {
-        let (off, on) =
-            if kind == KnobKind::Flag(false) { ("false", "true") } else { ("standard", "strict") };
+        let (off, on) = match kind {
+            KnobKind::Flag(false) => ("false", "true"),
+            KnobKind::Text("") => ("", "https://ec2.example"),
+            _ => ("standard", "strict"),
+        };
         assert!(env(&format!(r#""{name}": "{off}""#)).is_ok(), "{name}");
         let error = env(&format!(r#""{name}": "{on}""#)).unwrap_err();
         assert!(error.starts_with(&format!("ipam.env.{name}: \"{on}\" is out of scope: ")), "{error}");

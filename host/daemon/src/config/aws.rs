@@ -1,6 +1,7 @@
 //! The node's AWS network interfaces in the configuration.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,7 +13,7 @@ use tenure_types::NetworkName;
 pub(crate) struct AwsTable {
     /// The network whose supply are the node's interfaces. Its policy plans what is assigned, released, attached and detached; `aws-eni`, which is built in, is for that.
     pub(crate) network: Option<String>,
-    /// The EC2 service's URL. Without it, the network's setting `ec2.endpoint` is used, or else `AWS_ENDPOINT_URL_EC2` or `AWS_ENDPOINT_URL` in the environment, or else the region's own.
+    /// The EC2 service's URL: with https, except on loopback or link-local addresses. Without it, `AWS_ENDPOINT_URL_EC2` or `AWS_ENDPOINT_URL` in the environment is used, or else the region's own. No setting of a network leads requests elsewhere.
     pub(crate) ec2_endpoint: Option<String>,
     /// The instance metadata service's URL. Without it, `AWS_EC2_METADATA_SERVICE_ENDPOINT` in the environment is used, or else `http://169.254.169.254`.
     pub(crate) imds_endpoint: Option<String>,
@@ -84,6 +85,9 @@ impl AwsTable {
                 return wrong(field, "must be a URL such as http://127.0.0.1:8101");
             }
         }
+        if self.ec2_endpoint.as_ref().is_some_and(|url| !is_private(url)) {
+            return wrong("ec2_endpoint", "must be https://..., except on loopback or link-local addresses");
+        }
         for (field, seconds) in
             [("look_seconds", self.look_seconds), ("consistency_seconds", self.consistency_seconds)]
         {
@@ -126,14 +130,63 @@ fn is_url(text: &str) -> bool {
     rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/') && !rest.contains(' '))
 }
 
+/// Whether nobody between listens to what is sent to a URL: by TLS, or because the address is on this node or its own link.
+pub(crate) fn is_private(url: &str) -> bool {
+    let Some(rest) = url.strip_prefix("http://") else { return url.starts_with("https://") };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    // What stands before an @ is no host.
+    if authority.contains('@') {
+        return false;
+    }
+    let host = match authority.strip_prefix('[') {
+        Some(v6) => v6.split(']').next().unwrap_or_default(),
+        None => authority.split(':').next().unwrap_or_default(),
+    };
+    match host.parse::<IpAddr>() {
+        Ok(IpAddr::V4(address)) => address.is_loopback() || address.is_link_local(),
+        Ok(IpAddr::V6(address)) => address.is_loopback() || address.is_unicast_link_local(),
+        Err(_) => host == "localhost",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::Path;
+
+    use super::is_private;
 
     use super::super::Config;
 
     fn refusal(text: &str) -> String {
         Config::parse(Path::new("tenured.toml"), &format!("[aws]\n{text}")).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn only_what_stays_on_the_node_or_has_tls_is_private() {
+        for good in [
+            "https://ec2.example",
+            "http://127.0.0.1:8101",
+            "http://127.9.9.9/",
+            "http://[::1]:80/x",
+            "http://localhost:1",
+            "http://169.254.1.2",
+            "http://[fe80::1]",
+        ] {
+            assert!(is_private(good), "{good}");
+        }
+        for bad in [
+            "http://ec2.example",
+            "http://10.79.0.1:8101",
+            "http://127.0.0.1.example",
+            "http://127.0.0.1@ec2.example/",
+            "http://localhost@ec2.example",
+            "http://localhost.example",
+            "http://[2001:db8::1]",
+            "http://",
+            "ftp://127.0.0.1",
+        ] {
+            assert!(!is_private(bad), "{bad}");
+        }
     }
 
     #[test]
@@ -164,6 +217,7 @@ mod tests {
         Config::parse(Path::new("tenured.toml"), &format!("[aws]\n{base}{good}")).unwrap();
         for (text, expected) in [
             ("ec2_endpoint = \"127.0.0.1\"", "aws.ec2_endpoint: must be a URL"),
+            ("ec2_endpoint = \"http://10.0.0.1\"", "aws.ec2_endpoint: must be https://"),
             ("imds_endpoint = \"http://\"", "aws.imds_endpoint: must be a URL"),
             ("look_seconds = 0", "aws.look_seconds: must be at least 1"),
             ("consistency_seconds = 0", "aws.consistency_seconds: must be at least 1"),

@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use tenure_engine::NetworkPattern;
+use tenure_engine::{NetworkPattern, SettingPattern};
 use tenure_policy::TrustedKey;
 use tenure_policy::decisions::MOST_RECORDED;
 use tenure_types::{AgentName, DelegateName, EffectKind, InvalidName, NetworkName, PolicyName};
 
+use super::settings::HOST_SETTINGS;
 use super::{Config, DEFAULT_PATH, PolicyTable, same_caller};
 
 /// The message for an invalid digest.
@@ -159,6 +160,13 @@ impl Config {
             let wrong = |error: InvalidName| (format!(".networks[{index}]"), error.to_string());
             NetworkPattern::new(network).map_err(wrong)?;
         }
+        for (index, setting) in table.settings.iter().enumerate() {
+            if SettingPattern::new(setting, HOST_SETTINGS).is_none() {
+                let message =
+                    format!("no setting of the host is {setting:?}; they are {}", HOST_SETTINGS.join(", "));
+                return Err((format!(".settings[{index}]"), message));
+            }
+        }
         for (index, effect) in table.effects.iter().enumerate() {
             if EffectKind::named(effect).is_none() {
                 let known: Vec<_> = EffectKind::ALL.iter().map(|kind| kind.name()).collect();
@@ -240,6 +248,9 @@ mod tests {
         assert!(policy("networks = [\"a\", \"a*b\"]").contains("policies.mine.networks[1]: "));
         assert!(policy("worlds = [\"planer\"]").contains("policies.mine.worlds[0]: "));
         assert!(policy("effects = [\"assign\"]").contains("policies.mine.effects[0]: unknown effect"));
+        assert!(policy("settings = [\"mtu\", \"snatt.*\"]").contains(
+            "policies.mine.settings[1]: no setting of the host is \"snatt.*\"; they are cluster, connmark, "
+        ));
         assert!(
             refusal("[signatures]\nkeys = [\"x\"]").contains("signatures.keys[0]: not a minisign public key")
         );
@@ -266,5 +277,24 @@ mod tests {
         assert!(config.defines(&pods) && config.definitions().count() == 1);
         let bounds = config.settings().bounds;
         assert!(bounds.networks.get(&pods).unwrap().exclusive && bounds.policies.len() == 1);
+    }
+
+    #[test]
+    fn the_built_in_policy_may_set_the_host_and_a_file_of_its_name_what_it_is_granted() {
+        let settings = |more: &str| {
+            let text = format!("[aws]\nnetwork = \"pods\"\n{more}");
+            // Unchecked: a build without the feature refuses the network.
+            let config: Config = toml::from_str(&text).unwrap();
+            let bounds = config.settings().bounds;
+            assert_eq!(bounds.host_settings, HOST_SETTINGS);
+            let of = bounds.policies.get(&PolicyName::new("aws-eni").unwrap());
+            of.map(|bounds| bounds.settings.clone()).unwrap_or_default()
+        };
+        let these = |text: &str| vec![SettingPattern::new(text, HOST_SETTINGS).unwrap()];
+        assert_eq!(settings(""), these("*"));
+        assert_eq!(settings("[policies.aws-eni]\nsettings = [\"snat.*\"]"), these("snat.*"));
+        assert_eq!(settings("[policies.aws-eni]\npath = \"/mine.wasm\""), []);
+        let file = "[policies.aws-eni]\npath = \"/mine.wasm\"\nsettings = [\"mtu\"]";
+        assert_eq!(settings(file), these("mtu"));
     }
 }

@@ -1,12 +1,41 @@
 //! The part of the configuration that the engine needs.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_engine::{Bounds, ExchangeSettings, NetworkBounds, NetworkPattern, PolicyBounds, Settings};
+use tenure_engine::{
+    Bounds, ExchangeSettings, NetworkBounds, NetworkPattern, PolicyBounds, SettingPattern, Settings,
+};
 use tenure_types::{AgentName, NetworkName, PolicyName};
 
 use super::Config;
+
+/// The policy for AWS network interfaces.
+pub(crate) const AWS_ENI: &str = "aws-eni";
+
+/// The attributes of a network's definition by which the host itself works: how links are made, what the kernel does with packets, and
+/// how interfaces of AWS are managed.
+pub(crate) const HOST_SETTINGS: &[&str] = &[
+    "cluster",
+    "connmark",
+    "customNetwork.enabled",
+    "ec2.timeoutSeconds",
+    "externalServices",
+    "fixedSupply",
+    "imdsOnly",
+    "interfaces.keepLeaked",
+    "interfaces.manageUntagged",
+    "interfaces.tags",
+    "mtu",
+    "nodePorts",
+    "podMtu",
+    "snat.exclude",
+    "snat.external",
+    "snat.ports",
+    "subnets.discover",
+    "vethPrefix",
+];
 
 impl Config {
     /// The engine's settings.
@@ -42,9 +71,28 @@ impl Config {
         });
         let policies = self.policies.iter().filter_map(|(name, table)| {
             let networks = table.networks.iter().filter_map(|text| NetworkPattern::new(text).ok());
-            let bounds = PolicyBounds { within: table.within.clone(), networks: networks.collect() };
+            let settings = table.settings.iter().filter_map(|text| SettingPattern::new(text, HOST_SETTINGS));
+            let bounds = PolicyBounds {
+                within: table.within.clone(),
+                networks: networks.collect(),
+                settings: settings.collect(),
+            };
             Some((PolicyName::new(name).ok()?, bounds))
         });
-        Bounds { networks: networks.collect(), policies: policies.collect() }
+        let mut policies: BTreeMap<PolicyName, PolicyBounds> = policies.collect();
+        if let Some(name) = self.built_in_aws().and_then(|name| PolicyName::new(name).ok()) {
+            let bounds = policies.entry(name).or_default();
+            if bounds.settings.is_empty() {
+                bounds.settings = SettingPattern::new("*", HOST_SETTINGS).into_iter().collect();
+            }
+        }
+        Bounds { networks: networks.collect(), policies, host_settings: HOST_SETTINGS }
+    }
+
+    /// The name of the built-in policy for AWS interfaces, if it is in use. What a file of that name may do is for the configuration
+    /// to say, as for any file.
+    pub(crate) fn built_in_aws(&self) -> Option<&'static str> {
+        self.aws.network.as_ref()?;
+        self.policies.get(AWS_ENI).is_none_or(|table| table.path.is_none()).then_some(AWS_ENI)
     }
 }

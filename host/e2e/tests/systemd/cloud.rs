@@ -11,8 +11,10 @@ const DROP_INS: [&str; 2] = ["tenure-eni.conf", "tenure-aws.conf"];
 
 const SETTINGS: &str = "warm = { interfaces = 0, addresses = 1 }";
 
-/// The addresses at which the daemon finds EC2 and the metadata service, and at which the double has them.
-const DOORS: [(&str, &str); 2] = [("10.79.0.1:8101", "127.0.0.1:8101"), ("10.79.0.1:8102", "127.0.0.1:8102")];
+/// Where the daemon finds EC2 and the metadata service, and where the double has them. Both are on the link, as the metadata service is on a
+/// real node: farther away, EC2 is asked with TLS alone.
+const DOORS: [(&str, &str); 2] =
+    [("169.254.79.1:8101", "127.0.0.1:8101"), ("169.254.79.1:8102", "127.0.0.1:8102")];
 
 /// A machine on which the daemon has not been started.
 fn prepare(drop_ins: &[&str]) -> anyhow::Result<(AwsNode, Vec<Door>)> {
@@ -23,6 +25,7 @@ fn prepare(drop_ins: &[&str]) -> anyhow::Result<(AwsNode, Vec<Door>)> {
     }
     let aws = AwsNode::on(machine, "t3.small", &config)?;
     Unit(&aws.node).configure(&config)?;
+    aws.node.sh("ip addr add 169.254.79.1/32 dev lo")?;
     let own = aws.node.own()?;
     let doors = DOORS.iter().map(|(door, double)| Door::open(&own, door, double));
     let doors = doors.collect::<anyhow::Result<_>>()?;

@@ -1,10 +1,16 @@
 //! The operator's bounds on the addresses that networks and policies assign, for any ranges that a policy derives from a configuration.
 
+pub(crate) mod settings;
+
 use std::collections::BTreeMap;
 
 use ipnet::IpNet;
 use tenure_ledger::Book;
-use tenure_types::{Definition, Error, ErrorCode, InvalidName, NetworkName, PolicyName, Range, Result};
+use tenure_types::{
+    Attributes, Definition, Error, ErrorCode, InvalidName, NetworkName, PolicyName, Range, Result,
+};
+
+use self::settings::SettingPattern;
 
 /// The bounds of one network.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -26,6 +32,8 @@ pub struct PolicyBounds {
     pub within: Vec<IpNet>,
     /// The networks that it may serve. Empty: any network.
     pub networks: Vec<NetworkPattern>,
+    /// The settings of the host that its definitions may have.
+    pub settings: Vec<SettingPattern>,
 }
 
 /// A network's name, or the beginning of some with a `*` behind it.
@@ -66,6 +74,8 @@ pub struct Bounds {
     pub networks: BTreeMap<NetworkName, NetworkBounds>,
     /// Bounds by policy.
     pub policies: BTreeMap<PolicyName, PolicyBounds>,
+    /// The attributes of a definition that are settings of the host: a policy needs a grant for each.
+    pub host_settings: &'static [&'static str],
 }
 
 impl Bounds {
@@ -111,8 +121,24 @@ impl Bounds {
     /// Checks the policy and the ranges that a network has now.
     pub(crate) fn check_book(&self, policy: &PolicyName, book: &Book) -> Result<()> {
         self.check_policy(book.name(), policy)?;
+        self.check_settings(book.name(), policy, &book.network().attributes)?;
         let mut ranges = (0..book.pools().len()).flat_map(|pool| book.ranges(pool));
         ranges.try_for_each(|view| self.check_range(book.name(), policy, view.range))
+    }
+
+    /// Checks that a definition sets of the host only what its policy was granted.
+    pub(crate) fn check_settings(
+        &self,
+        network: &NetworkName,
+        policy: &PolicyName,
+        attributes: &Attributes,
+    ) -> Result<()> {
+        let granted = self.policies.get(policy).map_or(&[][..], |bounds| &bounds.settings);
+        let Some(name) = settings::beyond(granted, self.host_settings, attributes) else { return Ok(()) };
+        let cause = format_args!(
+            "policy {policy} sets {name} of the host for network {network}: policies.{policy}.settings does not allow it"
+        );
+        Err(Error::new(ErrorCode::OutOfBounds, cause))
     }
 
     /// Checks the ranges of a definition.
@@ -180,8 +206,9 @@ mod tests {
             networks: BTreeMap::from([(network.clone(), of_network)]),
             policies: BTreeMap::from([(
                 policy.clone(),
-                PolicyBounds { within: vec!["10.1.128.0/17".parse().unwrap()], networks: Vec::new() },
+                PolicyBounds { within: vec!["10.1.128.0/17".parse().unwrap()], ..PolicyBounds::default() },
             )]),
+            ..Bounds::default()
         };
         let check = |first, last| bounds.check_range(&network, &policy, &range(first, last));
         assert_eq!(check("10.1.128.1", "10.1.255.9"), Ok(()));

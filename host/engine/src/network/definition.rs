@@ -91,6 +91,7 @@ impl EngineCore {
                 format_args!("returned an invalid definition for network {name}: {invalid}"),
             )
         })?;
+        bounds.check_settings(name, &policy.stamp().name, &definition.attributes)?;
         bounds.check_ranges(name, &policy.stamp().name, &definition)?;
         Ok(definition)
     }

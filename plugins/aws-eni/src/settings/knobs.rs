@@ -23,6 +23,9 @@ const LOGGING: Role = Idle("tenured has its own log");
 const METRICS: Role = Idle("tenured has its own metrics and introspection");
 const ENI_CONFIG: Role =
     Idle("ENIConfigs are not read; `aws.subnet` and `aws.groups` say where interfaces are created");
+/// Why a configuration of a network does not say where EC2 is.
+pub(super) const EC2_ADDRESS: &str =
+    "where signed requests go is not for a network to say; set `aws.ec2_endpoint` in tenured.toml";
 const IDENTITY: Role = Idle("the host reads it from the instance's metadata");
 
 /// The settings.
@@ -48,7 +51,6 @@ pub const KNOBS: &[Knob] = &[
     both("interfaces.keepLeaked", "DISABLE_LEAKED_ENI_CLEANUP", Flag(false), Host),
     both("interfaces.tags", "ADDITIONAL_ENI_TAGS", Tags, Host),
     both("cluster", "CLUSTER_NAME", Text(""), Host),
-    both("ec2.endpoint", "AWS_EC2_ENDPOINT", Text(""), Host),
     both("ec2.timeoutSeconds", "HTTP_TIMEOUT", Bounded(10, 3600, Some(10)), Host),
     both("snat.external", "AWS_VPC_K8S_CNI_EXTERNALSNAT", Flag(false), Host),
     both("snat.exclude", "AWS_VPC_K8S_CNI_EXCLUDE_SNAT_CIDRS", Subnets, Host),
@@ -59,6 +61,7 @@ pub const KNOBS: &[Knob] = &[
     both("mtu", "AWS_VPC_ENI_MTU", Bounded(576, 9001, Some(9001)), Host),
     both("podMtu", "POD_MTU", Bounded(576, 9001, None), Host),
     both("vethPrefix", "AWS_VPC_K8S_CNI_VETHPREFIX", NamePrefix("eni"), Host),
+    known("AWS_EC2_ENDPOINT", Text(""), Refused(EC2_ADDRESS)),
     known("ENI_CONFIG_ANNOTATION_DEF", Text(""), ENI_CONFIG),
     known("ENI_CONFIG_LABEL_DEF", Text(""), ENI_CONFIG),
     known(

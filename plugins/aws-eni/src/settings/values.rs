@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tenure_sdk::{ConfigError, Node, Refusal};
 
 use super::environment;
-use super::knobs::KNOBS;
+use super::knobs::{EC2_ADDRESS, KNOBS};
 use super::value::Value;
 
 /// The key of ipamd's environment.
@@ -16,6 +16,9 @@ pub(super) const TARGETS: &str = "targets";
 
 /// The keys of the `ipam` object that the plugin and the host read.
 const HOST_KEYS: [&str; 7] = ["type", "policy", "socket", "timeout", "resolvConf", "routes", "dataDir"];
+
+/// A setting of earlier versions, which the host has now.
+const EC2_ENDPOINT: &str = "ec2.endpoint";
 
 /// The values of all settings, by key.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -91,6 +94,9 @@ fn refuse_unknown(root: &Node) -> Result<(), ConfigError> {
             return Err(node.wrong("is not a setting of this policy"));
         }
         for (part, node) in node.entries()? {
+            if format!("{name}.{part}").eq_ignore_ascii_case(EC2_ENDPOINT) {
+                return Err(node.wrong(EC2_ADDRESS));
+            }
             if !known(&format!("{name}.{part}")) {
                 return Err(node.wrong("is not a setting of this policy"));
             }
