@@ -8,29 +8,29 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 
 /// A part of the page: its heading, the file of the items, and how a policy names them.
-struct Part {
+struct SdkPart {
     heading: &'static str,
     file: &'static str,
 }
 
-const PARTS: [Part; 17] = [
-    Part { heading: "A policy", file: "sdk/guest/src/policy.rs" },
-    Part { heading: "Exporting it", file: "sdk/guest/src/component.rs" },
-    Part { heading: "A request and its answer", file: "sdk/guest/src/answer.rs" },
-    Part { heading: "A network's configuration and definition", file: "sdk/guest/src/definition.rs" },
-    Part { heading: "`configuration`", file: "sdk/guest/src/configuration.rs" },
-    Part { heading: "`ranges`: reading them without the host", file: "sdk/guest/src/ranges.rs" },
-    Part { heading: "Values of the configuration", file: "sdk/config/src/node.rs" },
-    Part { heading: "Values of an object's keys", file: "sdk/config/src/keys.rs" },
-    Part { heading: "Ranges", file: "sdk/config/src/range.rs" },
-    Part { heading: "Attributes", file: "sdk/config/src/attributes.rs" },
-    Part { heading: "`ledger`", file: "sdk/guest/src/ledger.rs" },
-    Part { heading: "`ledger::Shelf`", file: "sdk/guest/src/ledger/shelf.rs" },
-    Part { heading: "Logging", file: "sdk/guest/src/log.rs" },
-    Part { heading: "Keeping a state", file: "sdk/guest/src/stateful.rs" },
-    Part { heading: "Planning", file: "sdk/guest/src/planner.rs" },
-    Part { heading: "Testing: a node", file: "sdk/testkit/src/node.rs" },
-    Part { heading: "Testing: its supply", file: "sdk/testkit/src/supply.rs" },
+const PARTS: [SdkPart; 17] = [
+    SdkPart { heading: "A policy", file: "sdk/guest/src/policy.rs" },
+    SdkPart { heading: "Exporting it", file: "sdk/guest/src/component.rs" },
+    SdkPart { heading: "A request and its answer", file: "sdk/guest/src/answer.rs" },
+    SdkPart { heading: "A network's configuration and definition", file: "sdk/guest/src/definition.rs" },
+    SdkPart { heading: "`configuration`", file: "sdk/guest/src/configuration.rs" },
+    SdkPart { heading: "`ranges`: reading them without the host", file: "sdk/guest/src/ranges.rs" },
+    SdkPart { heading: "Values of the configuration", file: "sdk/config/src/node.rs" },
+    SdkPart { heading: "Values of an object's keys", file: "sdk/config/src/keys.rs" },
+    SdkPart { heading: "Ranges", file: "sdk/config/src/range.rs" },
+    SdkPart { heading: "Attributes", file: "sdk/config/src/attributes.rs" },
+    SdkPart { heading: "`ledger`", file: "sdk/guest/src/ledger.rs" },
+    SdkPart { heading: "`ledger::Shelf`", file: "sdk/guest/src/ledger/shelf.rs" },
+    SdkPart { heading: "Logging", file: "sdk/guest/src/log.rs" },
+    SdkPart { heading: "Keeping a state", file: "sdk/guest/src/stateful.rs" },
+    SdkPart { heading: "Planning", file: "sdk/guest/src/planner.rs" },
+    SdkPart { heading: "Testing: a node", file: "sdk/testkit/src/node.rs" },
+    SdkPart { heading: "Testing: its supply", file: "sdk/testkit/src/supply.rs" },
 ];
 
 /// Renders the page.
@@ -43,10 +43,10 @@ pub(crate) fn page(root: &Path) -> Result<String> {
          `use tenure_sdk::prelude::*;` brings what a policy needs. [The guide](policy-guide.md) begins with an example, and `cargo doc --open` in a \
          policy's folder shows the same items with examples of their own.\n",
     );
-    for Part { heading, file } in PARTS {
+    for SdkPart { heading, file } in PARTS {
         let text = fs::read_to_string(root.join(file)).with_context(|| file.to_owned())?;
         write!(page, "\n## {heading}\n\n| item | |\n|---|---|\n")?;
-        for Item { name, words } in items(&text) {
+        for DocumentedItem { name, words } in items(&text) {
             writeln!(page, "| `{}` | {} |", name.replace('|', "\\|"), words.replace('|', "\\|"))?;
         }
     }
@@ -55,17 +55,17 @@ pub(crate) fn page(root: &Path) -> Result<String> {
 
 /// A public item.
 #[derive(Debug, PartialEq, Eq)]
-struct Item {
-    /// Its signature, with the type that it belongs to.
+struct DocumentedItem {
+    /// The signature, with the type that it belongs to.
     name: String,
     /// The first paragraph of its documentation.
     words: String,
 }
 
 /// The public items of a source file, before its tests.
-fn items(text: &str) -> Vec<Item> {
+fn items(text: &str) -> Vec<DocumentedItem> {
     let mut items = Vec::new();
-    let (mut doc, mut is_first, mut of) = (String::new(), true, Owner::None);
+    let (mut doc, mut is_first, mut of) = (String::new(), true, LineOwner::None);
     let mut lines = text.lines().take_while(|line| *line != "#[cfg(test)]");
     while let Some(line) = lines.next() {
         let words = line.trim();
@@ -83,7 +83,7 @@ fn items(text: &str) -> Vec<Item> {
         } else if !words.starts_with("#[") {
             of = of.entered(line);
             if let Some(name) = signature(line, &of, &mut lines) {
-                items.push(Item { name, words: plain(doc.trim()) });
+                items.push(DocumentedItem { name, words: plain(doc.trim()) });
             }
             doc.clear();
         }
@@ -92,9 +92,9 @@ fn items(text: &str) -> Vec<Item> {
     items
 }
 
-/// What the present lines belong to.
+/// The item that the present lines belong to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Owner {
+enum LineOwner {
     None,
     /// An `impl` of a type.
     Type(String),
@@ -104,7 +104,7 @@ enum Owner {
     Private,
 }
 
-impl Owner {
+impl LineOwner {
     fn entered(self, line: &str) -> Self {
         if line.starts_with('}') {
             return Self::None;
@@ -137,13 +137,13 @@ fn word(text: &str) -> String {
 }
 
 /// The signature that begins in a line, without a body.
-fn signature<'a>(line: &'a str, of: &Owner, more: &mut impl Iterator<Item = &'a str>) -> Option<String> {
+fn signature<'a>(line: &'a str, of: &LineOwner, more: &mut impl Iterator<Item = &'a str>) -> Option<String> {
     let words = line.trim();
     if let Some(name) = words.strip_prefix("macro_rules! ") {
         return Some(format!("{}!", word(name)));
     }
     let public = words.strip_prefix("pub ").or_else(|| {
-        let is_of_trait = matches!(of, Owner::Trait(_)) && words.starts_with("fn ");
+        let is_of_trait = matches!(of, LineOwner::Trait(_)) && words.starts_with("fn ");
         is_of_trait.then_some(words)
     })?;
     for kind in ["struct ", "enum ", "trait "] {

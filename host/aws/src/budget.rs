@@ -88,7 +88,7 @@ pub struct Budget {
     denied: BTreeMap<(&'static str, Option<String>), Pause>,
 }
 
-/// What a subnet did not have.
+/// The shortage of a subnet.
 #[derive(Debug, Default)]
 struct Exhausted {
     pause: Pause,

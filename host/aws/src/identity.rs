@@ -1,4 +1,4 @@
-//! This node's identity in AWS: read from the metadata service, and kept over a restart.
+//! The node's identity in AWS: read from the metadata service, and kept over a restart.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use tenure_types::{Attributes, InvalidAttributes};
 /// The kind of the object that an [`Identity`] is kept as; its name is the instance's id.
 pub const KIND: &str = "instance";
 
-/// This node's identity in AWS. Only the VPC's ranges and the groups change in an instance's life.
+/// The node's identity in AWS. Only the VPC's ranges and the groups change in an instance's life.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
     /// The instance's id, such as `i-0a1b`.

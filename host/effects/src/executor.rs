@@ -109,7 +109,7 @@ impl<W: Wing> Executor<W> {
                 });
             }
             if tools.waiting() > 0 && tools.now() >= next_wake {
-                // What has cooled down is given to whoever waits, whether or not anything can be planned.
+                // An address that has cooled down is given to a request that waits, whether or not anything can be planned.
                 tools.engine.wake_for_room(&tools.network).await;
                 next_wake = tools.now() + PLAN_FOR_DEMAND;
             }

@@ -1,4 +1,4 @@
-//! When an executor looks at the outside: not twice at once, at a hint, and when its wing says so.
+//! The times at which an executor looks at the outside: not twice at once, at a hint, and when its wing says so.
 
 use std::time::Duration;
 

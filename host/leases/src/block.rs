@@ -12,7 +12,7 @@ words! {
         Leased = "",
         /// The holder is gone, as far as is known; nobody gets it yet.
         Quarantined = "Quarantined",
-        /// Its pool is gone; it drains.
+        /// The pool is gone, and the block drains.
         Orphaned = "Orphaned",
     }
 }
@@ -22,9 +22,9 @@ words! {
     MarkReason {
         /// The node has it to spare, and the pool is short.
         Excess = "excess",
-        /// Its range, its pool's selector or an order of deletion takes it from the node. The node keeps its last open block.
+        /// The range, the pool's selector or an order of deletion takes it from the node. The node keeps its last open block.
         Drain = "drain",
-        /// Its pool is being deleted: the node gives up its last open block, too.
+        /// The pool is being deleted: the node gives up its last open block, too.
         Retire = "retire",
     }
 }

@@ -31,7 +31,7 @@ pub struct PoolDemand {
     pub want: u32,
 }
 
-/// What a node has in force of a pool's settings.
+/// The settings of a pool that a node has in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PoolEcho {
     /// The pool's uid.
@@ -42,7 +42,7 @@ pub struct PoolEcho {
     pub excluded_in_use: u32,
 }
 
-/// What the agent says; only the agent writes it.
+/// The agent's part of the object; only the agent writes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeIpamSpec {
     /// The node.
@@ -73,7 +73,7 @@ pub struct BlockHint {
     pub mark: Option<BlockMark>,
 }
 
-/// What the operator says; only the operator writes it.
+/// The operator's part of the object; only the operator writes it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NodeIpamStatus {
     /// The identity whose blocks count as this node's. The spec alone is not believed: a replacement overwrites it.

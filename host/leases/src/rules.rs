@@ -21,7 +21,7 @@ words! {
         RefuseInUse = "mark: excess is refused while in use",
         /// Agent: a drained block with addresses is cordoned.
         CordonDrain = "mark: a drained block in use is cordoned, not ready",
-        /// Agent: the last open block stays, whatever the operator saw.
+        /// Agent: the last open block stays, also if the operator saw another one.
         LastBlock = "mark: the last open block stays",
         /// Agent: check, freeze and record are one step.
         AtomicFreeze = "mark: check and freeze in one step",

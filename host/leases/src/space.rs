@@ -2,7 +2,7 @@
 //!
 //! The name of an IPBlock is a mutex between equal blocks only: a /26 and a /32 inside of it have different names. So one object for each
 //! overlap group lists all ranges with the unit that each is cut into. The operator alone writes it, by compare-and-swap, and an entry that
-//! overlaps another is refused, whoever made it and in whichever pool.
+//! overlaps another is refused, also one of another pool or operator.
 //!
 //! ```text
 //!              add: overlaps none            close                        remove: a quorum LIST of IPBlocks, made after
@@ -36,7 +36,7 @@ impl std::fmt::Display for RangeId {
 }
 
 words! {
-    /// What the cells of a range are for.
+    /// The use of a range's cells.
     RangeUse {
         /// Blocks for nodes.
         Blocks = "Blocks",
@@ -66,7 +66,7 @@ pub struct SpaceRange {
     pub cidr: IpNet,
     /// The prefix length of a cell: what one IPBlock leases.
     pub unit: u8,
-    /// What the cells are for.
+    /// The use of its cells.
     pub usage: RangeUse,
     /// The pool that the range belongs to.
     pub pool: PoolKey,

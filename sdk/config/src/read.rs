@@ -52,7 +52,7 @@ pub fn read(texts: Texts<'_>, path: &str) -> Result<Vec<RangeSet>, ConfigError> 
         let runtime = texts.runtime_ranges.map(|text| Node::parse("runtimeConfig.ipRanges", text)?.items());
         members(&ipam, runtime.transpose()?.unwrap_or_default())?
     } else {
-        // A policy's path begins at the root, whatever kind of policy it is.
+        // A policy's path begins at the root, for every kind of policy.
         if !path.strip_prefix(WHOLE).is_some_and(|rest| rest.starts_with(['.', '['])) {
             return Err(ConfigError::new(path, format!("not a path such as {WHOLE}.ranges[0]")));
         }

@@ -1,7 +1,7 @@
 //! The network's configuration and definition, read from the host.
 
 use crate::host::configuration as host;
-use crate::{Attributes, Config, ConfigError, Node, RangeSet, convert, ranges};
+use crate::{Attributes, Config, ConfigError, Cooling, Definition, Node, RangeSet, convert, ranges};
 
 /// The configuration that was passed to [`define`](crate::Policy::define).
 ///
@@ -60,4 +60,22 @@ pub fn ranges(path: &str) -> Result<Vec<RangeSet>, ConfigError> {
     let sets =
         host::ranges(&ranges::whole(path)).map_err(|error| ConfigError::new(error.path, error.message))?;
     Ok(sets.into_iter().map(convert::range_set).collect())
+}
+
+impl Definition {
+    /// A definition with a pool per range set of the configuration: that of most policies, and of host-local.
+    ///
+    /// ```no_run
+    /// # use tenure_sdk::{Config, Cooling, Definition, Refusal};
+    /// fn define(_: &Config) -> Result<Definition, Refusal> {
+    ///     Ok(Definition::configured(Cooling::Preferred)?.with_label("zone", "shared"))
+    /// }
+    /// # let _ = define;
+    /// ```
+    ///
+    /// # Errors
+    /// With the path of the wrong key.
+    pub fn configured(cooling: Cooling) -> Result<Self, ConfigError> {
+        Ok(Self::new(ranges("ipam")?, cooling))
+    }
 }

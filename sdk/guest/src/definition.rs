@@ -1,6 +1,6 @@
 //! The input of [`define`](crate::Policy::define), and its result.
 
-use crate::{Attributes, ConfigError, Node, Range, RangeSet, configuration};
+use crate::{Attributes, ConfigError, Node, Range, RangeSet};
 
 /// A network's configuration.
 #[derive(Debug, Clone)]
@@ -153,22 +153,6 @@ impl Definition {
     pub fn new(sets: Vec<RangeSet>, cooling: Cooling) -> Self {
         let pool = |(index, set): (usize, RangeSet)| PoolDefinition::new(index.to_string(), set);
         Self::of(sets.into_iter().enumerate().map(pool).collect(), cooling)
-    }
-
-    /// A definition with a pool per range set of the configuration: that of most policies, and of host-local.
-    ///
-    /// ```no_run
-    /// # use tenure_sdk::{Config, Cooling, Definition, Refusal};
-    /// fn define(_: &Config) -> Result<Definition, Refusal> {
-    ///     Ok(Definition::configured(Cooling::Preferred)?.with_label("zone", "shared"))
-    /// }
-    /// # let _ = define;
-    /// ```
-    ///
-    /// # Errors
-    /// With the path of the wrong key.
-    pub fn configured(cooling: Cooling) -> Result<Self, ConfigError> {
-        Ok(Self::new(configuration::ranges("ipam")?, cooling))
     }
 
     /// A definition with these pools and without attributes.

@@ -9,6 +9,7 @@ use tenure_effects::{Gathered, Tools};
 use tenure_ledger::Book;
 
 use super::Config;
+use super::questions::Circumstances;
 use super::state::ExecutorState;
 use crate::budget::Unit;
 use crate::port::{CallError, Ec2};
@@ -56,6 +57,21 @@ impl AwsCore {
         let mut state = self.state();
         state.read(book, now);
         expected.into_iter().for_each(|(interface, nets)| state.seen.expect(&interface, nets, now));
+    }
+
+    /// The circumstances that decide how soon EC2 is asked.
+    pub(super) fn circumstances(&self) -> Circumstances {
+        let (now, waits) = (self.now(), self.tools.waiting() > 0);
+        let state = self.state();
+        Circumstances {
+            now,
+            every: self.config.look_every,
+            window: self.config.window,
+            doubts: state.seen.has_doubts() || !state.quarantine.is_empty(),
+            waits,
+            sweeps: !state.settings.keep_leaked && !state.settings.fixed,
+            leaked: state.leaked.all().next().is_some(),
+        }
     }
 
     /// The situation now, as this book has it.

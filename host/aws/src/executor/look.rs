@@ -5,7 +5,7 @@ use std::time::Duration;
 use tenure_types::EffectKind;
 
 use super::core::AwsCore;
-use super::questions::{Circumstances, QUIETEST, Question};
+use super::questions::{LookQuestion, QUIETEST};
 use crate::names::INSTANCE_TAG;
 use crate::port::Which;
 use crate::reconcile::{self, Quarantined, SupplyDifference};
@@ -23,7 +23,7 @@ impl AwsCore {
         let (mut news, mut is_broken) = (false, false);
         for question in due {
             match question {
-                Question::Interfaces => {
+                LookQuestion::Interfaces => {
                     let is_full = self.see().await;
                     (news, is_broken) = (news || is_full, !is_full);
                     let spread = self.spread();
@@ -34,9 +34,9 @@ impl AwsCore {
                         self.learn();
                     }
                 }
-                Question::Subnets => news |= self.see_subnets().await,
-                Question::Leaked if is_broken => {}
-                Question::Leaked => self.sweep().await,
+                LookQuestion::Subnets => news |= self.see_subnets().await,
+                LookQuestion::Leaked if is_broken => {}
+                LookQuestion::Leaked => self.sweep().await,
             }
         }
         if news && !is_broken && self.state().seen.last().is_some() {
@@ -60,21 +60,6 @@ impl AwsCore {
             return QUIETEST;
         }
         of.now.saturating_sub(state.looked_at).saturating_add(state.questions.wait(&of))
-    }
-
-    /// The circumstances that decide how soon EC2 is asked.
-    pub(super) fn circumstances(&self) -> Circumstances {
-        let (now, waits) = (self.now(), self.tools.waiting() > 0);
-        let state = self.state();
-        Circumstances {
-            now,
-            every: self.config.look_every,
-            window: self.config.window,
-            doubts: state.seen.has_doubts() || !state.quarantine.is_empty(),
-            waits,
-            sweeps: !state.settings.keep_leaked && !state.settings.fixed,
-            leaked: state.leaked.all().next().is_some(),
-        }
     }
 
     /// The jitter of a wait, in thousandths.

@@ -1,4 +1,4 @@
-//! When EC2 is asked for what: soon for what is lacking or in doubt, rarely at rest. Pure: driven by the readings of a clock.
+//! The schedule of questions to EC2: soon for what is lacking or in doubt, rarely at rest. Pure: driven by the readings of a clock.
 //!
 //! | question | usually | sooner |
 //! |---|---|---|
@@ -42,12 +42,12 @@ const GAP: Duration = Duration::from_secs(300);
 
 /// A question to EC2, in the order in which they are asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Question {
-    /// What the node has.
+pub(super) enum LookQuestion {
+    /// The node's interfaces.
     Interfaces,
-    /// What the zone has.
+    /// The zone's subnets.
     Subnets,
-    /// What is attached to nothing.
+    /// Interfaces that are attached to nothing.
     Leaked,
 }
 
@@ -70,9 +70,9 @@ pub(super) struct Circumstances {
     pub(super) leaked: bool,
 }
 
-/// When a question was asked last.
+/// The last time at which a question was asked.
 #[derive(Debug, Clone, Default)]
-struct Asked {
+struct AskedQuestion {
     at: Option<Duration>,
     /// How often in succession it was not answered.
     failures: u32,
@@ -81,10 +81,10 @@ struct Asked {
     spread: u32,
 }
 
-/// What the subnets do not have.
+/// A shortage in the subnets.
 #[derive(Debug, Clone, Copy)]
-struct Lack {
-    /// When a pod waited for it last.
+struct SubnetLack {
+    /// The last time at which a pod waited for it.
     waited: Option<Duration>,
     /// How often the subnets were described since a pod waits for it.
     asked: u32,
@@ -93,25 +93,25 @@ struct Lack {
 /// The questions to EC2, and when they were asked last.
 #[derive(Debug)]
 pub(super) struct Questions {
-    interfaces: Asked,
-    subnets: Asked,
-    leaked: Asked,
+    interfaces: AskedQuestion,
+    subnets: AskedQuestion,
+    leaked: AskedQuestion,
     /// Whether the last look found something new.
     is_news: bool,
     /// Whether somebody hints at a change.
     is_hinted: bool,
     /// The looks for leaked interfaces that are made before they become rare.
     sweeps_left: u32,
-    lack: Option<Lack>,
+    lack: Option<SubnetLack>,
 }
 
 impl Questions {
     /// Nothing was asked yet.
     pub(super) fn new() -> Self {
         Self {
-            interfaces: Asked::default(),
-            subnets: Asked::default(),
-            leaked: Asked::default(),
+            interfaces: AskedQuestion::default(),
+            subnets: AskedQuestion::default(),
+            leaked: AskedQuestion::default(),
             is_news: false,
             is_hinted: false,
             sweeps_left: 1,
@@ -135,7 +135,7 @@ impl Questions {
             self.lack = None;
             return;
         }
-        let lack = self.lack.get_or_insert(Lack { waited: None, asked: 0 });
+        let lack = self.lack.get_or_insert(SubnetLack { waited: None, asked: 0 });
         if waits {
             if lack.waited.is_none() {
                 lack.asked = 0;
@@ -145,18 +145,18 @@ impl Questions {
     }
 
     /// The questions that are due, in the order in which they are to be asked.
-    pub(super) fn due(&mut self, of: &Circumstances) -> Vec<Question> {
-        let mut due: Vec<(Duration, Question)> =
+    pub(super) fn due(&mut self, of: &Circumstances) -> Vec<LookQuestion> {
+        let mut due: Vec<(Duration, LookQuestion)> =
             self.times(of).into_iter().filter(|(at, _)| *at <= of.now).collect();
         if std::mem::take(&mut self.is_hinted) {
-            if due.iter().all(|(_, question)| *question != Question::Interfaces) {
-                due.push((of.now, Question::Interfaces));
+            if due.iter().all(|(_, question)| *question != LookQuestion::Interfaces) {
+                due.push((of.now, LookQuestion::Interfaces));
             }
         } else if self.is_at_rest(of) {
             due.sort_unstable();
             due.truncate(1);
         }
-        let mut questions: Vec<Question> = due.into_iter().map(|(_, question)| question).collect();
+        let mut questions: Vec<LookQuestion> = due.into_iter().map(|(_, question)| question).collect();
         questions.sort_unstable();
         questions
     }
@@ -187,7 +187,7 @@ impl Questions {
         self.is_news = news.unwrap_or(true);
     }
 
-    /// What EC2 shows and the ledger's supply were compared.
+    /// Notes that the ledger's supply was compared with what EC2 shows.
     pub(super) fn reconciled(&mut self, is_news: bool) {
         self.is_news = is_news;
     }
@@ -208,16 +208,18 @@ impl Questions {
 
     /// Whether nothing is unknown, in doubt or lacking.
     fn is_at_rest(&self, of: &Circumstances) -> bool {
-        let is_known = |asked: &Asked| asked.is_answered && asked.failures == 0;
+        let is_known = |asked: &AskedQuestion| asked.is_answered && asked.failures == 0;
         is_known(&self.interfaces) && is_known(&self.subnets) && !of.doubts && self.lack.is_none()
     }
 
-    fn times(&self, of: &Circumstances) -> Vec<(Duration, Question)> {
-        let mut times =
-            vec![(self.interfaces_at(of), Question::Interfaces), (self.subnets_at(of), Question::Subnets)];
+    fn times(&self, of: &Circumstances) -> Vec<(Duration, LookQuestion)> {
+        let mut times = vec![
+            (self.interfaces_at(of), LookQuestion::Interfaces),
+            (self.subnets_at(of), LookQuestion::Subnets),
+        ];
         if of.sweeps && self.interfaces.is_answered && self.subnets.is_answered {
             let every = if self.sweeps_left > 0 || of.leaked { RARELY } else { HOURLY };
-            times.push((self.leaked.after(every), Question::Leaked));
+            times.push((self.leaked.after(every), LookQuestion::Leaked));
         }
         times
     }
@@ -238,7 +240,7 @@ impl Questions {
         let (first, longest) = WAITED_FOR;
         let lacking = match self.lack {
             None => HOURLY,
-            Some(Lack { asked, .. }) if self.is_waited_for(of) => {
+            Some(SubnetLack { asked, .. }) if self.is_waited_for(of) => {
                 first.saturating_mul(1 << asked.saturating_sub(EAGER).min(8)).min(longest)
             }
             Some(_) => LACKING,
@@ -253,7 +255,7 @@ impl Questions {
     }
 }
 
-impl Asked {
+impl AskedQuestion {
     fn asked(&mut self, is_answered: bool, now: Duration, spread: u32) {
         (self.at, self.spread) = (Some(now), spread);
         self.is_answered |= is_answered;

@@ -90,7 +90,7 @@ impl ServiceAddress {
             let request = Request::builder().method(method.clone()).uri(path).header("host", &self.authority);
             request.header(name, value).body(Empty::<Bytes>::new()).map_err(words)
         };
-        // While a request is under way, or if it fails or is dropped, the connection is nobody else's.
+        // While a request is under way, or if it fails or is dropped, no other request gets the connection.
         let before = kept.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(mut sender) = before.filter(|sender| !sender.is_closed())
             && sender.ready().await.is_ok()

@@ -31,7 +31,7 @@ pub struct IntentMemory {
     pub(super) attached: Option<Box<Ec2Interface>>,
     /// The interface as the answers to calls of this process have it.
     pub(super) made: Option<Box<Ec2Interface>>,
-    /// When the interface had all that it needs to come, or when its detaching was answered.
+    /// The time at which the interface had all that it needs to come, or at which its detaching was answered.
     pub(super) moves_since: Option<Duration>,
     /// Ranges that a call assigned.
     pub(super) assigned: Option<Vec<IpNet>>,

@@ -21,6 +21,20 @@ fn the_second_daemon_is_told_who_the_first_is() {
 }
 
 #[test]
+fn a_lock_that_outlives_its_process_for_a_moment_is_waited_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let kept = Lock::take(directory.path()).unwrap();
+    let mut ended = std::process::Command::new("true").spawn().unwrap();
+    let dead = ended.id();
+    ended.wait().unwrap();
+    std::fs::write(directory.path().join(Lock::FILE), format!("{dead}\n")).unwrap();
+    let path = directory.path().to_owned();
+    let next = std::thread::spawn(move || Lock::take(&path).map(drop).map_err(|error| error.to_string()));
+    drop(kept);
+    assert_eq!(next.join().unwrap(), Ok(()));
+}
+
+#[test]
 fn a_state_directory_is_made_with_what_is_missing_above_it_and_never_in_place_of_a_file() {
     let directory = tempfile::tempdir().unwrap();
     let state = directory.path().join("a/b/state");

@@ -16,7 +16,7 @@ pub(super) type Files = &'static [(&'static str, &'static str)];
 /// Every template, by its language; one that is not plain, by its language and name.
 const TEMPLATES: &[(&str, Files)] = include!(concat!(env!("OUT_DIR"), "/templates.rs"));
 
-/// This program's version, which its SDK has, too.
+/// The program's version, which its SDK has, too.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The interface's definition.

@@ -96,7 +96,7 @@ async fn list(daemon: &Daemon, wait: Option<Duration>) -> Result<v1::ListPolicie
     }
 }
 
-/// Who runs this program with sudo, as sudo says. Only root can connect, so the daemon itself knows no more than that.
+/// The user who runs this program with sudo, as sudo says. Only root can connect, so the daemon itself knows no more than that.
 fn sudo_user() -> Option<String> {
     std::env::var("SUDO_USER").ok().filter(|user| !user.is_empty() && user != "root")
 }

@@ -1,4 +1,4 @@
-//! This node's identity in AWS, and the limits of its instance type: asked once, and kept in the checkpoint for a start at which
+//! The node's identity in AWS, and the limits of its instance type: asked once, and kept in the checkpoint for a start at which
 //! nobody answers.
 
 use std::collections::BTreeSet;

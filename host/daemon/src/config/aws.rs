@@ -134,7 +134,7 @@ fn is_url(text: &str) -> bool {
 pub(crate) fn is_private(url: &str) -> bool {
     let Some(rest) = url.strip_prefix("http://") else { return url.starts_with("https://") };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    // What stands before an @ is no host.
+    // The part before an @ is not a host.
     if authority.contains('@') {
         return false;
     }

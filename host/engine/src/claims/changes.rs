@@ -1,4 +1,4 @@
-//! What an agent that watches its claims is told.
+//! The changes that an agent hears of when it watches its claims.
 
 use tenure_ledger::ClaimKey;
 use tenure_types::{AgentName, Result};
@@ -8,7 +8,7 @@ use super::AgentClaims;
 use super::view::Claimed;
 use crate::core::feed::Since;
 
-/// What has changed about an agent's claims.
+/// Changes of an agent's claims.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Changes {
     /// The version after these changes; pass it to hear of later ones.

@@ -13,7 +13,7 @@ use tenure_types::{Allocation, AssignedAddress, DELEGATED};
 pub struct MissingFamily {
     /// Whether it is IPv6, and not IPv4.
     pub is_ipv6: bool,
-    /// Why.
+    /// The reason why it is missing.
     pub why: WhyMissing,
 }
 

@@ -7,7 +7,7 @@
 //!                         └──────────────────────────────────────────▶ none
 //! ```
 //!
-//! An awaited claim is not in the ledger yet, because its network is not: a network is defined by whoever needs it first. What a delegate
+//! An awaited claim is not in the ledger yet, because its network is not: a network is defined by the first request that needs it. What a delegate
 //! gave is not restored: the delegate still knows it, and gives it to nobody else.
 
 use std::collections::{BTreeMap, BTreeSet};

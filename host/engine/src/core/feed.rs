@@ -1,7 +1,7 @@
 //! What has changed about claims since a version, for agents that watch theirs.
 //!
 //! A version is a place in the log, within one run of the daemon; it is opaque to agents. Only a bounded number of past
-//! releases is kept: whoever asks about an older version, or one of another run, gets everything anew.
+//! releases is kept: a watch that asks about an older version, or one of another run, gets the whole list.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Mutex;

@@ -8,7 +8,7 @@
 //!
 //! Failures are counted separately for each network: one network's configuration may break a policy that serves other
 //! networks well. They are counted separately for pods and for each agent, too: requests on which a policy fails bench it only for
-//! whoever makes them. An operator's calls are not counted and never refused. The map is behind a `std::sync::Mutex`; as long as nothing fails, an atomic avoids the lock.
+//! the caller that makes them. An operator's calls are not counted and never refused. The map is behind a `std::sync::Mutex`; as long as nothing fails, an atomic avoids the lock.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};

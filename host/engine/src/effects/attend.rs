@@ -23,7 +23,7 @@ impl HostEffects {
         self.wake(&alone, network);
     }
 
-    /// The same, for whoever has the network's turn.
+    /// The same, for a caller that has the network's turn.
     pub(super) fn wake(&self, alone: &Alone<'_>, network: &NetworkName) {
         if self.demands.of(network) == 0 {
             return;

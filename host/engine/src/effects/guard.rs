@@ -1,7 +1,7 @@
 //! The ledger's conditions on an effect of any policy.
 //!
 //! Nothing is taken from a pool while anybody holds an address of it or one of its addresses cools down, whether or not the
-//! pool still has its range; and nothing is done to a target twice at once. Whoever carries effects out adds rules of its
+//! pool still has its range; and nothing is done to a target twice at once. An executor adds rules of its
 //! own.
 
 use std::sync::Arc;

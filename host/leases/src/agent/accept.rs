@@ -35,7 +35,7 @@ pub struct AcceptCase<'a> {
 /// Why a block is not accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AcceptRefusal {
-    /// This lease was given back. Marks on it are answered with ready.
+    /// The lease was given back. Marks on it are answered with ready.
     #[error("the lease was given back")]
     Dropped,
     /// The ledger has these addresses, or some of them.

@@ -24,10 +24,10 @@
 use crate::agent::ledger::{LeaseHold, LedgerBlock};
 use crate::{FetchedBlock, HolderIdentity, IpBlock, LeaseRule, LeaseRules, MarkId, Uid};
 
-/// What a comparison leads to.
+/// The consequence of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CompareVerdict {
-    /// Nothing.
+    /// Leave the block as it is.
     Keep,
     /// Write `held` again: the lease is lost, and the operator makes it again.
     Reassert,

@@ -11,7 +11,7 @@ pub enum LeaseHold {
     Open,
     /// No new address comes from it, because of this mark; those in use stay.
     Cordoned(MarkId),
-    /// It is empty and stays so, because of this mark.
+    /// Empty, and kept so because of this mark.
     Frozen(MarkId),
     /// The ledger was lost, and what is in the block is not known: no new address until the node's pods are known.
     Doubted,
@@ -19,7 +19,7 @@ pub enum LeaseHold {
     Contested,
 }
 
-/// Whatever keeps a block from being empty.
+/// The uses that keep a block from being empty.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct BlockUsage {
     /// Addresses in use.
@@ -43,7 +43,7 @@ pub struct LedgerBlock {
     pub uid: Uid,
     /// How far it may be used.
     pub hold: LeaseHold,
-    /// What is in it.
+    /// The uses of its addresses.
     pub usage: BlockUsage,
 }
 

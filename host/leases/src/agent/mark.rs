@@ -47,7 +47,7 @@ pub struct MarkCase {
     pub keeps_reserve: bool,
 }
 
-/// What to do with a mark.
+/// The agent's answer to a mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MarkVerdict {
     /// Record the block as frozen for the mark; then the answer is ready.

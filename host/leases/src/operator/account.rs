@@ -30,13 +30,13 @@ pub struct PoolCapacity {
 pub struct PoolCondition {
     /// The condition's type.
     pub name: &'static str,
-    /// Its status.
+    /// The condition's status.
     pub is_true: bool,
-    /// Its reason, in CamelCase.
+    /// The reason, in CamelCase.
     pub reason: &'static str,
 }
 
-/// What is known about a pool besides its capacity.
+/// The facts about a pool besides its capacity.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PoolSituation {
     /// One of its ranges was refused by the space.

@@ -28,7 +28,7 @@ enum BarrierPhase {
     Passed,
 }
 
-/// A leader's barrier and its own marks. Lives in memory alone: a successor begins anew.
+/// A leader's barrier and its own marks. Lives in memory alone: a successor begins without it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeaderBarrier {
     phase: BarrierPhase,

@@ -4,7 +4,7 @@
 //!   the Node, by a quorum GET just before each write         leased block              quarantined block
 //!   ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 //!   no answer                                                keep                      keep
-//!   its uid; NotReady, Unknown, stale, whatever else         keep                      leased again, once the agent says `held`
+//!   its uid; NotReady, Unknown, stale, anything else         keep                      leased again, once the agent says `held`
 //!   its uid, taint out-of-service                            quarantine                stays; released after max(cooldown, 60 s)
 //!   its uid in the annotation `fenced`                       quarantine                released
 //!   gone                                                     quarantine                released after nodeGoneQuarantineSeconds
@@ -16,7 +16,7 @@
 //! The machine is compared with the one in the IPBlock, which never changes: a replacement under the same name overwrites everything in NodeIPAM.
 //! Each row's write carries the block's uid and resourceVersion, and a release comes only after a CAS to Quarantined, so the late write of another
 //! leader fails once a block was quarantined, adopted or returned. A node that rebooted checks its leases by quorum GETs before its first ADD.
-//! A block stays in quarantine while the taint is there, whatever its agent says.
+//! A block stays in quarantine while the taint is there, also if its agent says otherwise.
 
 use crate::operator::quarantine::{ATTESTED_SECONDS, QuarantineDelay};
 use crate::{BlockPhase, IpBlock, LeasePool, LeaseRule, LeaseRules, MachineHash, NodeIpamSpec, Uid};
@@ -62,10 +62,10 @@ pub enum FenceReason {
     Replaced,
 }
 
-/// What to do with a block, besides the handshake.
+/// The step for a block, besides the handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FenceVerdict {
-    /// Nothing.
+    /// Leave the block as it is.
     Keep,
     /// Write `status.adoptedNodeUID`; a quarantined block is leased again by the same write.
     Adopt(Uid),

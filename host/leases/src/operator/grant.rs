@@ -20,7 +20,7 @@ use crate::{AddressSpace, HolderIdentity, IpBlock, LeasePool, RangeId, SpaceErro
 pub struct GrantCandidate {
     /// The addresses.
     pub cidr: IpNet,
-    /// When it was released, as a count that grows; `None` if it never was leased. Best effort: a successor knows none.
+    /// The time of its release, as a count that grows; `None` if it never was leased. Best effort: a successor knows none.
     pub released: Option<u64>,
 }
 
@@ -50,7 +50,7 @@ pub struct GrantCase<'a> {
     pub range: RangeId,
     /// The block.
     pub cidr: IpNet,
-    /// What the nodes' `held` say about the block.
+    /// The verdict on the nodes' `held` about the block.
     pub held: HeldVerdict,
     /// Whether the pool's selectors match the node, and nothing fences it.
     pub node_admitted: bool,

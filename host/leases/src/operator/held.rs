@@ -1,4 +1,4 @@
-//! What a node's `held` means for a block without an IPBlock, or with somebody else's.
+//! The meaning of a node's `held` for a block without an IPBlock, or with somebody else's.
 //!
 //! ```text
 //!   the node lists the block in `held`, and ...                          means
@@ -20,16 +20,16 @@ use ipnet::IpNet;
 
 use crate::{AddressSpace, IpBlock, LeasePool, LeaseRule, LeaseRules, MarkAnswer, NodeIpamSpec};
 
-/// What one node's word about a block counts for.
+/// The weight of one node's word about a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum HeldVerdict {
     /// The node does not hold it.
     Free,
     /// The node says that it holds it, and is not believed.
     Ignored,
-    /// It is the lease that exists, or will be taken over: not free.
+    /// The lease that exists, or will be taken over: not free.
     Taken,
-    /// Its lease is lost and is to be made again.
+    /// The lease is lost and is to be made again.
     Reclaim,
 }
 

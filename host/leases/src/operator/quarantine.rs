@@ -11,7 +11,7 @@
 /// How long a block waits in quarantine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QuarantineDelay {
-    /// This many seconds.
+    /// A number of seconds.
     Seconds(u64),
     /// Until somebody confirms that the holder is gone.
     UntilConfirmed,
@@ -20,7 +20,7 @@ pub enum QuarantineDelay {
 /// The shortest quarantine after an attestation by the out-of-service taint, in seconds.
 pub const ATTESTED_SECONDS: u64 = 60;
 
-/// What a leader does about a quarantine.
+/// A leader's step in a quarantine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QuarantineStep {
     /// Nothing yet.

@@ -21,7 +21,7 @@
 //! Clearing a mark writes its id to `status.cleared`, which is what a frozen holder waits for. Nothing is cleared before the leader's barrier has
 //! passed, or while the block is contested: a restore may have brought back the lease of a holder that is frozen because it gave the block away.
 //!
-//! Whoever deletes a block (`kubectl delete`, a pool's end) sets a deletionTimestamp, which cannot be taken back: it counts as "wanted back" for
+//! The deletion of a block (`kubectl delete`, a pool's end) sets its deletionTimestamp, which cannot be taken back: it counts as "wanted back" for
 //! good. The mark lives in the IPBlock because clearing it moves the resourceVersion: a deposed leader that read mark and answer deletes with the
 //! version it read, and fails. Nothing of this is kept in memory except which marks are one's own.
 

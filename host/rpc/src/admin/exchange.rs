@@ -75,7 +75,7 @@ pub(super) fn history(engine: &Engine, network: &str) -> Result<v1::GetPolicyHis
     })
 }
 
-/// Who took a step; empty if only its reason says it: who had asked for what was refused, and who ended a shadow run.
+/// The role that took a step; empty if only its reason names it: for what was refused, and for the end of a shadow run.
 fn by_whom(kind: StepKind) -> &'static str {
     match kind {
         StepKind::Chosen(Chooser::Configuration) => "configuration",

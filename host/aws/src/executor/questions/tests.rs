@@ -23,7 +23,7 @@ fn answered() -> Questions {
 #[test]
 fn at_the_start_all_that_a_plan_needs_is_asked_at_once() {
     let mut questions = Questions::new();
-    assert_eq!(questions.due(&at(5)), [Question::Interfaces, Question::Subnets]);
+    assert_eq!(questions.due(&at(5)), [LookQuestion::Interfaces, LookQuestion::Subnets]);
     questions.interfaces_asked(Some(true), seconds(5), 1000);
     questions.subnets_asked(true, seconds(5), 1000);
     assert_eq!(questions.wait(&at(5)), seconds(300), "what has leaked has time");
@@ -41,15 +41,17 @@ fn a_node_at_rest_makes_one_call_at_a_time() {
             "{now}: {due:?}, {calls:?}"
         );
         match due[0] {
-            Question::Interfaces => questions.interfaces_asked(Some(false), seconds(now), 1000),
-            Question::Subnets => questions.subnets_asked(true, seconds(now), 1000),
-            Question::Leaked => questions.leaked_asked(true, seconds(now), 1000),
+            LookQuestion::Interfaces => questions.interfaces_asked(Some(false), seconds(now), 1000),
+            LookQuestion::Subnets => questions.subnets_asked(true, seconds(now), 1000),
+            LookQuestion::Leaked => questions.leaked_asked(true, seconds(now), 1000),
         }
         calls.push((now, due[0]));
     }
     let count = |of| calls.iter().filter(|(_, question)| *question == of).count();
-    assert!((14..=16).contains(&count(Question::Interfaces)), "{calls:?}");
-    assert!((3..=4).contains(&count(Question::Subnets)) && (3..=4).contains(&count(Question::Leaked)));
+    assert!((14..=16).contains(&count(LookQuestion::Interfaces)), "{calls:?}");
+    assert!(
+        (3..=4).contains(&count(LookQuestion::Subnets)) && (3..=4).contains(&count(LookQuestion::Leaked))
+    );
 }
 
 #[test]
@@ -88,7 +90,7 @@ fn what_was_not_answered_is_asked_again_within_seconds() {
     first.interfaces_asked(Some(true), seconds(0), 1000);
     (0..9).for_each(|_| first.subnets_asked(false, seconds(0), 1000));
     assert_eq!(first.wait(&at(0)), seconds(8));
-    assert_eq!(first.due(&at(8)), [Question::Subnets]);
+    assert_eq!(first.due(&at(8)), [LookQuestion::Subnets]);
 }
 
 #[test]
@@ -97,7 +99,7 @@ fn a_doubt_lasts_a_window_and_a_hint_no_time() {
     assert_eq!(questions.wait(&Circumstances { doubts: true, ..at(1010) }), seconds(50));
     questions.hint();
     assert_eq!(questions.wait(&at(1010)), Duration::ZERO);
-    assert_eq!(questions.due(&at(1010)), [Question::Interfaces]);
+    assert_eq!(questions.due(&at(1010)), [LookQuestion::Interfaces]);
     assert_eq!(questions.due(&at(1010)), []);
 }
 
@@ -106,10 +108,10 @@ fn what_may_have_leaked_is_looked_for_twice_before_that_becomes_rare() {
     let mut questions = answered();
     questions.may_leak();
     for now in [1300, 1600] {
-        assert_eq!(questions.due(&at(now)), [Question::Leaked], "{now}");
+        assert_eq!(questions.due(&at(now)), [LookQuestion::Leaked], "{now}");
         questions.leaked_asked(true, seconds(now), 1000);
     }
     assert_eq!(questions.due(&at(1899)), []);
     assert_eq!(questions.due(&Circumstances { leaked: true, ..at(1899) }), []);
-    assert!(questions.due(&Circumstances { leaked: true, ..at(1900) }).contains(&Question::Interfaces));
+    assert!(questions.due(&Circumstances { leaked: true, ..at(1900) }).contains(&LookQuestion::Interfaces));
 }
