@@ -89,19 +89,19 @@ pub fn believed(
     fresh: Identity,
     kept: Option<Identity>,
     links: &BTreeSet<String>,
-) -> Result<Identity, (Option<Identity>, String)> {
+) -> Result<Identity, Box<(Option<Identity>, String)>> {
     let kept = kept.filter(|kept| links.contains(&kept.mac));
     let told = format!(
         "the metadata service says that this node is {} with hardware address {}",
         fresh.instance, fresh.mac
     );
     if !links.contains(&fresh.mac) {
-        return Err((kept, format!("{told}, and no link of this machine has that")));
+        return Err(Box::new((kept, format!("{told}, and no link of this machine has that"))));
     }
     match kept {
         Some(kept) if kept.instance != fresh.instance => {
             let why = format!("{told}, and this machine is {} with {}", kept.instance, kept.mac);
-            Err((Some(kept), why))
+            Err(Box::new((Some(kept), why)))
         }
         _ => Ok(fresh),
     }
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(believed(own.clone(), None, &links), Ok(own.clone()));
         assert_eq!(believed(own.clone(), Some(own.clone()), &links), Ok(own.clone()));
         assert_eq!(believed(own.clone(), Some(copied), &links), Ok(own.clone()), "of a copied disk");
-        let (kept, why) = believed(neighbour.clone(), Some(own.clone()), &links).unwrap_err();
+        let (kept, why) = *believed(neighbour.clone(), Some(own.clone()), &links).unwrap_err();
         assert_eq!(kept, Some(own.clone()));
         assert!(
             why.ends_with(
@@ -181,7 +181,7 @@ mod tests {
             "{why}"
         );
         assert_eq!(believed(neighbour, None, &links).unwrap_err().0, None);
-        let (kept, why) = believed(lie, Some(own.clone()), &links).unwrap_err();
+        let (kept, why) = *believed(lie, Some(own.clone()), &links).unwrap_err();
         assert_eq!(kept, Some(own));
         assert!(why.ends_with("and this machine is i-0a1b with 02:00:00:00:00:01"), "{why}");
     }

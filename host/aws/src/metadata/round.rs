@@ -32,14 +32,16 @@ impl HintRound {
         self.asked = self.asked.wrapping_add(1);
         match field {
             Some(path) => {
-                let before = self.fields.insert(path, lines.clone());
-                before.is_some_and(|before| before != lines)
+                let changed = self.fields.get(&path).is_some_and(|before| *before != lines);
+                self.fields.insert(path, lines);
+                changed
             }
             None => {
                 self.fields
                     .retain(|path, _| lines.iter().any(|mac| path.contains(mac.trim_end_matches('/'))));
-                let before = self.macs.replace(lines.clone());
-                before.is_some_and(|before| before != lines)
+                let changed = self.macs.as_ref().is_some_and(|before| *before != lines);
+                self.macs = Some(lines);
+                changed
             }
         }
     }

@@ -35,7 +35,9 @@ impl Who<'_> {
             let links = self.links().await;
             let answer = match (self.metadata.identity().await, &links) {
                 (Err(error), _) => Err((self.kept(links.as_ref()), words(&error))),
-                (Ok(fresh), Some(links)) => identity::believed(fresh, self.stored(), links),
+                (Ok(fresh), Some(links)) => {
+                    identity::believed(fresh, self.stored(), links).map_err(|refused| *refused)
+                }
                 // Only the kernel can say whether it fits.
                 (Ok(_), None) => {
                     Err((None, "the kernel does not say which links this machine has".to_owned()))

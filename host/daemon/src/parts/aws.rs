@@ -279,7 +279,7 @@ async fn until_attended(handle: &Handle, attending: Attending) {
     let mut changes = handle.changes();
     let _ = changes.wait_for(|changes| *changes > 0).await;
     drop(attending);
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 /// Waits by tokio's clock.
