@@ -16,7 +16,7 @@ pub enum ChoiceFact {
         /// The choice.
         choice: Choice,
     },
-    /// Something else happened to a policy on a network: any step but [`StepKind::Chosen`].
+    /// Something else happened to a policy on a network: any step but the choice itself.
     Noted {
         /// The network.
         network: NetworkName,
