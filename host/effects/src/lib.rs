@@ -15,7 +15,6 @@ mod executor;
 mod explain;
 mod gathered;
 mod ids;
-mod looks;
 mod plan;
 mod queue;
 mod status;

@@ -169,7 +169,6 @@ impl AwsCore {
             }
             (Request::Attach { .. }, Err(error), _) if error.failure == Failure::InstanceFull => {
                 state.is_full = true;
-                state.questions.hint();
                 self.tools.look_again();
             }
             (Request::Attach { .. }, Err(error), Aim::Attach { creation, .. })
@@ -188,13 +187,9 @@ impl AwsCore {
                     Assign::Nothing | Assign::Ipv6Prefixes(_) => return,
                 };
                 state.full = Some((interface.clone(), asked));
-                state.questions.hint();
                 self.tools.look_again();
             }
-            (_, Err(error), _) if error.failure == Failure::NotFound => {
-                state.questions.hint();
-                self.tools.look_again();
-            }
+            (_, Err(error), _) if error.failure == Failure::NotFound => self.tools.look_again(),
             _ => {}
         }
     }

@@ -6,8 +6,7 @@ use std::time::Duration;
 use tenure_ledger::Intent;
 
 use super::core::AwsCore;
-use crate::seen::SeenStanding;
-use crate::steps::{IntentMemory, IntentOrder, IntentProgress, Making, StepFacts, WrongIntent};
+use crate::steps::{IntentOrder, IntentProgress, Making, StepFacts, WrongIntent};
 
 impl AwsCore {
     /// Reads an intent; waits until EC2 has said what the node and its zone have.
@@ -33,12 +32,7 @@ impl AwsCore {
     }
 
     /// Collects the facts that an order's next step depends on.
-    pub(super) async fn facts(
-        &self,
-        order: &IntentOrder,
-        reached: &IntentProgress,
-        memory: &IntentMemory,
-    ) -> StepFacts {
+    pub(super) async fn facts(&self, order: &IntentOrder, reached: &IntentProgress) -> StepFacts {
         let book = self.tools.book().await;
         let (now, state) = (self.now(), self.state());
         let attached = state.seen.interfaces().filter_map(|(_, known)| known.facts.as_ref());
@@ -49,11 +43,6 @@ impl AwsCore {
         devices.extend(others.map(|(_, device)| *device));
         let interface = order.interface().or(reached.interface.as_deref()).unwrap_or_default();
         let known = state.seen.get(interface);
-        let shown = known.and_then(|known| known.facts.as_ref());
-        let mac = memory.mac().or(shown.map(|facts| facts.mac.as_str())).map(str::to_owned);
-        let is_sure = state.seen.standing(interface) == Some(SeenStanding::Confirmed);
-        let attachment = shown.filter(|_| is_sure).and_then(|facts| facts.attachment.as_ref());
-        let attachment = attachment.map(|attachment| attachment.id.clone());
         let mut carries: Vec<_> = known.into_iter().flat_map(|known| known.carries.keys().copied()).collect();
         // A describe may still show it, so it is nothing new.
         carries.extend(state.seen.just_taken(interface, now));
@@ -63,8 +52,6 @@ impl AwsCore {
         }
         carries.sort_unstable();
         carries.dedup();
-        let has_link = mac.and_then(|mac| self.witness.has_link(&mac));
-        let wall = self.tools.clock.now().wall_ms / 1000;
-        StepFacts { now, window: self.config.window, devices, carries, wall, has_link, attachment }
+        StepFacts { now, window: self.config.window, devices, carries }
     }
 }

@@ -1,24 +1,15 @@
 //! Detaching an interface and deleting it.
 
-use super::{Change, IntentMemory, IntentProgress, Request, Step, StepEvent, StepFacts, removal};
+use super::{Change, IntentMemory, IntentProgress, Step, StepEvent, StepFacts, removal};
 
-pub(super) fn next(
-    interface: &str,
-    reached: &IntentProgress,
-    memory: &IntentMemory,
-    facts: &StepFacts,
-) -> Step {
+pub(super) fn next(interface: &str, reached: &IntentProgress, memory: &IntentMemory) -> Step {
     if let Some(why) = &memory.refused {
         return Step::Undone(why.clone());
     }
-    // A call for an attachment that is not the present one fails; nothing else is detached by it.
-    if let (None, Some(attachment), false) = (&reached.attachment, &facts.attachment, memory.must_look) {
-        return Step::Call(Request::Detach { attachment: attachment.clone() });
-    }
-    // Otherwise, the look comes first.
+    // The look comes first: the attachment may be another one than the last that was seen.
     let mut first = memory.clone();
     first.must_look |= reached.attachment.is_none();
-    removal::next(interface, reached, &first, facts)
+    removal::next(interface, reached, &first)
         .unwrap_or_else(|| Step::Done(Change::Detached(interface.to_owned())))
 }
 

@@ -16,8 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tenure_fixtures::random::{rounds, seed};
 
 use self::figures::{Figures, table};
-pub(crate) use self::trace::SETTINGS;
-use self::trace::Trace;
+use self::trace::{SETTINGS, Trace};
 
 /// How many hours, unless the variable says more, and the hours of a life then.
 const USUAL: (u64, u64) = (8, 2);
