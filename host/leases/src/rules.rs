@@ -105,7 +105,7 @@ impl LeaseRules {
     }
 
     /// The rules without one: a fault planted by a test.
-    #[cfg(any(test, feature = "mutation"))]
+    #[cfg(test)]
     #[must_use]
     pub const fn without(self, rule: LeaseRule) -> Self {
         Self(self.0 & !(1 << rule as u32))
