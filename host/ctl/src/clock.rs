@@ -1,11 +1,13 @@
 //! The clocks, for ages, durations and moments.
 
+#[cfg(feature = "registry")]
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 use tenure_types::Moment;
 
 /// The processor's monotonic time, for measuring.
+#[cfg(feature = "registry")]
 pub(crate) fn monotonic() -> Duration {
     let now = clock_gettime(ClockId::Monotonic);
     let nanoseconds = u32::try_from(now.tv_nsec).unwrap_or_default();

@@ -36,11 +36,19 @@ mod view;
 mod words;
 
 pub(crate) use allocations::AllocationList;
-pub(crate) use cell::Cell;
 pub(crate) use error::{error, json_error};
 pub(crate) use log::{LogFilter, LogLines};
-pub(crate) use page::Page;
-pub(crate) use parts::{bytes, clean};
-pub(crate) use shown::{Report, Shown, json};
-pub(crate) use table::Table;
+pub(crate) use shown::{Report, json};
 pub(crate) use view::View;
+
+/// For the authors' verbs, and for the snapshots of every report.
+#[cfg(any(feature = "author", test))]
+pub(crate) use shown::Shown;
+/// For the pages of the authors' verbs.
+#[cfg(feature = "author")]
+pub(crate) use {
+    cell::Cell,
+    page::Page,
+    parts::{bytes, clean},
+    table::Table,
+};

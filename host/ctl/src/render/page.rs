@@ -59,6 +59,7 @@ impl Page {
     }
 
     /// Adds names with their values, without heads.
+    #[cfg(feature = "author")]
     pub(crate) fn list(self, lines: &[(&'static str, String)]) -> Self {
         let grid =
             Grid::from(Table::of(lines).column("", |(name, _)| *name).column("", |(_, value)| value.clone()));
