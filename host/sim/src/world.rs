@@ -16,7 +16,7 @@ use tenure_checkpoint::sim::{Faults, Mark, SimDisk};
 use tenure_checkpoint::{CheckpointJournal, Options, Recovered, Writer, WriterProgress, recover_with};
 use tenure_engine::ports::Clock;
 use tenure_engine::{Abandoned, Attending, Engine, Planned, Ports, Settings};
-use tenure_fixtures::ports::{ManualClock, NoLinks, Silent, restored};
+use tenure_fixtures::ports::{ManualClock, NoLinks, Silent, restored, settings};
 use tenure_fixtures::random::Random;
 use tenure_types::{AgentName, BootId, Error, Moment, NetworkName};
 
@@ -241,17 +241,7 @@ impl World {
             links: Arc::new(NoLinks),
             observer: Arc::new(Silent),
         };
-        let settings = Settings {
-            cooldown: Duration::from_secs(30),
-            nearly_full_percent: 90,
-            in_flight: 8,
-            queue: 16,
-            networks: 4,
-            bounds: Arc::default(),
-            exchange: tenure_engine::ExchangeSettings::default(),
-            reserved: RESERVED,
-            agents: None,
-        };
+        let settings = Settings { in_flight: 8, queue: 16, networks: 4, reserved: RESERVED, ..settings() };
         Engine::new(recovered.state, ports, settings)
     }
 

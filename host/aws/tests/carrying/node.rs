@@ -12,8 +12,8 @@ use tenure_aws::executor::{Config, Executor, Handle, Parts, TaskFailure, Timer};
 use tenure_aws::port::InstanceLimits;
 use tenure_aws::witness::UseWitness;
 use tenure_engine::ports::Clock;
-use tenure_engine::{Abandoned, Add, Define, Del, Engine, ExchangeSettings, Ports, Settings};
-use tenure_fixtures::ports::{ManualJournal, NoLinks, Silent, restored};
+use tenure_engine::{Abandoned, Add, Define, Del, Engine, Ports};
+use tenure_fixtures::ports::{ManualJournal, NoLinks, Silent, restored, settings};
 use tenure_ledger::{Book, LedgerState};
 use tenure_types::{
     ContainerId, Definer, Error, ErrorCode, InterfaceName, Moment, NetworkConfig, NetworkName, Owner,
@@ -290,18 +290,7 @@ fn engine(cloud: &Arc<Cloud>, state: LedgerState, journal: ManualJournal) -> (Ar
         observer: Arc::new(Silent),
         links: Arc::new(NoLinks),
     };
-    let settings = Settings {
-        cooldown: Duration::from_secs(30),
-        nearly_full_percent: 90,
-        in_flight: 64,
-        queue: 64,
-        networks: 3,
-        bounds: Arc::default(),
-        exchange: ExchangeSettings::default(),
-        reserved: Duration::from_secs(3600),
-        agents: None,
-    };
-    Engine::new(state, ports, settings)
+    Engine::new(state, ports, settings())
 }
 
 fn run(

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use tenure_effects::{Config, Executor, Handle, TaskFailure, Timer, Tools};
 use tenure_engine::ports::Clock;
-use tenure_engine::{Abandoned, Add, Del, Engine, ExchangeSettings, Ports, Settings};
-use tenure_fixtures::ports::{ManualJournal, NoLinks, Silent, policy, restored};
+use tenure_engine::{Abandoned, Add, Del, Engine, Ports};
+use tenure_fixtures::ports::{ManualJournal, NoLinks, Silent, policy, restored, settings};
 use tenure_ledger::{Book, LedgerState};
 use tenure_types::{
     ContainerId, ErrorCode, InterfaceName, Moment, NetworkConfig, NetworkName, Owner, PolicyName, Request,
@@ -163,18 +163,7 @@ fn engine(time: Time, state: LedgerState, journal: ManualJournal) -> (Arc<Engine
         observer: Arc::new(Silent),
         links: Arc::new(NoLinks),
     };
-    let settings = Settings {
-        cooldown: Duration::from_secs(30),
-        nearly_full_percent: 90,
-        in_flight: 64,
-        queue: 64,
-        networks: 3,
-        bounds: Arc::default(),
-        exchange: ExchangeSettings::default(),
-        reserved: Duration::from_secs(3600),
-        agents: None,
-    };
-    Engine::new(state, ports, settings)
+    Engine::new(state, ports, settings())
 }
 
 pub(crate) fn network() -> NetworkName {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_engine::ports::{Catalogue, Clock as _};
-use tenure_engine::{Activate, Add, Del, Engine, ExchangeSettings, Ports, Settings};
-use tenure_fixtures::ports::{Heard, KernelDouble, ManualClock, ManualJournal, policy};
+use tenure_engine::{Activate, Add, Del, Engine, Ports, Settings};
+use tenure_fixtures::ports::{Heard, KernelDouble, ManualClock, ManualJournal, policy, settings};
 use tenure_ledger::LedgerState;
 use tenure_types::{
     ContainerId, Error, InterfaceName, Moment, NetworkConfig, NetworkName, Owner, PolicyName, Request,
@@ -54,18 +54,8 @@ impl Bench {
             links: links.clone(),
             observer: outcomes.clone(),
         };
-        let (cooldown, bounds) = (Duration::from_secs(30), Arc::default());
-        let settings = Settings {
-            cooldown,
-            nearly_full_percent: 100,
-            in_flight,
-            queue,
-            networks: 3,
-            bounds,
-            exchange: ExchangeSettings::default(),
-            reserved: Duration::from_secs(3600),
-            agents: None,
-        };
+        // A pool of these tests is small: it would be nearly full all the time.
+        let settings = Settings { nearly_full_percent: 100, in_flight, queue, ..settings() };
         let (engine, abandoned) = Engine::new(recovered, ports, settings);
         Self { engine, clock, journal, links, outcomes, abandoned: Some(abandoned) }
     }

@@ -9,9 +9,9 @@ use std::time::Duration;
 use futures_util::stream;
 use tempfile::TempDir;
 use tenure_engine::ports::{Answer, Policy};
-use tenure_engine::{Bounds, Define, Engine, ExchangeSettings, NetworkBounds, Ports, Settings};
+use tenure_engine::{Bounds, Define, Engine, NetworkBounds, Ports, Settings};
 use tenure_fixtures::ports::catalogue::LookUp;
-use tenure_fixtures::ports::{Heard, KernelDouble, ManualClock, ManualJournal, policy};
+use tenure_fixtures::ports::{self, Heard, KernelDouble, ManualClock, ManualJournal, policy};
 use tenure_ledger::{Book, LedgerState};
 use tenure_rpc::claims::{Agents, ClaimsService, Reload, Rights};
 use tenure_rpc::client;
@@ -216,17 +216,7 @@ fn at_boot() -> Moment {
 }
 
 fn settings(bounds: Bounds) -> Settings {
-    Settings {
-        cooldown: Duration::from_secs(30),
-        nearly_full_percent: 90,
-        in_flight: 8,
-        queue: 8,
-        networks: 3,
-        bounds: Arc::new(bounds),
-        exchange: ExchangeSettings::default(),
-        reserved: Duration::from_secs(3600),
-        agents: None,
-    }
+    Settings { in_flight: 8, queue: 8, bounds: Arc::new(bounds), ..ports::settings() }
 }
 
 /// Serves agents in a task of its own.

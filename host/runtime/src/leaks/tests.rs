@@ -1,8 +1,8 @@
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use tenure_engine::{ExchangeSettings, Ports, Settings};
-use tenure_fixtures::ports::{ManualClock, ManualJournal, NoLinks, Silent, catalogue};
+use tenure_engine::{Ports, Settings};
+use tenure_fixtures::ports::{ManualClock, ManualJournal, NoLinks, Silent, catalogue, settings};
 use tenure_ledger::{Book, LedgerFact, LedgerState};
 use tenure_types::{
     AssignedAddress, Attributes, ContainerId, Generation, InterfaceName, Moment, NetworkName, Owner, Place,
@@ -54,18 +54,7 @@ fn engine(container: &str, netns: &Path) -> Arc<Engine> {
         links: Arc::new(NoLinks),
         observer: Arc::new(Silent),
     };
-    let (cooldown, bounds) = (Duration::ZERO, Arc::default());
-    let settings = Settings {
-        cooldown,
-        nearly_full_percent: 100,
-        in_flight: 1,
-        queue: 1,
-        networks: 1,
-        bounds,
-        exchange: ExchangeSettings::default(),
-        reserved: Duration::from_secs(3600),
-        agents: None,
-    };
+    let settings = Settings { cooldown: Duration::ZERO, in_flight: 1, queue: 1, networks: 1, ..settings() };
     Engine::new(LedgerState { books: vec![book], ..LedgerState::default() }, ports, settings).0
 }
 
