@@ -19,8 +19,12 @@ use crate::port::{Assign, CallError, Failure};
 
 pub use tenure_effects::budget::Rate;
 
-/// How long a call is not repeated that was denied, or that the quota or the configuration does not allow.
-const LONG: Duration = Duration::from_secs(600);
+/// The longest time for which a call is not repeated that was denied, or that the quota or the configuration does not allow: pods wait, and
+/// somebody puts it right without a word.
+const LONGEST: Duration = Duration::from_secs(75);
+
+/// The addresses of a prefix of IPv4.
+const PREFIX: u32 = 16;
 
 /// How long nothing is attached to an instance that is not running.
 const NOT_RUNNING: Duration = Duration::from_secs(60);
@@ -77,11 +81,19 @@ pub struct Grudge {
 pub struct Budget {
     jitter: Jitter,
     buckets: BTreeMap<&'static str, Bucket>,
-    subnets: BTreeMap<(String, Unit), Pause>,
+    subnets: BTreeMap<(String, Unit), Exhausted>,
     /// By call, and by subnet if only that is wrong.
     grudges: BTreeMap<(&'static str, Option<String>), Grudge>,
     /// How long each call is not made that was denied, or refused for a reason that is not known here.
-    denied: BTreeMap<&'static str, Pause>,
+    denied: BTreeMap<(&'static str, Option<String>), Pause>,
+}
+
+/// The shortage of a subnet.
+#[derive(Debug, Default)]
+struct Exhausted {
+    pause: Pause,
+    /// The fewest free addresses that EC2 has counted in the subnet since.
+    counted: Option<u32>,
 }
 
 impl Budget {
@@ -106,9 +118,10 @@ impl Budget {
     pub fn succeeded(&mut self, call: &'static str, place: Option<Place<'_>>, now: Duration) {
         self.buckets.entry(call).or_insert_with(|| Bucket::new(published(call), now)).succeeded();
         self.grudges.remove(&(call, None));
-        self.denied.remove(call);
+        self.denied.remove(&(call, None));
         if let Some((subnet, unit)) = place {
             self.grudges.remove(&(call, Some(subnet.to_owned())));
+            self.denied.remove(&(call, Some(subnet.to_owned())));
             self.subnets.remove(&(subnet.to_owned(), unit));
         }
     }
@@ -131,24 +144,34 @@ impl Budget {
                     }
                 }
             }
-            Failure::Denied | Failure::Refused => {
-                let pause = self.denied.entry(call).or_default();
-                pause.extend(now, &mut self.jitter);
-                let until = pause.until;
+            Failure::Denied | Failure::Refused | Failure::Quota => self.pause(error, None, now),
+            Failure::Configuration => self.pause(error, place.map(|(subnet, _)| subnet), now),
+            Failure::InstanceState => {
+                let until = now.saturating_add(self.jitter.around(NOT_RUNNING));
                 self.bear_until(error, None, until);
             }
-            Failure::Quota => self.bear(error, None, LONG, now),
-            Failure::Configuration => self.bear(error, place.map(|(subnet, _)| subnet), LONG, now),
-            Failure::InstanceState => self.bear(error, None, NOT_RUNNING, now),
             _ => {}
+        }
+    }
+
+    /// EC2 has counted the free addresses of a subnet. Where there are more than since something was not to be had there, somebody has given
+    /// some back, and the pause is over; for a prefix, as many more as one has.
+    pub fn counted(&mut self, subnet: &str, available: u32) {
+        for (unit, more) in [(Unit::Address, 1), (Unit::Prefix, PREFIX)] {
+            let Some(exhausted) = self.subnets.get_mut(&(subnet.to_owned(), unit)) else { continue };
+            let least = exhausted.counted.map_or(available, |counted| counted.min(available));
+            exhausted.counted = Some(least);
+            if available >= least.saturating_add(more) {
+                exhausted.pause.until = Duration::ZERO;
+            }
         }
     }
 
     /// For how long a subnet should not be asked for more; zero if it may be.
     #[must_use]
     pub fn backoff(&self, (subnet, unit): Place<'_>, now: Duration) -> Duration {
-        let pause = self.subnets.get(&(subnet.to_owned(), unit));
-        pause.map_or(Duration::ZERO, |pause| pause.until.saturating_sub(now))
+        let exhausted = self.subnets.get(&(subnet.to_owned(), unit));
+        exhausted.map_or(Duration::ZERO, |exhausted| exhausted.pause.until.saturating_sub(now))
     }
 
     /// Why a call should not be made at all, or not in a subnet.
@@ -173,7 +196,7 @@ impl Budget {
     pub fn backoffs(&self, now: Duration) -> impl Iterator<Item = (&str, Unit, Duration)> {
         let all = self.subnets.iter();
         let left =
-            all.map(move |((subnet, unit), pause)| (subnet.as_str(), *unit, pause.until.saturating_sub(now)));
+            all.map(move |((subnet, unit), of)| (subnet.as_str(), *unit, of.pause.until.saturating_sub(now)));
         left.filter(|(.., left)| !left.is_zero())
     }
 
@@ -184,12 +207,18 @@ impl Budget {
     }
 
     fn exhausted(&mut self, subnet: &str, unit: Unit, now: Duration) {
-        let pause = self.subnets.entry((subnet.to_owned(), unit)).or_default();
-        pause.extend(now, &mut self.jitter);
+        let exhausted = self.subnets.entry((subnet.to_owned(), unit)).or_default();
+        if exhausted.pause.until <= now {
+            exhausted.counted = None;
+        }
+        exhausted.pause.extend(now, &mut self.jitter);
     }
 
-    fn bear(&mut self, error: &CallError, subnet: Option<&str>, time: Duration, now: Duration) {
-        let until = now.saturating_add(self.jitter.around(time));
+    /// Does not make a call for a time that doubles.
+    fn pause(&mut self, error: &CallError, subnet: Option<&str>, now: Duration) {
+        let pause = self.denied.entry((error.action, subnet.map(str::to_owned))).or_default();
+        pause.extend_up_to(LONGEST, now, &mut self.jitter);
+        let until = pause.until;
         self.bear_until(error, subnet, until);
     }
 

@@ -9,6 +9,7 @@ mod core;
 mod gather;
 mod look;
 mod order;
+mod questions;
 mod show;
 mod state;
 mod status;
@@ -54,6 +55,9 @@ pub struct Config {
     pub network: NetworkName,
     /// The instance's id.
     pub instance: String,
+    /// Hardware address of this machine's primary interface, in lower case with colons, if that is known: an answer of EC2 that shows
+    /// another does not count.
+    pub mac: Option<String>,
     /// The VPC's id.
     pub vpc: String,
     /// The availability zone.
@@ -79,6 +83,7 @@ impl Config {
         Self {
             network,
             instance: instance.to_owned(),
+            mac: None,
             vpc: vpc.to_owned(),
             zone: zone.to_owned(),
             limits: None,
@@ -156,7 +161,7 @@ impl Handle {
     /// Has EC2 asked at once, because something hints at a change, such as the instance's metadata or a new link. Nothing else is
     /// concluded from it.
     pub fn look_again(&self) {
-        self.0.look_again();
+        self.0.wing().hint();
     }
 
     /// Tells what the rest of the daemon knows of the node.
@@ -167,7 +172,7 @@ impl Handle {
 
     /// Tells what the instance type can have.
     pub fn set_limits(&self, limits: InstanceLimits) {
-        self.0.wing().state().limits = Some(limits);
+        self.0.wing().state().set_limits(limits);
         self.0.plan_again();
     }
 }

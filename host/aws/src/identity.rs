@@ -1,5 +1,7 @@
 //! The node's identity in AWS: read from the metadata service, and kept over a restart.
 
+use std::collections::BTreeSet;
+
 use ipnet::IpNet;
 use tenure_types::{Attributes, InvalidAttributes};
 
@@ -78,6 +80,33 @@ impl Identity {
     }
 }
 
+/// Decides which identity is this machine's, by the hardware addresses of its links, which nobody on the network can change. The kept one
+/// was this machine's if the kernel has its link.
+///
+/// # Errors
+/// Why the fresh identity is not believed, and the kept one if that is this machine's.
+pub fn believed(
+    fresh: Identity,
+    kept: Option<Identity>,
+    links: &BTreeSet<String>,
+) -> Result<Identity, Box<(Option<Identity>, String)>> {
+    let kept = kept.filter(|kept| links.contains(&kept.mac));
+    let told = format!(
+        "the metadata service says that this node is {} with hardware address {}",
+        fresh.instance, fresh.mac
+    );
+    if !links.contains(&fresh.mac) {
+        return Err(Box::new((kept, format!("{told}, and no link of this machine has that"))));
+    }
+    match kept {
+        Some(kept) if kept.instance != fresh.instance => {
+            let why = format!("{told}, and this machine is {} with {}", kept.instance, kept.mac);
+            Err(Box::new((Some(kept), why)))
+        }
+        _ => Ok(fresh),
+    }
+}
+
 /// A list as attributes, its items separated by spaces.
 fn parts(name: &str, items: impl Iterator<Item = String>) -> Vec<(String, String)> {
     let mut parts: Vec<String> = Vec::new();
@@ -130,6 +159,31 @@ mod tests {
         }
         let none = Identity { groups: Vec::new(), ..identity(Vec::new()) };
         assert_eq!(Identity::from_attributes(&none.attributes().unwrap()), Some(none));
+    }
+
+    #[test]
+    fn an_identity_that_does_not_fit_this_machine_is_not_believed() {
+        let links: BTreeSet<String> = ["02:00:00:00:00:01", "02:00:00:00:00:02"].map(str::to_owned).into();
+        let own = identity(Vec::new());
+        let neighbour =
+            Identity { instance: "i-other".to_owned(), mac: "02:00:00:00:99:99".to_owned(), ..own.clone() };
+        let lie = Identity { instance: "i-other".to_owned(), ..own.clone() };
+        let copied = Identity { instance: "i-copied".to_owned(), ..neighbour.clone() };
+        assert_eq!(believed(own.clone(), None, &links), Ok(own.clone()));
+        assert_eq!(believed(own.clone(), Some(own.clone()), &links), Ok(own.clone()));
+        assert_eq!(believed(own.clone(), Some(copied), &links), Ok(own.clone()), "of a copied disk");
+        let (kept, why) = *believed(neighbour.clone(), Some(own.clone()), &links).unwrap_err();
+        assert_eq!(kept, Some(own.clone()));
+        assert!(
+            why.ends_with(
+                "is i-other with hardware address 02:00:00:00:99:99, and no link of this machine has that"
+            ),
+            "{why}"
+        );
+        assert_eq!(believed(neighbour, None, &links).unwrap_err().0, None);
+        let (kept, why) = *believed(lie, Some(own.clone()), &links).unwrap_err();
+        assert_eq!(kept, Some(own));
+        assert!(why.ends_with("and this machine is i-0a1b with 02:00:00:00:00:01"), "{why}");
     }
 
     #[test]

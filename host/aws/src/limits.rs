@@ -1,4 +1,4 @@
-//! The limits of an instance type: the sources of the numbers, and how they are stored.
+//! The limits of an instance type: the sources of the numbers, how they are stored, and what refusals teach.
 //!
 //! ```text
 //! kept from before ──▶ EC2 ──▶ the table here ──▶ the least that any type has
@@ -55,7 +55,63 @@ pub async fn find(instance_type: &str, kept: Option<InstanceLimits>, ec2: Option
     KnownLimits { limits, source, failure }
 }
 
+/// Limits learned from a refusal or a description. The numbers must be from a description that is as new as the
+/// refusal: an old one would teach less than there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lesson {
+    /// No further interface could be attached to card 0, on which there were so many.
+    InstanceFull {
+        /// The interfaces that are attached.
+        attached: u32,
+    },
+    /// More could not be assigned to an interface.
+    InterfaceFull {
+        /// The slots of IPv4 in use, the interface's own address included.
+        used: u32,
+        /// The slots that were asked for.
+        asked: u32,
+    },
+    /// More of IPv6 could not be assigned to an interface.
+    InterfaceFullSix {
+        /// The slots of IPv6 in use.
+        used: u32,
+        /// The slots that were asked for.
+        asked: u32,
+    },
+    /// So much was seen, which the limits must have allowed.
+    Seen {
+        /// Interfaces on card 0.
+        interfaces: u32,
+        /// The most slots of IPv4 on one of them, its own address included.
+        addresses: u32,
+        /// The most slots of IPv6 on one of them.
+        ipv6_addresses: u32,
+    },
+}
+
 impl InstanceLimits {
+    /// The limits after a lesson.
+    #[must_use]
+    pub fn learn(self, lesson: Lesson) -> Self {
+        match lesson {
+            Lesson::InstanceFull { attached } => {
+                Self { interfaces: self.interfaces.min(attached.max(1)), ..self }
+            }
+            Lesson::InterfaceFull { used, asked } => {
+                Self { addresses: self.addresses.min(below(used.max(1), asked)), ..self }
+            }
+            Lesson::InterfaceFullSix { used, asked } => {
+                Self { ipv6_addresses: self.ipv6_addresses.min(below(used, asked)), ..self }
+            }
+            Lesson::Seen { interfaces, addresses, ipv6_addresses } => Self {
+                interfaces: self.interfaces.max(interfaces),
+                addresses: self.addresses.max(addresses),
+                ipv6_addresses: self.ipv6_addresses.max(ipv6_addresses),
+                prefixes: self.prefixes,
+            },
+        }
+    }
+
     /// The attributes to keep them by.
     ///
     /// # Errors
@@ -79,6 +135,11 @@ impl InstanceLimits {
             prefixes,
         })
     }
+}
+
+/// The most that can be true when `asked` did not fit on top of `used`.
+fn below(used: u32, asked: u32) -> u32 {
+    used.saturating_add(asked.saturating_sub(1))
 }
 
 const NUMBERS: [&str; 3] = ["interfaces", "addresses", "ipv6.addresses"];

@@ -5,6 +5,7 @@
 
 mod door;
 mod imds;
+mod round;
 mod token;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,6 +16,7 @@ use crate::identity::Identity;
 
 pub use self::door::{ENDPOINT, InvalidEndpoint};
 pub use self::imds::Imds;
+pub use self::round::HintRound;
 
 /// A pending answer of the metadata service.
 pub type Read<'a, T> = Pin<Box<dyn Future<Output = Result<T, MetadataError>> + Send + 'a>>;

@@ -87,6 +87,7 @@ fn subnet(situation: &Situation, known: &Ec2Subnet) -> Result<Object, InvalidAtt
         ("interfaces", (is_candidate && barred.is_none()).to_string()),
         ("excluded", situation.is_excluded(known).to_string()),
         ("available", known.available.to_string()),
+        ("asked.seconds", seconds(situation.subnets_in)),
         ("backoff.addresses", left(Unit::Address)),
         ("backoff.prefixes", left(Unit::Prefix)),
         ("ipv6.backoff.prefixes", left(Unit::Ipv6Prefix)),
@@ -136,8 +137,8 @@ mod tests {
             [
                 "interface eni-0: age.seconds=99000,ipv6.slots.free=4,managed=true,primary=true,slots.free=2,subnet=subnet-1",
                 "interface eni-1: age.seconds=99000,ipv6.slots.free=4,managed=true,primary=false,slots.free=1,subnet=subnet-1",
-                "subnet subnet-1: available=200,backoff.addresses=0,backoff.prefixes=30,excluded=false,interfaces=true,ipv6.backoff.prefixes=0",
-                "subnet subnet-2: available=200,backoff.addresses=0,backoff.prefixes=0,excluded=true,interfaces=false,ipv6.backoff.prefixes=0",
+                "subnet subnet-1: asked.seconds=0,available=200,backoff.addresses=0,backoff.prefixes=30,excluded=false,interfaces=true,ipv6.backoff.prefixes=0",
+                "subnet subnet-2: asked.seconds=0,available=200,backoff.addresses=0,backoff.prefixes=0,excluded=true,interfaces=false,ipv6.backoff.prefixes=0",
                 "range 10.0.0.5/32: idle.seconds=7",
                 "label pool: value=batch",
                 "instance.type=t3.small,interfaces.free=1,interfaces.ipv6.slots=4,interfaces.slots=3,pods.max=11,prefixes.supported=true,schedulable=true,terminating=false,time.utc=1970-01-02T03:46:40Z",

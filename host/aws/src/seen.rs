@@ -36,6 +36,8 @@ pub use self::fact::{Evidence, SeenFact, SeenStanding};
 #[derive(Debug, Clone)]
 pub struct SeenNode {
     instance: String,
+    /// Hardware address of the machine's primary interface, if that is known.
+    mac: Option<String>,
     window: Duration,
     manage_untagged: bool,
     interfaces: BTreeMap<String, SeenInterface>,
@@ -73,6 +75,7 @@ impl SeenNode {
     pub fn new(instance: impl Into<String>, window: Duration, manage_untagged: bool) -> Self {
         Self {
             instance: instance.into(),
+            mac: None,
             window,
             manage_untagged,
             interfaces: BTreeMap::new(),
@@ -81,6 +84,13 @@ impl SeenNode {
             last: None,
             trouble: None,
         }
+    }
+
+    /// Sets the hardware address of this machine's primary interface: no answer counts in which the instance has another.
+    #[must_use]
+    pub fn on(mut self, mac: Option<String>) -> Self {
+        self.mac = mac;
+        self
     }
 
     /// Sets whether interfaces without tags are managed.
@@ -106,6 +116,18 @@ impl SeenNode {
         let own: Vec<&Ec2Interface> = answer.iter().filter(|interface| self.is_own(interface)).collect();
         if !own.iter().any(|interface| self.duty(interface) == Duty::Primary) {
             let why = format!("EC2 shows {} interfaces and not the primary one", own.len());
+            self.trouble = Some(why.clone());
+            return Look::Suspicious(why);
+        }
+        let foreign = |shown: &&&Ec2Interface| {
+            self.duty(shown) == Duty::Primary && self.mac.as_ref().is_some_and(|mac| *mac != shown.mac)
+        };
+        if let Some(foreign) = own.iter().find(foreign) {
+            let (instance, mac, here) =
+                (&self.instance, &foreign.mac, self.mac.as_deref().unwrap_or_default());
+            let why = format!(
+                "EC2 shows the primary interface of {instance} with hardware address {mac}, and this machine's has {here}: it is not this instance"
+            );
             self.trouble = Some(why.clone());
             return Look::Suspicious(why);
         }
@@ -137,6 +159,16 @@ impl SeenNode {
     pub fn shown(&mut self, interface: &Ec2Interface, asked: Duration) {
         if self.is_own(interface) {
             self.confirm(interface, Evidence::Described, asked);
+        }
+    }
+
+    /// Calls of ours attached an interface.
+    pub fn attached(&mut self, interface: &Ec2Interface, now: Duration) {
+        self.taken.remove(&(interface.id.clone(), None));
+        if self.interfaces.get(&interface.id).is_none_or(|known| known.facts.is_none())
+            && self.is_own(interface)
+        {
+            self.confirm(interface, Evidence::Answered, now);
         }
     }
 

@@ -82,6 +82,8 @@ pub struct Situation {
     pub idle: BTreeMap<String, Duration>,
     /// The fewest addresses of each pool that the node keeps under any policy.
     pub floor: u32,
+    /// How long until EC2 is asked again what the subnets have.
+    pub subnets_in: Duration,
 }
 
 impl Situation {
@@ -101,6 +103,7 @@ impl Situation {
             barred: Vec::new(),
             idle: BTreeMap::new(),
             floor: 1,
+            subnets_in: Duration::ZERO,
         }
     }
 

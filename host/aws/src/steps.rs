@@ -13,6 +13,9 @@
 //!          before ─▶ done, or undone a window later    detach     take off ─▶ done: its ranges go
 //! ```
 //!
+//! The link of an interface in the kernel is evidence that it has come, and its absence that it may have gone: where the kernel says
+//! so, no describe is made for it.
+//!
 //! An intent remembers in two places. [`IntentProgress`] is durable before the next call depends on it; [`IntentMemory`] is this
 //! process's, and empty after a restart. [`next`] has a function for each state, and [`heard`] one for each state's answers.
 //! A call that may not be repeated blindly is marked in `IntentProgress` first, by [`prepare`].
@@ -138,6 +141,12 @@ pub struct StepFacts {
     pub devices: BTreeSet<u32>,
     /// Ranges that the intent's interface is known to carry.
     pub carries: Vec<IpNet>,
+    /// The wall clock, in seconds since 1970.
+    pub wall: u64,
+    /// Whether the kernel has the interface's link, if that is known.
+    pub has_link: Option<bool>,
+    /// EC2's id of the attachment that a describe showed last, if nothing speaks against it.
+    pub attachment: Option<String>,
 }
 
 /// The next step of an intent.
@@ -150,7 +159,7 @@ pub fn next(order: &IntentOrder, reached: &IntentProgress, memory: &IntentMemory
         Aim::Attach { instance, .. } => attach::next(order, instance, reached, memory, facts),
         Aim::Assign { interface, .. } => assign::next(interface, reached, memory),
         Aim::Release { interface, net } => release::next(interface, *net, memory),
-        Aim::Detach { interface } => detach::next(interface, reached, memory),
+        Aim::Detach { interface } => detach::next(interface, reached, memory, facts),
     }
 }
 
@@ -181,7 +190,11 @@ pub fn prepare(request: &Request, reached: &mut IntentProgress, facts: &StepFact
             reached.before.clone_from(&facts.carries);
             reached.asked = true;
         }
-        Request::Unassign | Request::Detach { .. } => reached.asked = true,
+        Request::Unassign => reached.asked = true,
+        Request::Detach { attachment } => {
+            reached.asked = true;
+            reached.attachment.get_or_insert_with(|| attachment.clone());
+        }
         _ => {}
     }
 }

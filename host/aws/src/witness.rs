@@ -26,6 +26,13 @@ pub trait UseWitness: Send + Sync + 'static {
     /// Why it cannot be said.
     fn named(&self, net: IpNet) -> Result<Vec<(IpAddr, String)>, String>;
 
+    /// Whether the kernel has a link with this hardware address, in lower case with colons; `None` if that is not known. As for
+    /// [`named`](Self::named), it never blocks.
+    fn has_link(&self, mac: &str) -> Option<bool> {
+        let _ = mac;
+        None
+    }
+
     /// Whether anything names an address of these addresses and prefixes.
     fn names(&self, addresses: &[IpNet]) -> UseVerdict {
         for net in addresses {

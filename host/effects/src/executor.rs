@@ -23,6 +23,7 @@ use tokio::task::JoinSet;
 use crate::core::Core;
 use crate::explain::Explained;
 use crate::ids::NumberedIds;
+use crate::looks::Looks;
 use crate::queue::{Entry, Queue, Target};
 use crate::status::Progress;
 use crate::tools::Tools;
@@ -92,21 +93,25 @@ impl<W: Wing> Executor<W> {
         }
         let (mut tasks, mut queue) = (JoinSet::new(), Queue::default());
         core.queue(&mut queue, tools.open(), true).await;
-        let (mut next_look, mut next_plan) = (tools.now(), tools.now());
-        let (mut is_looking, mut attending) = (false, None);
+        let (mut next_plan, mut next_wake) = (tools.now(), tools.now());
+        let (mut looks, mut attending) = (Looks::default(), None);
         loop {
             // Where nothing ever changes, no request need wait.
             attending = match core.wing.may_change() {
                 false => None,
                 true => attending.or_else(|| Some(tools.engine.attend(&tools.network))),
             };
-            if !is_looking && tools.now() >= next_look {
-                is_looking = true;
+            if looks.begin(&core) {
                 let core = Arc::clone(&core);
                 tasks.spawn(async move {
                     core.wing.look().await;
                     Ended::Looked
                 });
+            }
+            if tools.waiting() > 0 && tools.now() >= next_wake {
+                // An address that has cooled down is given to a request that waits, whether or not anything can be planned.
+                tools.engine.wake_for_room(&tools.network).await;
+                next_wake = tools.now() + PLAN_FOR_DEMAND;
             }
             if tools.now() >= next_plan && core.may_plan() {
                 let begun = if core.is_at_rest().await { Vec::new() } else { core.plan().await };
@@ -125,15 +130,15 @@ impl<W: Wing> Executor<W> {
             let now = tools.now();
             // As long as there is nothing to plan with, a look's end is waited for.
             let plan_at = if core.may_plan() { next_plan } else { now + plan_every };
-            let next = if is_looking { plan_at } else { plan_at.min(next_look) };
+            let next = looks.due(&core).map_or(plan_at, |look_at| plan_at.min(look_at));
+            let next = if tools.waiting() > 0 { next.min(next_wake) } else { next };
             let wait = next.saturating_sub(now).max(Duration::from_millis(1));
             tokio::select! {
                 Some(ended) = tasks.join_next() => match ended {
                     Ok(Ended::Looked) => {
-                        is_looking = false;
+                        looks.ended(tools.now());
                         core.memory().rests = None;
                         core.changed();
-                        next_look = tools.now() + core.wing.until_next_look();
                         next_plan = tools.now();
                     }
                     Ok(Ended::Carried(id, target)) => {
@@ -153,7 +158,7 @@ impl<W: Wing> Executor<W> {
                     next_plan = tools.now();
                 }
                 begun = core.begun.taken() => core.queue(&mut queue, begun, false).await,
-                () = tools.hinted() => next_look = tools.now(),
+                () = tools.hinted() => looks.hinted(),
                 () = tools.sleep(wait) => {}
             }
         }

@@ -15,6 +15,7 @@ mod executor;
 mod explain;
 mod gathered;
 mod ids;
+mod looks;
 mod plan;
 mod queue;
 mod status;

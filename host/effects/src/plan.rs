@@ -94,14 +94,16 @@ fn status_of(planned: Result<Planned, Error>, at: Duration) -> (PlanStatus, Vec<
             let refused =
                 refused.map(|(effect, why)| format!("{} {}: {why}", effect.kind.name(), effect.attributes));
             let begun = planned.intents.iter().map(|intent| intent.id.to_string()).collect();
-            (PlanStatus { at, words: None, begun, refused: refused.collect() }, planned.intents)
+            let status = PlanStatus { at, words: None, code: None, begun, refused: refused.collect() };
+            (status, planned.intents)
         }
         Err(error) => {
             if !is_answer(&error) {
                 tracing::warn!(%error, "no plan could be made");
             }
             let words = Some(error.to_string());
-            (PlanStatus { at, words, begun: Vec::new(), refused: Vec::new() }, Vec::new())
+            let (code, begun, refused) = (Some(error.code), Vec::new(), Vec::new());
+            (PlanStatus { at, words, code, begun, refused }, Vec::new())
         }
     }
 }

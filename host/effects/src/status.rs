@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tenure_types::{Attributes, Moment};
+use tenure_types::{Attributes, ErrorCode, Moment};
 
 /// The intents and the last plan of an executor. Times are readings of the boot clock.
 #[derive(Debug, Clone)]
@@ -38,6 +38,8 @@ pub struct PlanStatus {
     pub at: Duration,
     /// Why nothing could be planned.
     pub words: Option<String>,
+    /// The code of that answer: `PoolExhausted` when nothing more fits, `NotYet` while the outside has nothing.
+    pub code: Option<ErrorCode>,
     /// The intents that it began.
     pub begun: Vec<String>,
     /// The effects that were refused, with the reason.

@@ -65,7 +65,8 @@ pub trait Wing: Sized + Send + Sync + 'static {
     /// Looks at the outside, and makes the ledger's supply agree with it.
     fn look(&self) -> impl Future<Output = ()> + Send;
 
-    /// How long until the next look, unless somebody hints at a change.
+    /// How long after the end of one look the next begins, unless somebody hints at a change. It is asked again and again between two
+    /// looks: it gets shorter when something begins to lack, and draws no random number.
     fn until_next_look(&self) -> Duration;
 
     /// Whether enough is known to plan.

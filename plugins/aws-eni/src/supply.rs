@@ -73,6 +73,15 @@ impl PoolSupply {
         self.coming_addresses > 0 || self.coming_prefixes > 0
     }
 
+    /// Whether something has been given back to EC2, and has not gone yet.
+    #[must_use]
+    pub fn is_leaving(&self) -> bool {
+        let is_leaving = |interface: &NodeInterface| {
+            interface.is_leaving || interface.runs.iter().any(|run| run.is_leaving)
+        };
+        self.interfaces.iter().any(is_leaving)
+    }
+
     /// The subnet of this name.
     #[must_use]
     pub fn subnet(&self, name: Option<&str>) -> Option<&SupplySubnet> {

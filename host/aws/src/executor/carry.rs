@@ -169,6 +169,7 @@ impl AwsCore {
             }
             (Request::Attach { .. }, Err(error), _) if error.failure == Failure::InstanceFull => {
                 state.is_full = true;
+                state.questions.hint();
                 self.tools.look_again();
             }
             (Request::Attach { .. }, Err(error), Aim::Attach { creation, .. })
@@ -187,9 +188,13 @@ impl AwsCore {
                     Assign::Nothing | Assign::Ipv6Prefixes(_) => return,
                 };
                 state.full = Some((interface.clone(), asked));
+                state.questions.hint();
                 self.tools.look_again();
             }
-            (_, Err(error), _) if error.failure == Failure::NotFound => self.tools.look_again(),
+            (_, Err(error), _) if error.failure == Failure::NotFound => {
+                state.questions.hint();
+                self.tools.look_again();
+            }
             _ => {}
         }
     }

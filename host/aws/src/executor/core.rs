@@ -9,6 +9,7 @@ use tenure_effects::{Gathered, Tools};
 use tenure_ledger::Book;
 
 use super::Config;
+use super::questions::Circumstances;
 use super::state::ExecutorState;
 use crate::budget::Unit;
 use crate::port::{CallError, Ec2};
@@ -30,7 +31,7 @@ pub(super) struct AwsCore {
 
 impl AwsCore {
     pub(super) fn new(tools: Tools, ec2: Arc<dyn Ec2>, witness: Arc<dyn UseWitness>, config: Config) -> Self {
-        let seen = SeenNode::new(config.instance.clone(), config.window, true);
+        let seen = SeenNode::new(config.instance.clone(), config.window, true).on(config.mac.clone());
         let state = Mutex::new(ExecutorState::new(seen, config.limits, config.seed));
         Self { tools, ec2, witness, config, gathered: Gathered::default(), state }
     }
@@ -58,10 +59,26 @@ impl AwsCore {
         expected.into_iter().for_each(|(interface, nets)| state.seen.expect(&interface, nets, now));
     }
 
+    /// The circumstances that decide how soon EC2 is asked.
+    pub(super) fn circumstances(&self) -> Circumstances {
+        let (now, waits) = (self.now(), self.tools.waiting() > 0);
+        let state = self.state();
+        Circumstances {
+            now,
+            every: self.config.look_every,
+            window: self.config.window,
+            doubts: state.seen.has_doubts() || !state.quarantine.is_empty(),
+            waits,
+            sweeps: !state.settings.keep_leaked && !state.settings.fixed,
+            leaked: state.leaked.all().next().is_some(),
+        }
+    }
+
     /// The situation now, as this book has it.
     pub(super) fn situation_of(&self, book: &Book) -> Situation {
         let (now, open) = (self.now(), self.tools.open());
         let wall = self.tools.clock.now().wall_ms / 1000;
+        let circumstances = self.circumstances();
         let mut state = self.state();
         state.read(book, now);
         let backoffs = state.budget.backoffs(now);
@@ -86,6 +103,7 @@ impl AwsCore {
             idle: state.idle(now),
             floor: self.config.floor,
             backoffs,
+            subnets_in: state.questions.wait_for_subnets(&circumstances),
         }
     }
 }

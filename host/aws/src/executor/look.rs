@@ -2,89 +2,104 @@
 
 use std::time::Duration;
 
+use tenure_types::EffectKind;
+
 use super::core::AwsCore;
+use super::questions::{LookQuestion, QUIETEST};
 use crate::names::INSTANCE_TAG;
 use crate::port::Which;
 use crate::reconcile::{self, Quarantined, SupplyDifference};
 
-/// How often the subnets are described while something cannot be had of them, and leaked interfaces are looked for while there may
-/// be some.
-const RARELY: Duration = Duration::from_secs(300);
-
-/// How often both are done otherwise: no call of a node at rest takes from the account's budget without need.
-const HOURLY: Duration = Duration::from_secs(3600);
-
-/// The longest time between two looks, jittered: within the time for which EC2's word about an address counts.
-const QUIETEST: Duration = Duration::from_secs(900);
-
-/// The sweeps after a start, and after an interface had to be undone, before they become rare.
-const SWEEPS: u32 = 2;
-
 impl AwsCore {
-    /// Asks EC2 what the node has, and takes it in.
+    /// Asks EC2 what is due, and takes it in.
     pub(super) async fn see_and_follow(&self) {
         if self.state().settings.imds_only {
-            return;
-        }
-        let is_full = self.see().await;
-        // While requests wait, it matters what subnets have.
-        if self.tools.waiting() > 0 || self.wants_subnets() {
-            self.see_subnets().await;
-        }
-        if !is_full {
-            self.state().quiet = 0;
-            return;
-        }
-        self.state().learn();
-        self.reconcile().await;
-        if self.may_sweep() {
-            self.sweep().await;
-        }
-    }
-
-    /// How long until EC2 is asked again: what is in doubt is asked for once the window has passed, and a node at rest asks less
-    /// and less often.
-    pub(super) fn until_next_describe(&self) -> Duration {
-        let (waits, every) = (self.tools.waiting() > 0, self.config.look_every);
-        let mut state = self.state();
-        // What is in quarantine may be explained any time.
-        let doubts = state.seen.has_doubts() || !state.quarantine.is_empty();
-        let every = match (state.seen.trouble().is_some(), doubts) {
-            (true, _) => every / 4,
-            (false, true) => every.min(self.config.window),
-            (false, false) if waits => every,
-            (false, false) => every.saturating_mul(1 << state.quiet.min(8)).min(QUIETEST.max(every)),
-        };
-        state.budget.around(every)
-    }
-
-    fn wants_subnets(&self) -> bool {
-        let (now, state) = (self.now(), self.state());
-        let lacks = state.lacks || state.budget.backoffs(now).next().is_some();
-        let every = if lacks { RARELY } else { HOURLY };
-        state.subnets_at.is_none_or(|last| now.saturating_sub(last) >= every)
-    }
-
-    fn may_sweep(&self) -> bool {
-        let (now, state) = (self.now(), self.state());
-        let may_be = state.sweeps < SWEEPS || state.leaked.all().next().is_some();
-        let every = if may_be { RARELY } else { HOURLY };
-        let is_due = state.swept_at.is_none_or(|last| now.saturating_sub(last) >= every);
-        is_due && !state.settings.keep_leaked && !state.settings.fixed
-    }
-
-    async fn see_subnets(&self) {
-        let (vpc, zone) = (&self.config.vpc, &self.config.zone);
-        let answer = self.call("DescribeSubnets", None, || self.ec2.subnets(vpc, zone)).await;
-        // Without an answer, the subnets stay as they were.
-        if let Ok(subnets) = answer.map(|subnets| (!subnets.is_empty()).then_some(subnets)) {
             let now = self.now();
-            let mut state = self.state();
-            if let Some(subnets) = subnets {
-                state.subnets = subnets;
-                state.subnets_at = Some(now);
+            self.state().looked_at = now;
+            return;
+        }
+        let of = self.circumstances();
+        let due = self.state().questions.due(&of);
+        let (mut news, mut is_broken) = (false, false);
+        for question in due {
+            match question {
+                LookQuestion::Interfaces => {
+                    let is_full = self.see().await;
+                    (news, is_broken) = (news || is_full, !is_full);
+                    let spread = self.spread();
+                    let now = self.now();
+                    // Whether something is new is known once the ledger's supply agrees.
+                    self.state().questions.interfaces_asked(is_full.then_some(false), now, spread);
+                    if is_full {
+                        self.learn();
+                    }
+                }
+                LookQuestion::Subnets => news |= self.see_subnets().await,
+                LookQuestion::Leaked if is_broken => {}
+                LookQuestion::Leaked => self.sweep().await,
             }
         }
+        if news && !is_broken && self.state().seen.last().is_some() {
+            self.reconcile().await;
+        }
+        let now = self.now();
+        self.state().looked_at = now;
+    }
+
+    /// Has the interfaces described now.
+    pub(super) fn hint(&self) {
+        self.state().questions.hint();
+        self.tools.look_again();
+    }
+
+    /// How long after the last look EC2 is asked again.
+    pub(super) fn until_next_question(&self) -> Duration {
+        let of = self.circumstances();
+        let state = self.state();
+        if state.settings.imds_only {
+            return QUIETEST;
+        }
+        of.now.saturating_sub(state.looked_at).saturating_add(state.questions.wait(&of))
+    }
+
+    /// The jitter of a wait, in thousandths.
+    fn spread(&self) -> u32 {
+        let second = self.state().budget.around(Duration::from_secs(1));
+        u32::try_from(second.as_millis()).unwrap_or(1000)
+    }
+
+    /// Learns the limits from a full look. With something in doubt or on its way, there may be more than it shows.
+    fn learn(&self) {
+        let is_changing = |intent: &tenure_ledger::Intent| {
+            matches!(intent.kind, EffectKind::AttachInterface | EffectKind::DetachInterface)
+        };
+        let is_changing = self.tools.open().iter().any(|intent| is_changing(intent));
+        let mut state = self.state();
+        let is_sure = !is_changing && !state.seen.has_doubts();
+        state.learn(is_sure);
+    }
+
+    /// Describes the subnets; returns whether EC2 said what there are.
+    async fn see_subnets(&self) -> bool {
+        let (vpc, zone) = (&self.config.vpc, &self.config.zone);
+        let answer = self.call("DescribeSubnets", None, || self.ec2.subnets(vpc, zone)).await;
+        let (spread, now) = (self.spread(), self.now());
+        let mut state = self.state();
+        // Without an answer, the subnets stay as they were.
+        state.subnets_trouble = match answer {
+            Ok(subnets) if !subnets.is_empty() => {
+                for subnet in &subnets {
+                    state.budget.counted(&subnet.id, subnet.available);
+                }
+                state.subnets = subnets;
+                None
+            }
+            Ok(_) => Some(format!("EC2 shows no subnet of {vpc} in {zone}")),
+            Err(error) => Some(error.to_string()),
+        };
+        let is_answered = state.subnets_trouble.is_none();
+        state.questions.subnets_asked(is_answered, now, spread);
+        is_answered
     }
 
     /// Makes the ledger's supply agree with what EC2 shows.
@@ -112,7 +127,7 @@ impl AwsCore {
 
     fn take_in(&self, difference: SupplyDifference) {
         let mut state = self.state();
-        state.quiet = if difference.changes.is_empty() { state.quiet.saturating_add(1) } else { 0 };
+        state.questions.reconciled(!difference.changes.is_empty());
         let mut quarantine = difference.quarantine;
         for now in &mut quarantine {
             let is_it = |before: &&Quarantined| before.interface == now.interface && before.net == now.net;
@@ -137,12 +152,12 @@ impl AwsCore {
     /// Deletes interfaces of this node that are attached to nothing.
     async fn sweep(&self) {
         let tag = (INSTANCE_TAG.to_owned(), self.config.instance.clone());
-        let Ok((shown, asked)) = self.describe(&Which::Tagged([tag].into())).await else { return };
-        let open = self.tools.open();
+        let answer = self.describe(&Which::Tagged([tag].into())).await;
+        let (open, spread, now) = (self.tools.open(), self.spread(), self.now());
         let due = {
             let mut state = self.state();
-            state.swept_at = Some(asked);
-            state.sweeps = state.sweeps.saturating_add(1);
+            state.questions.leaked_asked(answer.is_ok(), now, spread);
+            let Ok((shown, asked)) = answer else { return };
             state.leaked.described(&shown, &self.config.instance, &open, asked)
         };
         for interface in due {

@@ -6,7 +6,8 @@ use std::time::Duration;
 use tenure_ledger::Intent;
 
 use super::core::AwsCore;
-use crate::steps::{IntentOrder, IntentProgress, Making, StepFacts, WrongIntent};
+use crate::seen::SeenStanding;
+use crate::steps::{IntentMemory, IntentOrder, IntentProgress, Making, StepFacts, WrongIntent};
 
 impl AwsCore {
     /// Reads an intent; waits until EC2 has said what the node and its zone have.
@@ -32,7 +33,12 @@ impl AwsCore {
     }
 
     /// Collects the facts that an order's next step depends on.
-    pub(super) async fn facts(&self, order: &IntentOrder, reached: &IntentProgress) -> StepFacts {
+    pub(super) async fn facts(
+        &self,
+        order: &IntentOrder,
+        reached: &IntentProgress,
+        memory: &IntentMemory,
+    ) -> StepFacts {
         let book = self.tools.book().await;
         let (now, state) = (self.now(), self.state());
         let attached = state.seen.interfaces().filter_map(|(_, known)| known.facts.as_ref());
@@ -43,6 +49,11 @@ impl AwsCore {
         devices.extend(others.map(|(_, device)| *device));
         let interface = order.interface().or(reached.interface.as_deref()).unwrap_or_default();
         let known = state.seen.get(interface);
+        let shown = known.and_then(|known| known.facts.as_ref());
+        let mac = memory.mac().or(shown.map(|facts| facts.mac.as_str())).map(str::to_owned);
+        let is_sure = state.seen.standing(interface) == Some(SeenStanding::Confirmed);
+        let attachment = shown.filter(|_| is_sure).and_then(|facts| facts.attachment.as_ref());
+        let attachment = attachment.map(|attachment| attachment.id.clone());
         let mut carries: Vec<_> = known.into_iter().flat_map(|known| known.carries.keys().copied()).collect();
         // A describe may still show it, so it is nothing new.
         carries.extend(state.seen.just_taken(interface, now));
@@ -52,6 +63,8 @@ impl AwsCore {
         }
         carries.sort_unstable();
         carries.dedup();
-        StepFacts { now, window: self.config.window, devices, carries }
+        let has_link = mac.and_then(|mac| self.witness.has_link(&mac));
+        let wall = self.tools.clock.now().wall_ms / 1000;
+        StepFacts { now, window: self.config.window, devices, carries, wall, has_link, attachment }
     }
 }

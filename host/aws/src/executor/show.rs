@@ -47,7 +47,7 @@ impl AwsCore {
         Status {
             now,
             confirmed: seen.last(),
-            trouble: seen.trouble().map(str::to_owned),
+            trouble: seen.trouble().or(state.subnets_trouble.as_deref()).map(str::to_owned),
             limits: state.limits,
             interfaces: seen.interfaces().map(interface).collect(),
             subnets: state.subnets.clone(),

@@ -7,25 +7,32 @@ use tenure_ledger::Book;
 
 use crate::budget::Budget;
 use crate::leaked::Leaked;
-use crate::port::{Ec2Subnet, InstanceLimits};
+use crate::limits::Lesson;
+use crate::port::{Ec2Interface, Ec2Subnet, InstanceLimits};
 use crate::ranges::net_of;
 use crate::reconcile::Quarantined;
-use crate::seen::SeenNode;
+use crate::seen::{SeenNode, SeenStanding};
 use crate::settings::Ec2Settings;
 use crate::situation::{NodeFacts, ranges};
+
+use super::questions::Questions;
 
 /// The state of an executor.
 #[derive(Debug)]
 pub(super) struct ExecutorState {
     pub(super) seen: SeenNode,
     pub(super) subnets: Vec<Ec2Subnet>,
-    pub(super) subnets_at: Option<Duration>,
-    pub(super) swept_at: Option<Duration>,
-    /// The sweeps since the start, or since an interface was undone.
-    pub(super) sweeps: u32,
-    /// The looks in succession that found nothing new.
-    pub(super) quiet: u32,
+    /// Why the subnets are not known, or not as they are now.
+    pub(super) subnets_trouble: Option<String>,
+    pub(super) questions: Questions,
+    /// End of the last look.
+    pub(super) looked_at: Duration,
+    /// The limits in force: those that were told, and what EC2 has taught since.
     pub(super) limits: Option<InstanceLimits>,
+    /// The limits that were told.
+    told: Option<InstanceLimits>,
+    /// Whether EC2 taught something while it showed less than there may be.
+    is_doubtful_lesson: bool,
     pub(super) settings: Ec2Settings,
     pub(super) node: NodeFacts,
     pub(super) budget: Budget,
@@ -36,8 +43,6 @@ pub(super) struct ExecutorState {
     pub(super) devices: BTreeMap<String, u32>,
     /// Since when unused ranges have been unused, by name.
     unused: BTreeMap<String, Duration>,
-    /// Whether the last plan could not reach its target.
-    pub(super) lacks: bool,
     /// Calls by action and outcome.
     pub(super) calls: BTreeMap<(&'static str, &'static str), u64>,
     /// EC2 says that this interface is full, although it seems to have room for so many.
@@ -51,11 +56,12 @@ impl ExecutorState {
         Self {
             seen,
             subnets: Vec::new(),
-            subnets_at: None,
-            swept_at: None,
-            sweeps: 0,
-            quiet: 0,
+            subnets_trouble: None,
+            questions: Questions::new(),
+            looked_at: Duration::ZERO,
             limits,
+            told: limits,
+            is_doubtful_lesson: false,
             settings: Ec2Settings::default(),
             node: NodeFacts::default(),
             budget: Budget::new(seed),
@@ -64,7 +70,6 @@ impl ExecutorState {
             odd: Vec::new(),
             devices: BTreeMap::new(),
             unused: BTreeMap::new(),
-            lacks: false,
             calls: BTreeMap::new(),
             full: None,
             is_full: false,
@@ -97,34 +102,61 @@ impl ExecutorState {
         self.unused.iter().map(|(name, since)| (name.clone(), now.saturating_sub(*since))).collect()
     }
 
-    /// EC2 refused what should fit: once it has said what there is, the limits are lowered to that.
-    pub(super) fn learn(&mut self) {
-        let Some(limits) = &mut self.limits else { return };
+    /// Takes in limits from elsewhere, such as EC2's word about the instance type.
+    pub(super) fn set_limits(&mut self, limits: InstanceLimits) {
+        (self.limits, self.told, self.is_doubtful_lesson) = (Some(limits), Some(limits), false);
+    }
+
+    /// Takes in what a full look teaches of the limits. What EC2 refused although it should fit lowers them to what there is; what there
+    /// is raises them. If the look `is_sure`, what was taught by a doubtful one is forgotten: should it be true, EC2 refuses again.
+    pub(super) fn learn(&mut self, is_sure: bool) {
+        let (Some(limits), Some(told)) = (self.limits, self.told) else { return };
+        let before = if is_sure && self.is_doubtful_lesson { told } else { limits };
+        self.is_doubtful_lesson &= !is_sure;
+        let mut lessons = vec![self.shown()];
         if let Some((interface, asked)) = self.full.take()
             && let Some(known) = self.seen.get(&interface)
         {
             let used = known.carries.keys().filter(|net| net.addr().is_ipv4()).count();
-            // So many more than these do not fit beside the interface's own.
-            let most = u32::try_from(used).unwrap_or(u32::MAX).saturating_add(asked);
-            if most < limits.addresses {
-                tracing::warn!(
-                    interface,
-                    was = limits.addresses,
-                    most,
-                    "EC2 allows fewer addresses than were known"
-                );
-                limits.addresses = most;
-            }
+            lessons.push(Lesson::InterfaceFull { used: number(used).saturating_add(1), asked });
         }
         if std::mem::take(&mut self.is_full) {
             let places =
                 self.seen.interfaces().filter_map(|(_, known)| known.facts.as_ref()?.attachment.as_ref());
-            let attached = places.filter(|attachment| attachment.card == 0).count();
-            let most = u32::try_from(attached).unwrap_or(u32::MAX);
-            if most < limits.interfaces {
-                tracing::warn!(was = limits.interfaces, most, "EC2 allows fewer interfaces than were known");
-                limits.interfaces = most;
-            }
+            let attached = number(places.filter(|attachment| attachment.card == 0).count());
+            lessons.push(Lesson::InstanceFull { attached });
+        }
+        let is_lowered = lessons.len() > 1;
+        let after = lessons.into_iter().fold(before, InstanceLimits::learn);
+        if after != limits {
+            tracing::warn!(was = ?limits, now = ?after, is_sure, "EC2 has taught the limits of the instance");
+        }
+        self.is_doubtful_lesson |= is_lowered && !is_sure;
+        self.limits = Some(after);
+    }
+
+    /// The interfaces and slots that EC2 shows.
+    fn shown(&self) -> Lesson {
+        let sure =
+            self.seen.interfaces().filter(|(id, _)| self.seen.standing(id) == Some(SeenStanding::Confirmed));
+        let facts = sure.filter_map(|(_, known)| known.facts.as_ref());
+        let on_card = facts.filter(|facts| facts.attachment.as_ref().is_some_and(|place| place.card == 0));
+        let all: Vec<&Ec2Interface> = on_card.collect();
+        let most = |is_ipv4: bool| {
+            let slots = all
+                .iter()
+                .map(|facts| facts.carries.iter().filter(|net| net.addr().is_ipv4() == is_ipv4).count());
+            number(slots.max().unwrap_or_default())
+        };
+        let own = u32::from(!all.is_empty());
+        Lesson::Seen {
+            interfaces: number(all.len()),
+            addresses: most(true).saturating_add(own),
+            ipv6_addresses: most(false),
         }
     }
+}
+
+fn number(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
 }

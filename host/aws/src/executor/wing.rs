@@ -6,7 +6,7 @@ use tenure_effects::{End, Ids, PlanStatus, Step, Target, Wing};
 use tenure_engine::ports::Outside;
 use tenure_engine::{Outlook, Supply};
 use tenure_ledger::{Book, Intent};
-use tenure_types::{Attributes, EffectKind, InvalidAttributes};
+use tenure_types::{Attributes, EffectKind, ErrorCode, InvalidAttributes};
 
 use super::action::Action;
 use super::carry::Work;
@@ -25,6 +25,9 @@ impl Wing for AwsCore {
 
     fn start(&self, book: &Book) {
         self.expect(book);
+        if !self.tools.open().is_empty() {
+            self.state().questions.may_leak();
+        }
     }
 
     fn may_change(&self) -> bool {
@@ -36,7 +39,7 @@ impl Wing for AwsCore {
     }
 
     fn until_next_look(&self) -> Duration {
-        self.until_next_describe()
+        self.until_next_question()
     }
 
     fn readiness(&self) -> Result<(), String> {
@@ -44,7 +47,8 @@ impl Wing for AwsCore {
         if state.seen.last().is_some() && !state.subnets.is_empty() {
             return Ok(());
         }
-        let trouble = state.seen.trouble().unwrap_or("it has not answered yet");
+        let trouble = state.seen.trouble().or(state.subnets_trouble.as_deref());
+        let trouble = trouble.unwrap_or("it has not answered yet");
         Err(format!("EC2 has not said yet what this node has: {trouble}"))
     }
 
@@ -59,11 +63,15 @@ impl Wing for AwsCore {
     }
 
     fn planned(&self, situation: &Situation, status: &PlanStatus) {
-        self.state().lacks = status.words.is_some();
+        // A full node lacks nothing that EC2 could have, and what is refused is not had of a subnet.
+        let is_barred = !situation.barred.is_empty() && situation.backoffs.is_empty();
+        let lacks = status.code == Some(ErrorCode::NotYet) && !is_barred;
+        let waits = self.tools.waiting() > 0;
+        self.state().questions.planned(lacks, waits, situation.now);
         // An effect may have been refused because EC2's word is too old.
         let ago = situation.now.saturating_sub(situation.seen.last().unwrap_or_default());
         if !status.refused.is_empty() && ago > guards::FRESH {
-            self.tools.look_again();
+            self.hint();
         }
     }
 
@@ -96,7 +104,7 @@ impl Wing for AwsCore {
     }
 
     async fn next(&self, work: &mut Work) -> Step<Action, Change> {
-        work.facts = self.facts(&work.order, &work.reached).await;
+        work.facts = self.facts(&work.order, &work.reached, &work.memory).await;
         match steps::next(&work.order, &work.reached, &work.memory, &work.facts) {
             steps::Step::Call(request) => Step::Act(Action::Call(request)),
             steps::Step::Look(which) => Step::Act(Action::Look(which)),
@@ -127,7 +135,8 @@ impl Wing for AwsCore {
         match end {
             End::Done(Change::Detached(interface)) => state.seen.detached(interface, now),
             End::Done(Change::Released(interface, net)) => state.seen.unassigned(interface, *net, now),
-            End::Done(Change::Attached(_) | Change::Assigned(..)) => {}
+            End::Done(Change::Attached(interface)) => state.seen.attached(interface, now),
+            End::Done(Change::Assigned(..)) => {}
             // The interface that it made is deleted.
             End::Undone(work) => {
                 if let Some(made) = work.and_then(|work| work.reached.interface.as_deref()) {
@@ -141,7 +150,7 @@ impl Wing for AwsCore {
         let mut state = self.state();
         if !is_done && intent.kind == EffectKind::AttachInterface {
             // Should anything of it be left after all, it is found soon.
-            state.sweeps = 0;
+            state.questions.may_leak();
         }
         state.devices.remove(intent.id.as_str());
     }

@@ -59,6 +59,9 @@ pub(crate) fn detach(
     taken: &mut BTreeMap<String, u128>,
 ) -> Result<(), String> {
     let facts = usable(situation, id)?;
+    if witness.has_link(&facts.mac) == Some(false) {
+        return Err(format!("interface {id} has no link on this machine"));
+    }
     if situation.seen.duty(facts) == Duty::Primary {
         return Err(format!("interface {id} is the primary one"));
     }

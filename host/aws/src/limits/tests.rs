@@ -1,4 +1,4 @@
-//! The sources of limits, and their stored form.
+//! Where limits come from, and what refusals teach.
 
 use tenure_ec2_double::state::InstanceType;
 
@@ -93,6 +93,28 @@ fn the_table_agrees_with_the_doubles() {
         };
         assert_eq!(*limits, expected, "{}", known.name);
         assert!(LEAST.interfaces <= limits.interfaces && LEAST.addresses <= limits.addresses);
+    }
+}
+
+#[test]
+fn refusals_lower_limits_and_what_is_seen_raises_them() {
+    let limits = nitro(4, 15);
+    let cases = [
+        (Lesson::InstanceFull { attached: 3 }, InstanceLimits { interfaces: 3, ..limits }),
+        (Lesson::InstanceFull { attached: 5 }, limits),
+        (Lesson::InstanceFull { attached: 0 }, InstanceLimits { interfaces: 1, ..limits }),
+        (Lesson::InterfaceFull { used: 10, asked: 1 }, InstanceLimits { addresses: 10, ..limits }),
+        (Lesson::InterfaceFull { used: 10, asked: 4 }, InstanceLimits { addresses: 13, ..limits }),
+        (Lesson::InterfaceFull { used: 0, asked: 0 }, InstanceLimits { addresses: 1, ..limits }),
+        (Lesson::InterfaceFull { used: 14, asked: u32::MAX }, limits),
+        (Lesson::InterfaceFullSix { used: 2, asked: 2 }, InstanceLimits { ipv6_addresses: 3, ..limits }),
+        (
+            Lesson::Seen { interfaces: 5, addresses: 3, ipv6_addresses: 16 },
+            InstanceLimits { interfaces: 5, ipv6_addresses: 16, ..limits },
+        ),
+    ];
+    for (lesson, expected) in cases {
+        assert_eq!(limits.learn(lesson), expected, "{lesson:?}");
     }
 }
 

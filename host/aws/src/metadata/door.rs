@@ -1,10 +1,12 @@
 //! The address of the metadata service, and one request to it.
 
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Empty, Limited};
-use hyper::client::conn::http1;
+use hyper::client::conn::http1::{self, SendRequest};
 use hyper::{Method, Request, Uri};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
@@ -36,6 +38,10 @@ pub(super) struct ServiceAddress {
     port: u16,
 }
 
+/// The connection to the service between two requests. Behind a `std::sync::Mutex`, held to take and to put back.
+#[derive(Default)]
+pub(super) struct KeptConnection(Mutex<Option<SendRequest<Empty<Bytes>>>>);
+
 /// The service's answer.
 #[derive(Debug)]
 pub(super) struct Answer {
@@ -59,14 +65,15 @@ impl ServiceAddress {
         })
     }
 
-    /// Sends one request on a connection of its own, and returns the answer, or in words why there is none.
+    /// Sends one request on the kept connection, or on a new one; returns the answer, or in words why there is none.
     pub(super) async fn ask(
         &self,
+        kept: &KeptConnection,
         method: Method,
         path: &str,
         header: (&'static str, &str),
     ) -> Result<Answer, String> {
-        match timeout(PATIENCE, self.exchange(method, path, header)).await {
+        match timeout(PATIENCE, self.exchange(kept, method, path, header)).await {
             Ok(answer) => answer,
             Err(_) => Err(format!("no answer within {} s", PATIENCE.as_secs())),
         }
@@ -74,34 +81,56 @@ impl ServiceAddress {
 
     async fn exchange(
         &self,
+        kept: &KeptConnection,
         method: Method,
         path: &str,
         (name, value): (&'static str, &str),
     ) -> Result<Answer, String> {
+        let request = || {
+            let request = Request::builder().method(method.clone()).uri(path).header("host", &self.authority);
+            request.header(name, value).body(Empty::<Bytes>::new()).map_err(words)
+        };
+        // While a request is under way, or if it fails or is dropped, no other request gets the connection.
+        let before = kept.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(mut sender) = before.filter(|sender| !sender.is_closed())
+            && sender.ready().await.is_ok()
+            && let Ok(answer) = answered(&mut sender, request()?).await
+        {
+            kept.put(sender);
+            return Ok(answer);
+        }
+        // The service may have closed it since: a read may be repeated on a new one.
         let stream = TcpStream::connect((self.host.as_str(), self.port)).await.map_err(words)?;
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(words)?;
-        let request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header("host", &self.authority)
-            .header("connection", "close")
-            .header(name, value)
-            .body(Empty::<Bytes>::new())
-            .map_err(words)?;
-        let exchange = async {
-            let response = sender.send_request(request).await.map_err(words)?;
-            let status = response.status().as_u16();
-            let body = Limited::new(response.into_body(), LONGEST).collect().await;
-            let body = body.map_err(|error| error.to_string())?.to_bytes();
-            Ok(Answer { status, text: String::from_utf8_lossy(&body).into_owned() })
-        };
-        tokio::pin!(exchange);
-        // The connection works only while it is polled. When it ends first, the exchange has what there will be.
-        tokio::select! {
-            answer = &mut exchange => answer,
-            _ = connection => exchange.await,
-        }
+        // It works only while it is polled, and ends with its sender.
+        tokio::spawn(connection);
+        let answer = answered(&mut sender, request()?).await?;
+        kept.put(sender);
+        Ok(answer)
     }
+}
+
+impl KeptConnection {
+    fn put(&self, sender: SendRequest<Empty<Bytes>>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(sender);
+    }
+}
+
+impl fmt::Debug for KeptConnection {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("KeptConnection")
+    }
+}
+
+async fn answered(
+    sender: &mut SendRequest<Empty<Bytes>>,
+    request: Request<Empty<Bytes>>,
+) -> Result<Answer, String> {
+    let response = sender.send_request(request).await.map_err(words)?;
+    let status = response.status().as_u16();
+    let body = Limited::new(response.into_body(), LONGEST).collect().await;
+    let body = body.map_err(|error| error.to_string())?.to_bytes();
+    Ok(Answer { status, text: String::from_utf8_lossy(&body).into_owned() })
 }
 
 fn words(error: impl std::error::Error) -> String {

@@ -9,8 +9,8 @@
 //! ```
 //!
 //! In the first moments of an instance, the service refuses connections and even tokens. So what could be over in a second is
-//! tried again for a second or so; a caller that needs longer decides that itself. Each request has a connection of its own: there
-//! are few of them, and nothing has to be told from a stale connection.
+//! tried again for a second or so; a caller that needs longer decides that itself. All requests use one connection for as long as the
+//! service keeps it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use std::time::Duration;
 use hyper::Method;
 use ipnet::IpNet;
 
-use super::door::{Answer, ENDPOINT, InvalidEndpoint, ServiceAddress};
+use super::door::{Answer, ENDPOINT, InvalidEndpoint, KeptConnection, ServiceAddress};
 use super::token::{self, Token};
 use super::{Hint, InstanceMetadata, MetadataError, Read};
 use crate::identity::Identity;
@@ -33,13 +33,17 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// The path that everything is below.
 const DATA: &str = "/latest/meta-data";
 
+/// The path of the list of interfaces, below which each has its fields.
+pub(super) const MACS: &str = "/latest/meta-data/network/interfaces/macs/";
+
 /// The fields of an interface with its addresses and prefixes.
-const CARRIED: [&str; 4] = ["local-ipv4s", "ipv4-prefix", "ipv6s", "ipv6-prefix"];
+pub(super) const CARRIED: [&str; 4] = ["local-ipv4s", "ipv4-prefix", "ipv6s", "ipv6-prefix"];
 
 /// The metadata service of this instance.
 #[derive(Debug)]
 pub struct Imds {
     door: ServiceAddress,
+    kept: KeptConnection,
     token: Token,
 }
 
@@ -57,7 +61,8 @@ impl Imds {
     /// When the address is not a plain HTTP URL.
     pub fn new(endpoint: Option<&str>) -> Result<Self, InvalidEndpoint> {
         let environment = std::env::var(ENDPOINT).ok();
-        Ok(Self { door: ServiceAddress::new(endpoint, environment.as_deref())?, token: Token::default() })
+        let door = ServiceAddress::new(endpoint, environment.as_deref())?;
+        Ok(Self { door, kept: KeptConnection::default(), token: Token::default() })
     }
 
     /// The text of a field; `None` if there is none.
@@ -88,7 +93,7 @@ impl Imds {
                 answer => return outcome(answer),
             }
         }
-        let token = match self.door.ask(Method::PUT, token::PATH, token::LIFE).await {
+        let token = match self.door.ask(&self.kept, Method::PUT, token::PATH, token::LIFE).await {
             Ok(answer) if answer.status == 200 => self.token.set(&answer.text),
             Ok(Answer { status: 404, .. }) => return Attempt::Failed(404),
             answer => return outcome(answer),
@@ -101,13 +106,21 @@ impl Imds {
     }
 
     async fn get(&self, path: &str, token: &Arc<str>) -> Result<Answer, String> {
-        self.door.ask(Method::GET, path, (token::HEADER, token)).await
+        self.door.ask(&self.kept, Method::GET, path, (token::HEADER, token)).await
     }
 
     /// A field that every instance has.
     async fn required(&self, path: &str) -> Result<String, MetadataError> {
         let found = self.read(path).await?.map(|text| text.trim().to_owned());
         found.filter(|text| !text.is_empty()).ok_or_else(|| MetadataError::Missing(path.to_owned()))
+    }
+
+    /// Reads the lines of one field or list, such as a [`HintRound`](super::HintRound) asks for; an absent one has none.
+    ///
+    /// # Errors
+    /// When the service does not say, after some attempts.
+    pub async fn lines_of(&self, path: &str) -> Result<BTreeSet<String>, MetadataError> {
+        Ok(self.lines(path).await?.into_iter().collect())
     }
 
     /// The lines of a field; an absent one has none.

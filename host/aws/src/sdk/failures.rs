@@ -29,7 +29,9 @@ where
         }
         // Nothing was sent: the request could not be made, or not be signed.
         SdkError::ConstructionFailure(_) => (Failure::Refused, "request".to_owned(), chain(error)),
-        _ if lacks_credentials(error) => (Failure::Denied, "credentials".to_owned(), chain(error)),
+        // Nothing was sent either, but not because something is denied: the metadata service, which has the credentials, may be silent,
+        // and the SDK tells that in words alone. So it is tried again as soon as when EC2 is silent.
+        _ if lacks_credentials(error) => (Failure::Unknown, "credentials".to_owned(), chain(error)),
         SdkError::TimeoutError(_) => (Failure::Unknown, "time-out".to_owned(), chain(error)),
         SdkError::ResponseError(_) => (Failure::Unknown, format!("HTTP status {status}"), chain(error)),
         // The connection failed, before or after the request was sent, or something that this version does not know.
@@ -124,7 +126,7 @@ mod tests {
             (SdkError::construction_failure("no"), Failure::Refused, "request"),
             (SdkError::timeout_error("late"), Failure::Unknown, "time-out"),
             (SdkError::dispatch_failure(lost()), Failure::Unknown, "connection"),
-            (SdkError::dispatch_failure(unsigned()), Failure::Denied, "credentials"),
+            (SdkError::dispatch_failure(unsigned()), Failure::Unknown, "credentials"),
             (SdkError::response_error("half", response(200, None)), Failure::Unknown, "HTTP status 200"),
         ];
         for (error, failure, code) in cases {

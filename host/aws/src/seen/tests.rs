@@ -145,3 +145,14 @@ fn after_a_restart_nothing_is_settled_until_a_window_has_passed() {
     let taken = |now| seen.just_taken("eni-1", seconds(now)).collect::<Vec<_>>();
     assert_eq!((taken(129), taken(130)), (vec![net("10.0.0.5/32")], vec![]));
 }
+
+#[test]
+fn an_answer_about_another_machine_does_not_count() {
+    let enis = [interface("eni-0", 0, &["10.0.0.5/32"])];
+    let mut here = SeenNode::new("i-1", seconds(60), true).on(Some("02:00:00:00:00:00".to_owned()));
+    assert_eq!(here.described(&enis, seconds(5)), Look::Full);
+    let mut elsewhere = SeenNode::new("i-1", seconds(60), true).on(Some("02:00:00:00:99:99".to_owned()));
+    let Look::Suspicious(why) = elsewhere.described(&enis, seconds(5)) else { panic!("it counts") };
+    assert!(why.contains("it is not this instance") && elsewhere.interfaces().count() == 0, "{why}");
+    assert_eq!((elsewhere.last(), elsewhere.trouble()), (None, Some(why.as_str())));
+}

@@ -9,10 +9,17 @@
 use std::time::Duration;
 
 use super::{
-    Answer, Change, IntentMemory, IntentOrder, IntentProgress, Request, Step, StepEvent, StepFacts, removal,
+    Aim, Answer, Change, IntentMemory, IntentOrder, IntentProgress, Request, Step, StepEvent, StepFacts,
+    removal,
 };
 use crate::names::INTENT_TAG;
-use crate::port::{CallError, Ec2Interface, Failure, Status, Which};
+use crate::port::{Assign, Attachment, CallError, Ec2Interface, Failure, Status, Which};
+
+/// For how long the kernel's link is waited for before EC2 is asked.
+const LATEST: Duration = Duration::from_secs(15);
+
+/// How often the kernel's links are looked at meanwhile.
+const POLL: Duration = Duration::from_millis(200);
 
 /// The most device indexes that are tried.
 const MOST_INDEXES: usize = 5;
@@ -29,12 +36,12 @@ pub(super) fn next(
 ) -> Step {
     let Some(interface) = &reached.interface else { return creating(order, memory) };
     if let Some(why) = &reached.why {
-        return undoing(interface, why, reached, memory);
+        return undoing(interface, why, reached, memory, facts);
     }
     match &reached.attachment {
         None => attaching(interface, memory, facts),
         Some(attachment) if !reached.with_instance => keeping(interface, attachment),
-        Some(_) => arriving(interface, instance, memory),
+        Some(_) => arriving(interface, instance, memory, facts),
     }
 }
 
@@ -64,18 +71,30 @@ fn keeping(interface: &str, attachment: &str) -> Step {
     Step::Call(Request::DeleteWithInstance { interface, attachment })
 }
 
-fn arriving(interface: &str, instance: &str, memory: &IntentMemory) -> Step {
+fn arriving(interface: &str, instance: &str, memory: &IntentMemory, facts: &StepFacts) -> Step {
     let is_here = |attached: &&Ec2Interface| {
         attached.attachment.as_ref().is_some_and(|attachment| attachment.instance == instance)
     };
-    match memory.attached.as_deref().filter(is_here) {
-        Some(attached) => Step::Done(Change::Attached(Box::new(attached.clone()))),
-        None => Step::Look(Which::Ids(vec![interface.to_owned()])),
+    if let Some(attached) = memory.attached.as_deref().filter(is_here) {
+        return Step::Done(Change::Attached(Box::new(attached.clone())));
+    }
+    // What it is, the answers have said; that it has come, the kernel says.
+    let made = memory.made.as_deref().filter(is_here).zip(memory.moves_since);
+    match (made, facts.has_link) {
+        (Some((made, _)), Some(true)) => Step::Done(Change::Attached(Box::new(made.clone()))),
+        (Some((_, since)), Some(false)) if facts.now.saturating_sub(since) < LATEST => Step::Wait(POLL),
+        _ => Step::Look(Which::Ids(vec![interface.to_owned()])),
     }
 }
 
-fn undoing(interface: &str, why: &str, reached: &IntentProgress, memory: &IntentMemory) -> Step {
-    removal::next(interface, reached, memory).unwrap_or_else(|| Step::Undone(why.to_owned()))
+fn undoing(
+    interface: &str,
+    why: &str,
+    reached: &IntentProgress,
+    memory: &IntentMemory,
+    facts: &StepFacts,
+) -> Step {
+    removal::next(interface, reached, memory, facts).unwrap_or_else(|| Step::Undone(why.to_owned()))
 }
 
 pub(super) fn heard(
@@ -93,7 +112,7 @@ pub(super) fn heard(
     } else if reached.attachment.is_none() {
         heard_attaching(instance, reached, memory, facts, what);
     } else if !reached.with_instance {
-        heard_keeping(reached, memory, what);
+        heard_keeping(reached, memory, facts, what);
     } else {
         heard_arriving(reached, memory, facts, what);
     }
@@ -110,6 +129,9 @@ fn heard_creating(
             reached.interface = Some(interface.id.clone());
             // After a restart, the same call answers an interface that may be attached already.
             memory.must_look = memory.is_unsure;
+            if !memory.is_unsure && is_complete(order, interface) {
+                memory.made = Some(interface.clone());
+            }
             memory.tries = 0;
         }
         StepEvent::Answer(_, Err(error)) => match error.failure {
@@ -147,9 +169,20 @@ fn heard_attaching(
     what: &StepEvent<'_>,
 ) {
     match what {
-        StepEvent::Answer(_, Ok(Answer::Attached(attachment))) => {
+        StepEvent::Answer(request, Ok(Answer::Attached(attachment))) => {
             reached.attachment = Some(attachment.clone());
             memory.moved();
+            if let (Some(made), Request::Attach { device, .. }) = (&mut memory.made, request) {
+                made.status = Status::InUse;
+                made.attachment = Some(Attachment {
+                    id: attachment.clone(),
+                    instance: instance.to_owned(),
+                    card: 0,
+                    device: *device,
+                    delete_with_instance: true,
+                    since: facts.wall,
+                });
+            }
         }
         StepEvent::Answer(Request::Attach { device, .. }, Err(error)) => match error.failure {
             Failure::Throttled => memory.wait(),
@@ -185,11 +218,17 @@ fn heard_attaching(
     }
 }
 
-fn heard_keeping(reached: &mut IntentProgress, memory: &mut IntentMemory, what: &StepEvent<'_>) {
+fn heard_keeping(
+    reached: &mut IntentProgress,
+    memory: &mut IntentMemory,
+    facts: &StepFacts,
+    what: &StepEvent<'_>,
+) {
     match what {
         StepEvent::Answer(_, Ok(_)) => {
             reached.with_instance = true;
             memory.moved();
+            memory.moves_since = Some(facts.now);
         }
         StepEvent::Answer(_, Err(error)) => match error.failure {
             Failure::Throttled | Failure::Unknown | Failure::InstanceState => memory.wait(),
@@ -214,6 +253,7 @@ fn heard_arriving(
         }
         _ if is_late => {
             reached.why = Some(format!("it was not attached within {} s", PATIENCE.as_secs()));
+            memory.moves_since = None;
             memory.moved();
             memory.must_look = true;
         }
@@ -221,9 +261,20 @@ fn heard_arriving(
     }
 }
 
+/// Whether the answer to a creation has all that the interface is to carry.
+fn is_complete(order: &IntentOrder, created: &Ec2Interface) -> bool {
+    let Aim::Attach { creation, .. } = &order.aim else { return false };
+    let count = match creation.carries {
+        Assign::Nothing => 0,
+        Assign::Addresses(count) | Assign::Prefixes(count) | Assign::Ipv6Prefixes(count) => count,
+    };
+    u32::try_from(created.carries.len()) == Ok(count) && !created.mac.is_empty()
+}
+
 /// Begins to take everything back.
 fn undo(reached: &mut IntentProgress, memory: &mut IntentMemory, error: &CallError) {
     reached.why = Some(error.to_string());
+    memory.moves_since = None;
     memory.moved();
     memory.must_look = true;
 }

@@ -1,15 +1,24 @@
 //! Detaching an interface and deleting it.
 
-use super::{Change, IntentMemory, IntentProgress, Step, StepEvent, StepFacts, removal};
+use super::{Change, IntentMemory, IntentProgress, Request, Step, StepEvent, StepFacts, removal};
 
-pub(super) fn next(interface: &str, reached: &IntentProgress, memory: &IntentMemory) -> Step {
+pub(super) fn next(
+    interface: &str,
+    reached: &IntentProgress,
+    memory: &IntentMemory,
+    facts: &StepFacts,
+) -> Step {
     if let Some(why) = &memory.refused {
         return Step::Undone(why.clone());
     }
-    // The look comes first: the attachment may be another one than the last that was seen.
+    // A call for an attachment that is not the present one fails; nothing else is detached by it.
+    if let (None, Some(attachment), false) = (&reached.attachment, &facts.attachment, memory.must_look) {
+        return Step::Call(Request::Detach { attachment: attachment.clone() });
+    }
+    // Otherwise, the look comes first.
     let mut first = memory.clone();
     first.must_look |= reached.attachment.is_none();
-    removal::next(interface, reached, &first)
+    removal::next(interface, reached, &first, facts)
         .unwrap_or_else(|| Step::Done(Change::Detached(interface.to_owned())))
 }
 

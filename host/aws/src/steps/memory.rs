@@ -29,6 +29,10 @@ pub struct IntentMemory {
     pub(super) refused: Option<String>,
     /// The interface as it is now attached.
     pub(super) attached: Option<Box<Ec2Interface>>,
+    /// The interface as the answers to calls of this process have it.
+    pub(super) made: Option<Box<Ec2Interface>>,
+    /// The time at which the interface had all that it needs to come, or at which its detaching was answered.
+    pub(super) moves_since: Option<Duration>,
     /// Ranges that a call assigned.
     pub(super) assigned: Option<Vec<IpNet>>,
     /// Whether what was to go is gone.
@@ -46,6 +50,12 @@ impl IntentMemory {
     #[must_use]
     pub fn resumed() -> Self {
         Self { is_unsure: true, must_look: true, ..Self::default() }
+    }
+
+    /// The hardware address of the interface that it has made.
+    #[must_use]
+    pub fn mac(&self) -> Option<&str> {
+        self.made.as_deref().map(|made| made.mac.as_str())
     }
 
     /// An attempt came to nothing: waits a second, and up to a quarter of a minute.

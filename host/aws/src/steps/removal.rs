@@ -6,13 +6,40 @@
 //!   └ ─ not shown for a window, or somewhere else ─▶ over
 //! ```
 
+use std::time::Duration;
+
 use super::{IntentMemory, IntentProgress, Request, Step, StepEvent, StepFacts};
 use crate::port::{CallError, Ec2Interface, Failure, Status, Which};
 
+/// How long after a Detach was answered the interface is deleted at the earliest, as in ipamd.
+const SOONEST: Duration = Duration::from_secs(2);
+
+/// For how long the kernel's link is waited for before EC2 is asked.
+const LATEST: Duration = Duration::from_secs(30);
+
+/// How often the kernel's links are looked at meanwhile.
+const POLL: Duration = Duration::from_secs(1);
+
 /// The next step; `None` once it is over.
-pub(super) fn next(interface: &str, reached: &IntentProgress, memory: &IntentMemory) -> Option<Step> {
+pub(super) fn next(
+    interface: &str,
+    reached: &IntentProgress,
+    memory: &IntentMemory,
+    facts: &StepFacts,
+) -> Option<Step> {
     if memory.is_over {
         return None;
+    }
+    if let Some(since) = memory.moves_since.filter(|_| !reached.is_off) {
+        let after = facts.now.saturating_sub(since);
+        match facts.has_link {
+            // Deleting fails while it is attached.
+            Some(false) if after >= SOONEST => {
+                return Some(Step::Call(Request::Delete { interface: interface.to_owned() }));
+            }
+            Some(_) if after < LATEST => return Some(Step::Wait(POLL)),
+            _ => {}
+        }
     }
     Some(match (reached.is_off, &reached.attachment) {
         (true, _) => Step::Call(Request::Delete { interface: interface.to_owned() }),
@@ -36,6 +63,7 @@ pub(super) fn heard<'a>(
         StepEvent::Answer(Request::Detach { .. }, Ok(_)) => {
             memory.moved();
             memory.must_look = true;
+            memory.moves_since = Some(facts.now);
             memory.wait();
         }
         StepEvent::Answer(Request::Delete { .. }, Ok(_)) => memory.is_over = true,
@@ -53,6 +81,9 @@ fn failed<'a>(
     facts: &StepFacts,
 ) -> Option<&'a CallError> {
     let is_delete = matches!(request, Request::Delete { .. });
+    // That it is attached is known only from a refusal that says so.
+    reached.is_off |= is_delete;
+    memory.moves_since = None;
     match error.failure {
         // A new interface cannot be seen by calls for a while: only later does this mean that it is gone.
         Failure::NotFound if is_delete && memory.unsure_for(facts.now) >= facts.window => {

@@ -16,7 +16,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tenure_fixtures::random::{rounds, seed};
 
 use self::figures::{Figures, table};
-use self::trace::{SETTINGS, Trace};
+pub(crate) use self::trace::SETTINGS;
+use self::trace::Trace;
 
 /// How many hours, unless the variable says more, and the hours of a life then.
 const USUAL: (u64, u64) = (8, 2);

@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "test helpers are part of the tests")]
 
 mod burst;
+mod calls;
 mod cloud;
 mod crashes;
 mod explained;
@@ -14,8 +15,8 @@ mod node;
 mod outage;
 mod policy;
 mod random;
+mod recovery;
 mod rest;
 mod shortages;
 mod targets;
-mod told;
 mod usual;

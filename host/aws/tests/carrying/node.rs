@@ -11,6 +11,7 @@ use ipnet::IpNet;
 use tenure_aws::executor::{Config, Executor, Handle, Parts, TaskFailure, Timer};
 use tenure_aws::port::InstanceLimits;
 use tenure_aws::witness::UseWitness;
+use tenure_ec2_double::state::{Interface, Status};
 use tenure_engine::ports::Clock;
 use tenure_engine::{Abandoned, Add, Define, Del, Engine, Ports};
 use tenure_fixtures::ports::{ManualJournal, NoLinks, Silent, restored, settings};
@@ -50,6 +51,8 @@ impl Timer for Time {
 pub(crate) struct Routes {
     pub(crate) pods: Mutex<BTreeSet<IpAddr>>,
     pub(crate) unknown: Mutex<Option<String>>,
+    /// The account and the instance whose links the kernel has; without them, nobody knows the links.
+    pub(crate) links: Mutex<Option<(Arc<Cloud>, String)>>,
 }
 
 impl UseWitness for Routes {
@@ -60,6 +63,14 @@ impl UseWitness for Routes {
         let pods = self.pods.lock().unwrap();
         let named = pods.iter().filter(|pod| net.contains(*pod));
         Ok(named.map(|pod| (*pod, format!("a route to {pod}"))).collect())
+    }
+
+    fn has_link(&self, mac: &str) -> Option<bool> {
+        let links = self.links.lock().unwrap();
+        let (cloud, instance) = links.as_ref()?;
+        let inner = cloud.inner();
+        let is_here = |known: &&Arc<Interface>| known.status == Status::InUse && known.is_on(instance);
+        Some(inner.state.interfaces().all().filter(is_here).any(|known| known.mac == mac))
     }
 }
 
@@ -98,7 +109,8 @@ impl Node {
             change_ranges: false,
         };
         engine.define_network(&define).await.unwrap();
-        let routes = Arc::new(Routes::default());
+        let links = Mutex::new(Some((Arc::clone(cloud), instance.clone())));
+        let routes = Arc::new(Routes { links, ..Routes::default() });
         let (handle, task) = run(cloud, &engine, &routes, &instance, limits, 0);
         Self {
             cloud: Arc::clone(cloud),

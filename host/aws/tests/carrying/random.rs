@@ -23,6 +23,10 @@ async fn life(seed: u64) {
         inner.state.consistency.call_lag_ms = random.below(5) * 1000;
     }
     let mut node = Node::start(&cloud, "t3.small", ipam).await;
+    if random.below(2) == 0 {
+        // Nobody knows the kernel's links: EC2 is asked instead.
+        *node.routes.links.lock().unwrap() = None;
+    }
     let mut pods: Vec<u32> = Vec::new();
     for number in 0..60 {
         match random.below(10) {

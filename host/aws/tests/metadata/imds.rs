@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tenure_aws::identity::Identity;
-use tenure_aws::metadata::{Hint, Imds, InstanceMetadata as _, MetadataError};
+use tenure_aws::metadata::{Hint, HintRound, Imds, InstanceMetadata as _, MetadataError};
 use tenure_ec2_double::state::{Place, Shown, Wanted};
 use tenure_ec2_double::{Addresses, Double, Fault, Kind, NewInstance, NewSubnet, Setup};
 
@@ -171,4 +173,52 @@ async fn the_hint_changes_with_what_the_service_shows() {
     assert_ne!(imds.hint().await.unwrap(), more);
     double.with(|world, _| world.state.consistency.imds_shows.insert(id.clone(), Shown::Missing));
     assert_eq!(imds.hint().await, Ok(Hint { interfaces: alone.interfaces }));
+}
+
+/// A way to the service that counts the connections.
+async fn counting(to: SocketAddr) -> (SocketAddr, Arc<AtomicUsize>) {
+    let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let (address, count) = (listener.local_addr().unwrap(), Arc::new(AtomicUsize::new(0)));
+    let counted = Arc::clone(&count);
+    tokio::spawn(async move {
+        while let Ok((mut client, _)) = listener.accept().await {
+            counted.fetch_add(1, Ordering::Relaxed);
+            tokio::spawn(async move {
+                let mut service = tokio::net::TcpStream::connect(to).await.unwrap();
+                let _ = tokio::io::copy_bidirectional(&mut client, &mut service).await;
+            });
+        }
+    });
+    (address, count)
+}
+
+#[tokio::test]
+async fn all_requests_use_one_connection_and_a_broken_one_is_replaced() {
+    let double = double().await;
+    let (address, count) = counting(self::address(&double)).await;
+    let imds = Imds::new(Some(&format!("http://{address}"))).unwrap();
+    imds.identity().await.unwrap();
+    imds.hint().await.unwrap();
+    assert_eq!(count.load(Ordering::Relaxed), 1);
+    double.fault(Fault::once("/latest/meta-data/mac", Kind::Reset));
+    imds.identity().await.unwrap();
+    assert_eq!(count.load(Ordering::Relaxed), 2);
+}
+
+#[tokio::test]
+async fn a_round_of_single_requests_finds_what_has_changed() {
+    let double = double().await;
+    let imds = imds(&double);
+    let mut round = HintRound::default();
+    let mut is_news = false;
+    for _ in 0..10 {
+        is_news |= round.heard(imds.lines_of(&round.path()).await.unwrap());
+    }
+    assert!(!is_news, "nothing has changed");
+    let id = double.with(|world, _| world.state.interfaces().all().next().unwrap().id.clone());
+    double.with(|world, now| world.state.assign(&id, &Wanted::Count(1), false, now).unwrap());
+    for _ in 0..8 {
+        is_news |= round.heard(imds.lines_of(&round.path()).await.unwrap());
+    }
+    assert!(is_news);
 }

@@ -31,7 +31,7 @@ async fn without_credentials_nothing_is_sent() {
     let forbidden = Kind::Code { code: String::new(), message: String::new(), status: 403 };
     node.double.fault(Fault::always("/latest/api/token", forbidden));
     let error = node.ec2.limits("m5.large").await.unwrap_err();
-    assert_eq!((error.failure, error.code.as_str()), (Failure::Denied, "credentials"), "{error}");
+    assert_eq!((error.failure, error.code.as_str()), (Failure::Unknown, "credentials"), "{error}");
     assert!(!error.to_string().contains('\n'), "{error}");
     assert_eq!(node.calls("DescribeInstanceTypes"), 0);
 }

@@ -1,6 +1,7 @@
 //! The node's identity in AWS, and the limits of its instance type: asked once, and kept in the checkpoint for a start at which
 //! nobody answers.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,22 +28,35 @@ pub(crate) struct Who<'a> {
 }
 
 impl Who<'_> {
-    /// Identifies the node. Asks until the metadata service answers, or the stored identity is this instance's; `told` hears of each
-    /// failure.
+    /// Identifies the node. Asks until the metadata service gives an identity that fits this machine, or the stored one is this
+    /// instance's; `told` hears of each failure.
     pub(crate) async fn is_it(&self, told: impl Fn(String)) -> Identity {
         loop {
-            match self.metadata.identity().await {
+            let links = self.links().await;
+            let answer = match (self.metadata.identity().await, &links) {
+                (Err(error), _) => Err((self.kept(links.as_ref()), words(&error))),
+                (Ok(fresh), Some(links)) => {
+                    identity::believed(fresh, self.stored(), links).map_err(|refused| *refused)
+                }
+                // Only the kernel can say whether it fits.
+                (Ok(_), None) => {
+                    Err((None, "the kernel does not say which links this machine has".to_owned()))
+                }
+            };
+            match answer {
                 Ok(identity) => {
                     self.keep(&identity).await;
                     return identity;
                 }
-                Err(error) => match self.kept().await {
-                    Some(identity) => {
-                        tracing::warn!(%error, instance = identity.instance, "the metadata service does not say who this node is; using what it said before");
-                        return identity;
-                    }
-                    None => told(words(&error)),
-                },
+                Err((Some(identity), why)) => {
+                    tracing::warn!(
+                        why,
+                        instance = identity.instance,
+                        "using the node's identity from before"
+                    );
+                    return identity;
+                }
+                Err((None, why)) => told(why),
             }
             sleep(ASK_AGAIN).await;
         }
@@ -65,13 +79,20 @@ impl Who<'_> {
     }
 
     /// Returns the stored identity, if it is this instance's: a copy of its disk in another one has another hardware address.
-    async fn kept(&self) -> Option<Identity> {
+    fn kept(&self, links: Option<&BTreeSet<String>>) -> Option<Identity> {
+        self.stored().filter(|identity| links.is_some_and(|links| links.contains(&identity.mac)))
+    }
+
+    fn stored(&self) -> Option<Identity> {
         let objects = self.engine.objects();
         let kept = objects.iter().find(|object| object.kind == identity::KIND)?;
-        let identity = Identity::from_attributes(&kept.attributes)?;
+        Identity::from_attributes(&kept.attributes)
+    }
+
+    /// The hardware addresses of this machine's links; `None` if the kernel does not say.
+    async fn links(&self) -> Option<BTreeSet<String>> {
         let links = Kernel::connect().ok()?.links().await.ok()?;
-        let is_here = |mac: &str| links.iter().any(|link| link.mac.is_some_and(|of| of.to_string() == mac));
-        is_here(&identity.mac).then_some(identity)
+        Some(links.iter().filter_map(|link| link.mac.map(|mac| mac.to_string())).collect())
     }
 }
 

@@ -3,7 +3,7 @@
 //! It is asked while a plan is made, so it answers from its latest look. One that is too old, and a runtime that does not
 //! answer, do not prove that anything is unused.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -13,10 +13,17 @@ use tenure_aws::witness::UseWitness;
 use tenure_engine::ports::Clock;
 use tenure_netlink::Kernel;
 use tenure_runtime::{Addresses, Runtime};
+use tokio::sync::Notify;
 use tokio::time::sleep;
 
 /// How often to look.
 const EVERY: Duration = Duration::from_secs(5);
+
+/// The least time between two looks at the kernel's links.
+const SOON: Duration = Duration::from_millis(100);
+
+/// How old a look at the kernel's links may be.
+const FRESH: Duration = Duration::from_secs(2);
 
 /// How old a look may be.
 const OLDEST: Duration = Duration::from_secs(30);
@@ -37,11 +44,16 @@ pub(crate) struct Looking {
     runtime: Option<Addresses>,
     /// A `std::sync::Mutex`, held to read and to replace.
     latest: Mutex<Option<WitnessLook>>,
+    /// The hardware addresses of the kernel's links, and when they were looked at. Behind a lock as above.
+    links: Mutex<Option<(Duration, BTreeSet<String>)>>,
+    /// Somebody asked for a link.
+    asked: Notify,
 }
 
 impl Looking {
     pub(crate) fn new(clock: Arc<dyn Clock>, runtime: Option<Runtime>) -> Self {
-        Self { clock, runtime: runtime.map(Addresses::of), latest: Mutex::default() }
+        let (latest, links, asked) = Default::default();
+        Self { clock, runtime: runtime.map(Addresses::of), latest, links, asked }
     }
 
     /// Looks again and again.
@@ -49,6 +61,21 @@ impl Looking {
         loop {
             sleep(EVERY).await;
             self.look().await;
+        }
+    }
+
+    /// Looks at the kernel's links again and again while somebody asks for one.
+    pub(crate) async fn watch_links(&self) {
+        loop {
+            self.asked.notified().await;
+            let at = self.clock.monotonic();
+            let links = async { Kernel::connect()?.links().await };
+            let links = links.await.map(|links| {
+                let macs = links.iter().filter_map(|link| link.mac.map(|mac| mac.to_string()));
+                (at, macs.collect())
+            });
+            *self.links.lock().unwrap_or_else(PoisonError::into_inner) = links.ok();
+            sleep(SOON).await;
         }
     }
 
@@ -77,6 +104,14 @@ impl Looking {
 }
 
 impl UseWitness for Looking {
+    fn has_link(&self, mac: &str) -> Option<bool> {
+        self.asked.notify_one();
+        let links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        let (at, macs) = links.as_ref()?;
+        let is_fresh = self.clock.monotonic().saturating_sub(*at) <= FRESH;
+        is_fresh.then(|| macs.contains(mac))
+    }
+
     fn named(&self, net: IpNet) -> Result<Vec<(IpAddr, String)>, String> {
         let latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
         let look = latest.as_ref().ok_or("nobody has looked at the kernel yet")?;

@@ -164,6 +164,7 @@ fn known() -> Status {
         plan: Some(PlanStatus {
             at: seconds(995),
             words: Some("full".to_owned()),
+            code: None,
             begun: vec!["i-1".to_owned()],
             refused: vec!["release-prefix x: no".to_owned()],
         }),

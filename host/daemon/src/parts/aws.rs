@@ -13,11 +13,11 @@ use std::time::Duration;
 
 use tenure_aws::executor::{Config, Executor, Handle, Parts, Status, Timer};
 use tenure_aws::identity::Identity;
-use tenure_aws::metadata::{Hint, Imds, InstanceMetadata as _};
+use tenure_aws::metadata::{HintRound, Imds};
 use tenure_aws::situation::{CustomNetwork, NodeFacts};
 use tenure_conditions::{Conditions, Report};
-use tenure_engine::Engine;
 use tenure_engine::ports::Clock;
+use tenure_engine::{Attending, Engine};
 use tenure_netlink::NodeNetwork;
 use tenure_runtime::Runtime;
 use tenure_supervise::Part;
@@ -41,8 +41,9 @@ const SOON: Duration = Duration::from_millis(100);
 /// For how long that is so while nothing changes: what takes longer, such as a link that never comes, is not waited for as eagerly.
 const IMPATIENT: Duration = Duration::from_secs(60);
 
-/// How often the metadata service is asked whether something has changed. It costs nothing of EC2's budget.
-const HINTS: Duration = Duration::from_secs(5);
+/// How often the metadata service is asked for one thing that may have changed: at most 12 requests a minute. It costs nothing of EC2's
+/// budget.
+const HINTS: Duration = Duration::from_millis(5500);
 
 /// The inputs of the part.
 pub(crate) struct AwsInputs {
@@ -62,6 +63,8 @@ pub(crate) struct AwsInputs {
 /// The node's AWS network interfaces.
 pub(crate) struct AwsPart {
     given: AwsInputs,
+    /// Requests wait from the daemon's start on, and not only once the node knows who it is.
+    attending: Option<Attending>,
     supply: Report,
     unreachable: Report,
     quarantine: Report,
@@ -73,15 +76,17 @@ impl AwsPart {
         let supply = report(ConditionName::SupplyMissing);
         // Until the ledger has been looked at.
         supply.wrong("the addresses of the node's interfaces are not known yet");
+        let attending = Some(given.engine.attend(&given.network));
         Self {
             given,
+            attending,
             supply,
             unreachable: report(ConditionName::CloudUnreachable),
             quarantine: report(ConditionName::CloudQuarantine),
         }
     }
 
-    async fn serve(&self) -> anyhow::Result<()> {
+    async fn serve(&self, attending: Attending) -> anyhow::Result<()> {
         let AwsInputs { config, network, engine, .. } = &self.given;
         let imds = Imds::new(config.imds_endpoint.as_deref())?;
         // What is known without anybody's answer: a node that restarts while EC2 is silent goes on as before.
@@ -89,7 +94,7 @@ impl AwsPart {
         self.look_at_supply().await;
         let definition = self.defined().await;
         let who = Who { engine, metadata: &imds }.is_it(|why| self.unreachable.wrong(why)).await;
-        let Identity { instance, instance_type, region, zone, vpc, .. } = &who;
+        let Identity { instance, instance_type, region, zone, vpc, mac, .. } = &who;
         tracing::info!(instance, instance_type, region, zone, %network, "the network is supplied by this instance's interfaces");
         let ec2 = ec2(config, &definition, region)?;
         let witness = Arc::new(Looking::new(Arc::clone(&self.given.clock), self.given.runtime.clone()));
@@ -104,6 +109,7 @@ impl AwsPart {
         };
         let seed = self.given.clock.now().boot_ns ^ u64::from(std::process::id());
         let mut of = Config::new(network.clone(), instance, vpc, zone, seed);
+        of.mac = Some(mac.clone());
         of.look_every = Duration::from_secs(config.look_seconds.into());
         of.window = Duration::from_secs(config.consistency_seconds.into());
         let executor = Executor::new(parts, of);
@@ -123,6 +129,8 @@ impl AwsPart {
         tokio::select! {
             failure = executor.run() => return Err(failure.into()),
             () = witness.watch() => {}
+            () = witness.watch_links() => {}
+            () = until_attended(&handle, attending) => {}
             () = self.tell(&handle) => {}
             () = follow_hints(&imds, &handle) => {}
             () = self.follow_node(&node, &handle) => {}
@@ -253,18 +261,25 @@ fn configured(node: &NodeFacts, aws: &config::AwsTable) -> NodeFacts {
     }
 }
 
-/// Has EC2 asked when the metadata service shows something else than before.
+/// Has EC2 asked when the metadata service shows something else than before. It is asked for one thing at a time.
 async fn follow_hints(imds: &Imds, handle: &Handle) {
-    let mut before: Option<Hint> = None;
+    let mut round = HintRound::default();
     loop {
-        if let Ok(hint) = imds.hint().await {
-            if before.as_ref().is_some_and(|before| *before != hint) {
-                handle.look_again();
-            }
-            before = Some(hint);
+        if let Ok(answer) = imds.lines_of(&round.path()).await
+            && round.heard(answer)
+        {
+            handle.look_again();
         }
         sleep(HINTS).await;
     }
+}
+
+/// Attends to the network until the executor does, or has found that nothing may be changed.
+async fn until_attended(handle: &Handle, attending: Attending) {
+    let mut changes = handle.changes();
+    let _ = changes.wait_for(|changes| *changes > 0).await;
+    drop(attending);
+    std::future::pending::<()>().await;
 }
 
 /// Waits by tokio's clock.
@@ -278,7 +293,9 @@ impl Timer for Sleep {
 
 impl Part for AwsPart {
     async fn run(&mut self, stop: &CancellationToken) -> anyhow::Result<()> {
-        let ended = stop.run_until_cancelled(self.serve()).await.unwrap_or(Ok(()));
+        let network = &self.given.network;
+        let attending = self.attending.take().unwrap_or_else(|| self.given.engine.attend(network));
+        let ended = stop.run_until_cancelled(self.serve(attending)).await.unwrap_or(Ok(()));
         self.given.handle.send_replace(None);
         ended
     }

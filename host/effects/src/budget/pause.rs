@@ -21,11 +21,16 @@ pub struct Pause {
 impl Pause {
     /// Begins a pause, twice as long as the last one. During a pause, it stays as it is: several calls were under way.
     pub fn extend(&mut self, now: Duration, jitter: &mut Jitter) {
+        self.extend_up_to(LONGEST, now, jitter);
+    }
+
+    /// The same with another longest pause.
+    pub fn extend_up_to(&mut self, longest: Duration, now: Duration, jitter: &mut Jitter) {
         if self.until > now {
             return;
         }
-        let long = self.next.max(FIRST);
+        let long = self.next.max(FIRST).min(longest);
         self.until = now.saturating_add(jitter.around(long));
-        self.next = long.saturating_mul(2).min(LONGEST);
+        self.next = long.saturating_mul(2).min(longest);
     }
 }

@@ -75,15 +75,13 @@ impl HostEffects {
         let slot = self.core.networks.known(name).ok_or_else(|| unknown_network(name))?;
         let alone = slot.alone().await;
         let now = self.core.now();
+        // Cooling may have ended by now, and a plan that finds the node full says nothing about it: requests that wait look again.
+        self.wake(&alone, name);
         let (stamp, effects, lines) = self.proposed(&alone, name, outlook, begins, now).await?;
         let origin = IntentOrigin::Policy((*stamp).clone());
         let judged = self.judge_effects(&alone, name, effects, &origin, outside, now)?;
         if begins {
             self.demands.found(name, lack(&judged).as_ref());
-        }
-        if self.demands.of(name) > 0 && alone.state().as_ref().is_some_and(|served| has_room(&served.book)) {
-            // Cooling may have ended by now: requests that wait look again.
-            self.demands.supplied(name);
         }
         if begins && let Some(recorded) = self.record_effects(alone, &judged, now)? {
             recorded.durable().await?;
@@ -139,10 +137,4 @@ impl HostEffects {
 fn lack(judged: &Begun) -> Option<Error> {
     let (effect, why) = judged.refused.first().filter(|_| judged.intents.is_empty())?;
     Some(Error::new(ErrorCode::NotYet, format_args!("{} is refused: {why}", effect.kind.name())))
-}
-
-/// Whether a pool that the host supplies has an address to hand out.
-fn has_room(book: &Book) -> bool {
-    let pools = book.pools().iter().enumerate();
-    pools.filter(|(_, pool)| pool.supply == Supply::Host).any(|(index, _)| !book.is_exhausted(index))
 }

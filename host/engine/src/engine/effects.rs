@@ -20,6 +20,11 @@ impl Engine {
         self.effects.attend(network)
     }
 
+    /// Frees what has cooled down in a network, and has requests that wait for its supply look again if there is an address to hand out.
+    pub async fn wake_for_room(&self, network: &NetworkName) {
+        self.effects.wake_for_room(network).await;
+    }
+
     /// Why requests wait for a network's supply, in the words of the policy and of its last plan; `None` if none waits.
     #[must_use]
     pub fn why_waiting(&self, network: &NetworkName) -> Option<Error> {

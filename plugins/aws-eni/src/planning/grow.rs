@@ -48,11 +48,11 @@ pub(super) fn grow(supply: &PoolSupply, rule: &PoolRule<'_>, only_demand: bool) 
     let mut counts = supply.counts(Some(rule.unit));
     filling.fill(&mut counts, rule.unit);
     if filling.wanted(&counts) > 0 {
-        // No more of this kind. What there is of the other kind counts, and as long as EC2 has no prefixes, more of it
-        // is assigned.
+        // No more of this kind. What there is of the other kind counts, and as long as EC2 has no prefixes where there is room for
+        // them, now or soon, more of it is assigned.
         counts = supply.counts(None);
         counts.grow(filling.placed);
-        if rule.has_fallback {
+        if rule.has_fallback && !filling.spots.may_have(rule.unit) {
             filling.fill(&mut counts, RangeUnit::Address);
         }
     }
@@ -61,6 +61,11 @@ pub(super) fn grow(supply: &PoolSupply, rule: &PoolRule<'_>, only_demand: bool) 
         _ if filling.spots.has_slots() => {
             Some(Lack::Waiting(format!("{}; {}", filling.spots.shortage(), rule.explain(&counts))))
         }
+        // What goes makes room.
+        _ if supply.is_leaving() => Some(Lack::Waiting(format!(
+            "no interface has room before those that are being given back have gone; {}",
+            rule.explain(&counts)
+        ))),
         _ => Some(Lack::Full(format!("no interface has room, and no more fit; {}", rule.explain(&counts)))),
     };
     Growth { steps: filling.steps, lack }

@@ -103,6 +103,18 @@ impl Spots {
             || self.interfaces.iter().any(|spot| spot.slots > 0)
     }
 
+    /// Whether EC2 may have something of this kind for a slot that is there, on its way, or possible on a new interface. Of interfaces on
+    /// their way, the subnet is not known here: it is one of those in which interfaces are created.
+    pub(super) fn may_have(&self, unit: RangeUnit) -> bool {
+        let size = self.size(unit);
+        let has = |index: usize| self.subnets.get(index).is_some_and(|subnet| subnet.has(unit, size) > 0);
+        let on_interface = |spot: &Spot| spot.slots > 0 && spot.subnet.is_some_and(has);
+        let is_coming = self.coming > 0 || (self.room > 0 && self.new_slots > 0);
+        let in_candidate =
+            self.subnets.iter().any(|subnet| subnet.is_candidate && subnet.has(unit, size) > 0);
+        self.interfaces.iter().any(on_interface) || (is_coming && in_candidate)
+    }
+
     /// Describes for people what EC2 lacks at present.
     pub(super) fn shortage(&self) -> String {
         if self.coming > 0 {
@@ -114,7 +126,10 @@ impl Spots {
             }
             let left = subnet.backoff_addresses.max(subnet.backoff_prefixes);
             match left {
-                0 => format!("{} has {} free addresses", subnet.name, subnet.available),
+                0 => format!(
+                    "{} has {} free addresses; EC2 is asked again in {} s what it has",
+                    subnet.name, subnet.available, subnet.asked
+                ),
                 seconds => format!("{} is exhausted; EC2 is asked again in {seconds} s", subnet.name),
             }
         };

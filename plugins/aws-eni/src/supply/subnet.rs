@@ -22,6 +22,8 @@ pub struct SupplySubnet {
     pub backoff_addresses: u32,
     /// Seconds for which EC2 should not be asked for prefixes in it.
     pub backoff_prefixes: u32,
+    /// Seconds until EC2 is asked again what it has.
+    pub asked: u32,
 }
 
 impl SupplySubnet {
@@ -42,6 +44,7 @@ impl SupplySubnet {
             available: if is_ipv6 { u32::MAX } else { object.number("available").unwrap_or(u32::MAX) },
             backoff_addresses: number("backoff.addresses"),
             backoff_prefixes: number(prefixes),
+            asked: number("asked.seconds"),
         }
     }
 

@@ -13,7 +13,7 @@ pub(crate) const NODES: usize = 3;
 pub(crate) struct Setting {
     pub(crate) name: &'static str,
     /// The environment, as JSON.
-    env: &'static str,
+    pub(crate) env: &'static str,
     pub(crate) rules: Rules,
 }
 

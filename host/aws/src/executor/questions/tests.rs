@@ -1,0 +1,117 @@
+use super::*;
+use crate::samples::seconds;
+
+fn at(now: u64) -> Circumstances {
+    Circumstances {
+        now: seconds(now),
+        every: seconds(60),
+        window: seconds(60),
+        sweeps: true,
+        ..Circumstances::default()
+    }
+}
+
+/// Questions that were all answered at 1,000 s.
+fn answered() -> Questions {
+    let mut questions = Questions::new();
+    questions.interfaces_asked(Some(false), seconds(1000), 1000);
+    questions.subnets_asked(true, seconds(1000), 1000);
+    questions.leaked_asked(true, seconds(1000), 1000);
+    questions
+}
+
+#[test]
+fn at_the_start_all_that_a_plan_needs_is_asked_at_once() {
+    let mut questions = Questions::new();
+    assert_eq!(questions.due(&at(5)), [LookQuestion::Interfaces, LookQuestion::Subnets]);
+    questions.interfaces_asked(Some(true), seconds(5), 1000);
+    questions.subnets_asked(true, seconds(5), 1000);
+    assert_eq!(questions.wait(&at(5)), seconds(300), "what has leaked has time");
+}
+
+#[test]
+fn a_node_at_rest_makes_one_call_at_a_time() {
+    let mut questions = answered();
+    let (mut now, mut calls) = (1000, Vec::new());
+    while now < 1000 + 4 * 3600 {
+        now += questions.wait(&at(now)).as_secs();
+        let due = questions.due(&at(now));
+        assert!(
+            due.len() == 1 && calls.last().is_none_or(|(last, _)| now - last >= 300),
+            "{now}: {due:?}, {calls:?}"
+        );
+        match due[0] {
+            LookQuestion::Interfaces => questions.interfaces_asked(Some(false), seconds(now), 1000),
+            LookQuestion::Subnets => questions.subnets_asked(true, seconds(now), 1000),
+            LookQuestion::Leaked => questions.leaked_asked(true, seconds(now), 1000),
+        }
+        calls.push((now, due[0]));
+    }
+    let count = |of| calls.iter().filter(|(_, question)| *question == of).count();
+    assert!((14..=16).contains(&count(LookQuestion::Interfaces)), "{calls:?}");
+    assert!(
+        (3..=4).contains(&count(LookQuestion::Subnets)) && (3..=4).contains(&count(LookQuestion::Leaked))
+    );
+}
+
+#[test]
+fn what_begins_to_lack_brings_the_next_question_near_and_what_lasts_is_asked_less_often() {
+    let mut questions = answered();
+    assert_eq!(questions.wait(&at(1100)), seconds(800));
+    questions.planned(true, false, seconds(1100));
+    assert_eq!(questions.wait(&at(1100)), seconds(20), "two minutes after the last");
+    questions.planned(true, true, seconds(1100));
+    assert_eq!(questions.wait(&at(1100)), Duration::ZERO, "a pod waits");
+    let (mut now, mut waits) = (1100, Vec::new());
+    for _ in 0..12 {
+        questions.subnets_asked(true, seconds(now), 1000);
+        questions.planned(true, true, seconds(now));
+        waits.push(questions.wait_for_subnets(&at(now)).as_secs());
+        now += waits[waits.len() - 1];
+    }
+    assert_eq!(waits, [8, 8, 8, 8, 8, 8, 16, 32, 60, 60, 60, 60]);
+    questions.planned(false, true, seconds(now));
+    assert!(questions.wait(&at(now)) > seconds(200));
+}
+
+#[test]
+fn what_was_not_answered_is_asked_again_within_seconds() {
+    let mut questions = answered();
+    let mut waits = |urgent: bool| {
+        let waits = (0..5).map(|_| {
+            questions.interfaces_asked(None, seconds(2000), 1000);
+            questions.wait(&Circumstances { waits: urgent, ..at(2000) }).as_secs()
+        });
+        waits.collect::<Vec<_>>()
+    };
+    assert_eq!(waits(false), [2, 4, 8, 15, 15]);
+    assert_eq!(waits(true), [8; 5], "a pod waits");
+    let mut first = Questions::new();
+    first.interfaces_asked(Some(true), seconds(0), 1000);
+    (0..9).for_each(|_| first.subnets_asked(false, seconds(0), 1000));
+    assert_eq!(first.wait(&at(0)), seconds(8));
+    assert_eq!(first.due(&at(8)), [LookQuestion::Subnets]);
+}
+
+#[test]
+fn a_doubt_lasts_a_window_and_a_hint_no_time() {
+    let mut questions = answered();
+    assert_eq!(questions.wait(&Circumstances { doubts: true, ..at(1010) }), seconds(50));
+    questions.hint();
+    assert_eq!(questions.wait(&at(1010)), Duration::ZERO);
+    assert_eq!(questions.due(&at(1010)), [LookQuestion::Interfaces]);
+    assert_eq!(questions.due(&at(1010)), []);
+}
+
+#[test]
+fn what_may_have_leaked_is_looked_for_twice_before_that_becomes_rare() {
+    let mut questions = answered();
+    questions.may_leak();
+    for now in [1300, 1600] {
+        assert_eq!(questions.due(&at(now)), [LookQuestion::Leaked], "{now}");
+        questions.leaked_asked(true, seconds(now), 1000);
+    }
+    assert_eq!(questions.due(&at(1899)), []);
+    assert_eq!(questions.due(&Circumstances { leaked: true, ..at(1899) }), []);
+    assert!(questions.due(&Circumstances { leaked: true, ..at(1900) }).contains(&LookQuestion::Interfaces));
+}
