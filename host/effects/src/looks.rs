@@ -22,7 +22,7 @@ impl Looks {
             return None;
         }
         match self.last {
-            Some(last) if !self.is_hinted => Some(last.saturating_add(core.wing.until_next_look())),
+            Some(last) if !self.is_hinted => Some(core.wing.next_look(last)),
             _ => Some(core.tools.now()),
         }
     }

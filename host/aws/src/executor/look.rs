@@ -14,8 +14,6 @@ impl AwsCore {
     /// Asks EC2 what is due, and takes it in.
     pub(super) async fn see_and_follow(&self) {
         if self.state().settings.imds_only {
-            let now = self.now();
-            self.state().looked_at = now;
             return;
         }
         let of = self.circumstances();
@@ -42,8 +40,6 @@ impl AwsCore {
         if news && !is_broken && self.state().seen.last().is_some() {
             self.reconcile().await;
         }
-        let now = self.now();
-        self.state().looked_at = now;
     }
 
     /// Has the interfaces described now.
@@ -52,14 +48,14 @@ impl AwsCore {
         self.tools.look_again();
     }
 
-    /// How long after the last look EC2 is asked again.
-    pub(super) fn until_next_question(&self) -> Duration {
+    /// When EC2 is asked again, after a look that ended at `last`.
+    pub(super) fn next_question(&self, last: Duration) -> Duration {
         let of = self.circumstances();
         let state = self.state();
         if state.settings.imds_only {
-            return QUIETEST;
+            return last.saturating_add(QUIETEST);
         }
-        of.now.saturating_sub(state.looked_at).saturating_add(state.questions.wait(&of))
+        of.now.saturating_add(state.questions.wait(&of))
     }
 
     /// The jitter of a wait, in thousandths.

@@ -25,8 +25,6 @@ pub(super) struct ExecutorState {
     /// Why the subnets are not known, or not as they are now.
     pub(super) subnets_trouble: Option<String>,
     pub(super) questions: Questions,
-    /// End of the last look.
-    pub(super) looked_at: Duration,
     /// The limits in force: those that were told, and what EC2 has taught since.
     pub(super) limits: Option<InstanceLimits>,
     /// The limits that were told.
@@ -58,7 +56,6 @@ impl ExecutorState {
             subnets: Vec::new(),
             subnets_trouble: None,
             questions: Questions::new(),
-            looked_at: Duration::ZERO,
             limits,
             told: limits,
             is_doubtful_lesson: false,

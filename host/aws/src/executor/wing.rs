@@ -38,8 +38,8 @@ impl Wing for AwsCore {
         self.see_and_follow().await;
     }
 
-    fn until_next_look(&self) -> Duration {
-        self.until_next_question()
+    fn next_look(&self, last: Duration) -> Duration {
+        self.next_question(last)
     }
 
     fn readiness(&self) -> Result<(), String> {

@@ -98,8 +98,8 @@ impl Wing for Blocks {
 
     async fn look(&self) {}
 
-    fn until_next_look(&self) -> Duration {
-        Duration::from_secs(60)
+    fn next_look(&self, last: Duration) -> Duration {
+        last + Duration::from_secs(60)
     }
 
     fn readiness(&self) -> Result<(), String> {
