@@ -1,25 +1,10 @@
 //! The names that the host and policies, and the host and other users of the account, have agreed on.
 //!
-//! `wit/README.md` lists those of plans; the tags are those of the Amazon VPC CNI.
+//! Those of plans are the host's; the tags are those of the Amazon VPC CNI.
 
-/// Effects, ranges and objects: a network interface.
-pub(crate) const INTERFACE: &str = "interface";
-/// Ranges: the device number of their interface; `0` is the primary one.
-pub(crate) const DEVICE: &str = "device";
-/// Objects: a subnet. Effects and interfaces: the subnet's id.
-pub(crate) const SUBNET: &str = "subnet";
-/// Objects: an unused range. Effects: the range that they release.
-pub(crate) const RANGE: &str = "range";
-/// Objects: a label of the node, with its [`VALUE`].
-pub(crate) const LABEL: &str = "label";
-/// Labels: the value.
-pub(crate) const VALUE: &str = "value";
-/// Effects: how many addresses or prefixes an interface gets.
-pub(crate) const COUNT: &str = "count";
-/// Effects: how many addresses a new interface has.
-pub(crate) const ADDRESSES: &str = "addresses";
-/// Effects: how many prefixes a new interface has.
-pub(crate) const PREFIXES: &str = "prefixes";
+pub(crate) use tenure_types::agreed::{
+    ADDRESSES, COUNT, DEVICE, INTERFACE, IPV6, LABEL, PREFIXES, RANGE, SUBNET, VALUE,
+};
 
 /// Tag: the instance that an interface was created for.
 pub(crate) const INSTANCE_TAG: &str = "node.k8s.amazonaws.com/instance_id";

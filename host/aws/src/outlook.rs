@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tenure_engine::Outlook;
 use tenure_ledger::Book;
-use tenure_types::{Attributes, InvalidAttributes, Object};
+use tenure_types::{Attributes, InvalidAttributes, Object, agreed};
 
 use crate::budget::Unit;
 use crate::date::date;
@@ -34,17 +34,17 @@ pub fn outlook(situation: &Situation, book: &Book) -> Result<Outlook, InvalidAtt
         objects.push(object(names::LABEL, name, [(names::VALUE, value.as_str())])?);
     }
     let mut pairs = vec![
-        ("interfaces.free", situation.interfaces_free().to_string()),
-        ("interfaces.slots", situation.slots(true).to_string()),
-        ("interfaces.ipv6.slots", situation.slots(false).to_string()),
+        (agreed::INTERFACES_FREE, situation.interfaces_free().to_string()),
+        (agreed::INTERFACES_SLOTS, situation.slots(true).to_string()),
+        (agreed::INTERFACES_IPV6_SLOTS, situation.slots(false).to_string()),
     ];
-    pairs.extend(node.most_pods.map(|most| ("pods.max", most.to_string())));
+    pairs.extend(node.most_pods.map(|most| (agreed::MOST_PODS, most.to_string())));
     let has_prefixes = situation.limits.is_none_or(|limits| limits.prefixes);
-    pairs.push(("prefixes.supported", has_prefixes.to_string()));
-    pairs.push(("schedulable", node.schedulable.unwrap_or(true).to_string()));
-    pairs.push(("terminating", node.terminating.to_string()));
-    pairs.extend(node.instance_type.clone().map(|of| ("instance.type", of)));
-    pairs.push(("time.utc", date(situation.wall)));
+    pairs.push((agreed::PREFIXES_SUPPORTED, has_prefixes.to_string()));
+    pairs.push((agreed::SCHEDULABLE, node.schedulable.unwrap_or(true).to_string()));
+    pairs.push((agreed::TERMINATING, node.terminating.to_string()));
+    pairs.extend(node.instance_type.clone().map(|of| (agreed::INSTANCE_TYPE, of)));
+    pairs.push((agreed::TIME, date(situation.wall)));
     Ok(Outlook { objects, attributes: Attributes::new(pairs)? })
 }
 

@@ -20,7 +20,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 use tenure_engine::Supply;
 use tenure_ledger::{Book, RangeView};
-use tenure_types::{Pool, PoolName};
+use tenure_types::{Pool, PoolName, agreed};
 
 use crate::port::{Ec2Interface, Status};
 use crate::ranges::{carried, range_of};
@@ -29,7 +29,7 @@ use crate::situation::{Situation, ranges};
 use crate::witness::{UseVerdict, UseWitness};
 
 /// The pools, by family.
-const POOLS: [(bool, &str); 2] = [(true, "ipv4"), (false, "ipv6")];
+const POOLS: [(bool, &str); 2] = [(true, agreed::IPV4), (false, agreed::IPV6)];
 
 /// The changes to make.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -6,6 +6,7 @@ mod claims;
 mod load;
 mod network;
 mod policy;
+mod quarantine;
 mod replay;
 mod source;
 
@@ -22,6 +23,7 @@ pub(crate) use self::claims::{ClaimsArguments, ClaimsVerb};
 pub(crate) use self::load::LoadArguments;
 pub(crate) use self::network::NetworkVerb;
 pub(crate) use self::policy::PolicyVerb;
+pub(crate) use self::quarantine::QuarantineVerb;
 pub(crate) use self::replay::Replay;
 pub(crate) use self::source::{ExportTarget, ImportSource};
 use crate::values;
@@ -216,6 +218,9 @@ again.")]
         #[arg(long)]
         apply: bool,
     },
+    /// Keep doubtful addresses from being handed out, list them, and lift that.
+    #[command(subcommand)]
+    Quarantine(QuarantineVerb),
     /// List the claims of agents: addresses that belong to the node's own programs, not to pods.
     #[command(after_help = "Examples:
   tenurectl claims

@@ -23,6 +23,7 @@ mod parts;
 mod plan;
 mod policies;
 mod policy;
+mod quarantine;
 mod release;
 mod reload;
 mod repair;

@@ -122,6 +122,23 @@ pub(crate) struct Release {
     pub(crate) answer: v1::ReleaseResponse,
 }
 
+/// An address that was put into quarantine.
+#[derive(Serialize)]
+pub(crate) struct AddedToQuarantine {
+    pub(crate) address: IpAddr,
+    pub(crate) network: String,
+    #[serde(flatten)]
+    pub(crate) answer: v1::QuarantineAddressResponse,
+}
+
+/// An address that was taken out of quarantine.
+#[derive(Serialize)]
+pub(crate) struct LiftedQuarantine {
+    pub(crate) address: IpAddr,
+    #[serde(flatten)]
+    pub(crate) answer: v1::LiftQuarantineResponse,
+}
+
 /// The result of releasing a claim, or of the dry run.
 #[derive(Serialize)]
 pub(crate) struct ReleasedClaim {

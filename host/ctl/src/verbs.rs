@@ -11,6 +11,7 @@ mod ipamd;
 mod load;
 mod log;
 mod policy;
+mod quarantine;
 mod repair;
 mod replay;
 mod state;
@@ -77,6 +78,7 @@ pub(crate) async fn ask(daemon: &Daemon, question: Question) -> Result<Report, E
             let answer = daemon.call(async |mut admin| admin.release(request).await).await?;
             Ok(Report::of(Release { address, applied: apply, answer }))
         }
+        Question::Quarantine(verb) => quarantine::quarantine(daemon, verb).await,
         Question::Claims(ClaimsArguments { agent, verb: None }) => {
             let request = v1::ListAllClaimsRequest { agent: agent.unwrap_or_default() };
             let answer = daemon.call(async |mut admin| admin.list_all_claims(request).await).await?;

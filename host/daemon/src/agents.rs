@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tenure_engine::ports::Clock as _;
-use tenure_rpc::claims::{Agents, Reload, Rights, matches};
+use tenure_rpc::claims::{Agents, Reload, Rights};
 use tenure_rpc::peer::Peer;
 use tenure_runtime::{PodName, Runtime};
-use tenure_types::{AgentName, Error, ErrorCode, Result, hold};
+use tenure_types::{AgentName, Error, ErrorCode, NamePattern, Result, hold};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -56,7 +56,8 @@ impl ConfiguredAgents {
         };
         let Some(uid) = &peer.pod_uid else { return Ok(false) };
         let pod = self.pod(uid).await?;
-        Ok(pod.is_some_and(|pod| matches(namespace, &pod.namespace) && matches(name, &pod.name)))
+        let [namespace, name] = [namespace, name].map(NamePattern::new);
+        Ok(pod.is_some_and(|pod| namespace.matches(&pod.namespace) && name.matches(&pod.name)))
     }
 
     /// The pod of this uid; `None` if the runtime does not know it.
@@ -156,8 +157,8 @@ fn rights(name: &str, table: &AgentTable) -> Result<Rights> {
     Ok(Rights {
         // Checked when the configuration was read.
         name: AgentName::new(name).map_err(|error| Error::new(ErrorCode::Internal, error))?,
-        networks: table.networks.clone(),
-        names: table.names.clone(),
+        networks: table.networks.iter().map(|text| NamePattern::new(text)).collect(),
+        names: table.names.iter().map(|text| NamePattern::new(text)).collect(),
         claims: usize::try_from(table.claims).unwrap_or(usize::MAX),
         addresses: table.addresses,
         cni: table.cni,

@@ -147,7 +147,7 @@ pub(crate) struct PolicyTable {
     /// Subnets such as `["10.0.0.0/8"]`; each range that this policy defines must lie in one of them. Without any, all ranges are allowed.
     #[schemars(with = "Vec<String>")]
     pub(crate) within: Vec<IpNet>,
-    /// The networks that it may serve: names, or beginnings of names such as `blue-*`. Without any, it may serve all.
+    /// The networks that it may serve: names, or patterns such as `blue-*`, in which `*` stands for any characters. Without any, it may serve all.
     pub(crate) networks: Vec<String>,
     /// The worlds that it may use besides `policy`, if it exports them: `planner`, `stateful`. By default none if there is a `path`, and both for a policy that is loaded with `tenurectl policy load`. One that is not granted is never called.
     pub(crate) worlds: Option<Vec<World>>,

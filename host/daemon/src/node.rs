@@ -143,7 +143,8 @@ impl tenure_observe::http::NodeHealth for DaemonNode {
         let mut pools = Vec::new();
         for name in self.engine.network_names() {
             if let Some(book) = self.engine.book(&name).await {
-                metrics.network(&name, book.allocations().len(), book.cooling_addresses().len());
+                let (allocations, cooling) = (book.allocations().len(), book.cooling_addresses().len());
+                metrics.network(&name, allocations, cooling, book.quarantined().len());
                 pools.extend(pool_figures(&book));
             }
         }

@@ -8,7 +8,7 @@ use tenure_engine::ports::{Answer, Policy};
 use tenure_ledger::Book;
 use tenure_types::{
     Attributes, Cooling, DELEGATED, DefinedPool, Definition, DelegateName, Error, ErrorCode, Need,
-    NetworkConfig, NetworkName, Outcome, PolicyStamp, Pool, PoolName, Request, Result, Supply,
+    NetworkConfig, NetworkName, Outcome, PolicyStamp, Pool, PoolName, Request, Result, Supply, agreed,
 };
 
 /// Replaces the digest of a delegate that is not pinned.
@@ -41,7 +41,7 @@ impl Proposer {
         };
         let attributes = Attributes::new([(DELEGATED, self.name.as_str())]);
         Ok(Definition {
-            pools: vec![pool("ipv4")?, pool("ipv6")?],
+            pools: vec![pool(agreed::IPV4)?, pool(agreed::IPV6)?],
             cooling: Cooling::Strict,
             attributes: attributes.map_err(|error| invalid(&error))?,
         })

@@ -65,7 +65,7 @@ pub trait Wing: Sized + Send + Sync + 'static {
     /// Looks at the outside, and makes the ledger's supply agree with it.
     fn look(&self) -> impl Future<Output = ()> + Send;
 
-    /// When the next look begins, unless somebody hints at a change. `last` is the end of the last look; both are readings of the boot clock.
+    /// The time at which the next look begins, unless somebody hints at a change. `last` is the end of the last look; both are readings of the boot clock.
     /// It is asked again and again between two looks: it gets nearer when something begins to lack, and draws no random number.
     fn next_look(&self, last: Duration) -> Duration;
 

@@ -55,7 +55,7 @@ pub use import::abandon::Abandon;
 pub use import::claim::{Claim, Imported, Place};
 pub use import::{Import, ImportOrigin, Importing};
 pub use network::bounds::settings::SettingPattern;
-pub use network::bounds::{Bounds, NetworkBounds, NetworkPattern, PolicyBounds};
+pub use network::bounds::{Bounds, NetworkBounds, PolicyBounds};
 pub use network::demand::{Attending, Demand};
 pub use network::redefine::Redefined;
 pub use policy::verdicts::Verdicts;

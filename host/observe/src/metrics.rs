@@ -49,6 +49,7 @@ pub struct Metrics {
     allocations: Family<NetworkLabels, Gauge>,
     cooling: Family<NetworkLabels, Gauge>,
     pools: PoolGauges,
+    quarantined: Family<NetworkLabels, Gauge>,
     claims: Family<ClaimLabels, Gauge>,
     watches: Family<AgentLabels, Gauge>,
     policy_call_duration: Histograms<PolicyLabels>,
@@ -87,6 +88,7 @@ impl Metrics {
             allocations: Family::default(),
             cooling: Family::default(),
             pools: PoolGauges::default(),
+            quarantined: Family::default(),
             claims: Family::default(),
             watches: Family::default(),
             // 10 us to 1.3 s: an instance costs tens of microseconds, and no policy may take seconds.
@@ -141,6 +143,11 @@ impl Metrics {
         registry.register("claim_watches", "Open watches of agents", self.watches.clone());
         registry.register("addresses_cooling", "Freed addresses that are cooling down", self.cooling.clone());
         self.pools.register(registry);
+        registry.register(
+            "addresses_quarantined",
+            "Addresses in quarantine: given to nobody, or of an owner that may be gone",
+            self.quarantined.clone(),
+        );
         registry.register_with_unit(
             "policy_call_duration",
             "Time of one call of a policy, its instance included",
@@ -234,11 +241,12 @@ impl Metrics {
         self.queue_depth.set(saturating(queued));
     }
 
-    /// Sets how many allocations and cooling addresses a network has.
-    pub fn network(&self, network: &NetworkName, allocations: usize, cooling: usize) {
+    /// Sets how many allocations, cooling addresses and addresses in quarantine a network has.
+    pub fn network(&self, network: &NetworkName, allocations: usize, cooling: usize, quarantined: usize) {
         let labels = NetworkLabels { network: Name(network.clone()) };
         self.allocations.get_or_create(&labels).set(saturating(allocations));
         self.cooling.get_or_create(&labels).set(saturating(cooling));
+        self.quarantined.get_or_create(&labels).set(saturating(quarantined));
     }
 
     /// Sets the size and the use of every pool; the series of all others end.

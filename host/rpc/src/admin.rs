@@ -18,6 +18,7 @@ mod networks;
 mod node;
 mod overlap;
 mod policies;
+mod quarantine;
 mod release;
 mod reload;
 mod repair;
@@ -263,6 +264,27 @@ impl v1::admin_server::Admin for AdminService {
         _: Request<v1::GetConfigurationRequest>,
     ) -> Result<Response<v1::GetConfigurationResponse>, Status> {
         told(reload::configuration(self.node.as_ref()))
+    }
+
+    async fn list_quarantine(
+        &self,
+        request: Request<v1::ListQuarantineRequest>,
+    ) -> Result<Response<v1::ListQuarantineResponse>, Status> {
+        told(quarantine::list(&self.engine, request.get_ref()).await)
+    }
+
+    async fn quarantine_address(
+        &self,
+        request: Request<v1::QuarantineAddressRequest>,
+    ) -> Result<Response<v1::QuarantineAddressResponse>, Status> {
+        told(quarantine::add(&self.engine, request.get_ref()).await)
+    }
+
+    async fn lift_quarantine(
+        &self,
+        request: Request<v1::LiftQuarantineRequest>,
+    ) -> Result<Response<v1::LiftQuarantineResponse>, Status> {
+        told(quarantine::lift(&self.engine, request.get_ref()).await)
     }
 
     async fn reload(&self, _: Request<v1::ReloadRequest>) -> Result<Response<v1::ReloadResponse>, Status> {

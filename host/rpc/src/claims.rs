@@ -18,7 +18,7 @@ use tokio::time::{Instant, timeout_at};
 use tonic::{Request, Response, Status};
 
 use self::in_flight::{AgentCall, InFlight};
-pub use self::rights::{Agents, Reload, Rights, matches};
+pub use self::rights::{Agents, Reload, Rights};
 use self::shown::ShownClaims;
 pub use self::shown::claim;
 use self::watch::ClaimWatch;

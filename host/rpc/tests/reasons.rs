@@ -10,7 +10,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use node::{Node, reason, spec};
 use tenure_rpc::v1::admin_client::AdminClient;
 use tenure_rpc::v1::{ClaimId, ClaimSpec, EnsureClaimRequest, Family, GetStatusRequest, ReleaseClaimRequest};
-use tenure_types::{Error, ErrorCode};
+use tenure_types::{Error, ErrorCode, NamePattern};
 
 /// Reasons that no part in this test gives by itself: other suites bring the daemon to where it does, and here the policy says them.
 const SAID_BY_OTHERS: [&str; 14] = [
@@ -57,7 +57,7 @@ async fn each_reason_reaches_an_agent_with_its_code() {
     told.insert(reason(node.ensures(spec("router")).await));
     node.forbid(ErrorCode::AgentUnknown);
     told.insert(reason(node.ensures(spec("router")).await));
-    node.allow(|rights| rights.names = vec!["*".into()]);
+    node.allow(|rights| rights.names = vec![NamePattern::new("*")]);
 
     // What there is.
     let nowhere = ClaimSpec { network: "nowhere".into(), ..spec("router") };

@@ -9,15 +9,15 @@
 //!
 //! From both verdicts follows one [`SandboxStanding`], and from that what may be done. [`SandboxEvidence::standing`] is this table:
 //!
-//! | namespace | runtime | standing | the daemon | `check` reports | `release` without `--force` | `repair` |
-//! |---|---|---|---|---|---|---|
-//! | present | any | lives | waits for the DEL | nothing | refuses | keeps |
-//! | unknown | present | lives | waits for the DEL | nothing | refuses | keeps |
-//! | absent | present | ending | waits for the DEL | `namespace-gone` | refuses | keeps |
-//! | absent | unknown | unconfirmed | waits for the DEL or a GC | `namespace-gone` | releases | keeps |
-//! | absent | absent | gone | frees it after the grace period | `sandbox-gone` | releases | releases |
-//! | unknown | absent | unknown | waits for the DEL or a GC | `container-gone`, if it was imported | releases | keeps |
-//! | unknown | unknown | unknown | waits for the DEL or a GC | nothing | releases | keeps |
+//! | namespace | runtime | standing | the daemon | `check` reports | `release` without `--force` | `repair` | quarantine after a while |
+//! |---|---|---|---|---|---|---|---|
+//! | present | any | lives | waits for the DEL | nothing | refuses | keeps | lifted |
+//! | unknown | present | lives | waits for the DEL | nothing | refuses | keeps | lifted |
+//! | absent | present | ending | waits for the DEL | `namespace-gone` | refuses | keeps | lifted |
+//! | absent | unknown | unconfirmed | waits for the DEL or a GC | `namespace-gone` | releases | keeps | begins |
+//! | absent | absent | gone | frees it after the grace period | `sandbox-gone` | releases | releases | stays |
+//! | unknown | absent | unknown | waits for the DEL or a GC | `container-gone`, if it was imported | releases | keeps | begins, if it was imported |
+//! | unknown | unknown | unknown | waits for the DEL or a GC | nothing | releases | keeps | stays |
 //!
 //! Unknown never means absent: only what is gone is freed without a caller's word. An operator's release needs no proof, since the
 //! operator gives it; it is refused only if a witness contradicts. A runtime that does not list a sandbox contradicts no namespace
@@ -85,6 +85,24 @@ impl SandboxEvidence {
         self.standing() == SandboxStanding::Gone
     }
 
+    /// The reason, for people, for which the owner is doubtful: one witness alone reports its sandbox as gone. The runtime alone is
+    /// believed only about what `is_imported`, since an ADD that is under way has no container yet.
+    #[must_use]
+    pub fn doubt(self, is_imported: bool) -> Option<&'static str> {
+        match self.standing() {
+            SandboxStanding::Unconfirmed => {
+                Some("its network namespace is gone, and the container runtime does not answer")
+            }
+            SandboxStanding::Unknown if self.runtime == WitnessVerdict::Absent && is_imported => Some(
+                "the container runtime does not list its container, and its network namespace is not known",
+            ),
+            SandboxStanding::Lives
+            | SandboxStanding::Ending
+            | SandboxStanding::Gone
+            | SandboxStanding::Unknown => None,
+        }
+    }
+
     /// The testimony, for people, that contradicts an operator who releases the allocation; `None` if nothing does.
     #[must_use]
     pub fn contradiction(self) -> Option<&'static str> {
@@ -122,6 +140,16 @@ mod tests {
             let evidence = SandboxEvidence { namespace, runtime };
             let found = (evidence.standing(), evidence.proves_gone(), evidence.contradiction());
             assert_eq!(found, (standing, is_gone, contradiction), "{evidence:?}");
+        }
+        for (namespace, runtime, ..) in rows {
+            let evidence = SandboxEvidence { namespace, runtime };
+            let doubted = [false, true].map(|is_imported| evidence.doubt(is_imported).is_some());
+            let expected = match (namespace, runtime) {
+                (Absent, Unknown) => [true, true],
+                (Unknown, Absent) => [false, true],
+                _ => [false, false],
+            };
+            assert_eq!(doubted, expected, "{evidence:?}");
         }
         let all: Vec<_> = rows.iter().map(|row| (row.0, row.1)).collect();
         let pairs =

@@ -1,4 +1,5 @@
-//! Frees leaks: allocations whose sandbox two sources have reported as gone for a grace period.
+//! Frees leaks: allocations whose sandbox two sources have reported as gone for a grace period. What one source reports as gone is
+//! put into quarantine by [`Doubts`].
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use tenure_engine::ports::Clock;
 use tenure_types::{Allocation, BootId, ConditionName, End};
 
 use crate::Sandboxes;
+use crate::doubts::Doubts;
 use crate::gone::{GoneFile, GoneSince};
 
 /// The longest pause between two looks.
@@ -25,6 +27,7 @@ pub struct Leaks {
     /// repeated ADD. A restart of the daemon does not, if there is a file.
     gone_since: GoneSince,
     file: Option<GoneFile>,
+    doubts: Doubts,
 }
 
 impl Leaks {
@@ -36,7 +39,15 @@ impl Leaks {
         clock: Arc<dyn Clock>,
         grace: impl Fn() -> Duration + Send + Sync + 'static,
     ) -> Self {
-        Self { engine, sandboxes, clock, grace: Box::new(grace), gone_since: GoneSince::new(), file: None }
+        Self {
+            engine,
+            sandboxes,
+            clock,
+            grace: Box::new(grace),
+            gone_since: GoneSince::new(),
+            file: None,
+            doubts: Doubts::default(),
+        }
     }
 
     /// Resumes the grace periods that an earlier one in this boot has recorded in a file.
@@ -74,6 +85,7 @@ impl Leaks {
             Some(error) => conditions.set(ConditionName::RuntimeUnreachable, "", error.cause),
             None => conditions.clear(ConditionName::RuntimeUnreachable, ""),
         }
+        self.doubts.look(&self.engine, &held, &evidence, now).await;
         let (grace, before) = ((self.grace)(), std::mem::take(&mut self.gone_since));
         for (held, _) in held.iter().zip(evidence).filter(|(_, evidence)| evidence.proves_gone()) {
             let key = (held.network.clone(), held.generation, held.requested_at);

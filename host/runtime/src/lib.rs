@@ -13,6 +13,7 @@
 
 mod addresses;
 mod cri;
+mod doubts;
 mod evidence;
 #[cfg(test)]
 mod fake;

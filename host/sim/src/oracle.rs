@@ -6,6 +6,7 @@
 mod claims;
 mod network;
 mod picture;
+mod quarantine;
 mod register;
 
 use std::collections::BTreeMap;
@@ -20,6 +21,7 @@ use crate::policies::block;
 pub(crate) use self::claims::{Claimed, RESERVED, lease_of};
 pub(crate) use self::network::{Supply, Whole};
 pub(crate) use self::picture::Picture;
+pub(crate) use self::quarantine::{DOUBTFUL, Quarantine};
 
 /// The addresses that an owner was told it has.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -121,6 +123,17 @@ impl Oracle {
     /// A change of the host's supply is sent.
     pub(crate) fn supply_sent(&mut self, id: u64, network: &NetworkName, block: usize, change: Supply) {
         self.network(network).supply_sent(id, block, change);
+    }
+
+    /// An operator puts an address into quarantine, or takes it out.
+    pub(crate) fn quarantine_sent(
+        &mut self,
+        id: u64,
+        network: &NetworkName,
+        address: IpAddr,
+        change: Quarantine,
+    ) {
+        self.network(network).quarantine_sent(id, address, change);
     }
 
     /// A request that may change a network was answered or abandoned.

@@ -307,6 +307,8 @@ impl World {
             (Some(Request::Change(network)), Outcome::Changed(outcome)) => {
                 self.tally.changed += u64::from(outcome.is_ok());
                 self.oracle.ended(id, &network, outcome.is_ok());
+                // What it did to the others, it does not say.
+                names()?.iter().for_each(|network| self.oracle.ended(id, network, false));
             }
             (Some(Request::Plan(network, number)), Outcome::Planned(planned)) => {
                 self.planned(id, &network, number, planned)?;

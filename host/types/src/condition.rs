@@ -152,6 +152,9 @@ conditions! {
     /// other pods cannot use the one or reach the other.
     GatewayHeld = "gateway-held", Degraded,
         "move it back in the network's configuration, or delete the pod: `tenurectl allocation ADDRESS` shows whose it is";
+    /// Addresses are in quarantine: nobody is given them, or their owner may be gone. An owner keeps its address meanwhile.
+    AddressesQuarantined = "addresses-quarantined", Degraded,
+        "`tenurectl quarantine list` says why and since when; `tenurectl quarantine lift ADDRESS` ends it, and `tenurectl release ADDRESS` frees what its owner has left behind";
     /// A network has not moved over from another IPAM completely: an import is in progress or was interrupted, or the other IPAM has
     /// addresses that were not imported; ADD of new pods on the network is refused.
     MoveUnfinished = "move-unfinished", Degraded,

@@ -5,6 +5,7 @@
 //! checkpoint.
 
 mod address;
+pub mod agreed;
 mod allocation;
 mod attributes;
 mod clock;
@@ -25,6 +26,7 @@ mod network;
 mod origin;
 mod outcome;
 mod owner;
+mod pattern;
 mod place;
 mod plan;
 mod pool;
@@ -55,6 +57,7 @@ pub use network::{COOLDOWN_SECONDS, Cooling, Definer, Definition, Network, Netwo
 pub use origin::Origin;
 pub use outcome::{LONGEST_STATE, Outcome};
 pub use owner::Owner;
+pub use pattern::NamePattern;
 pub use place::Place;
 pub use plan::{Demand, Object, PlanState};
 pub use pool::{DefinedPool, Need, Pool, Supply};

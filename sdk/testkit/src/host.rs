@@ -102,6 +102,7 @@ impl Host for Serving {
             Standing::Cooling => ledger::Standing::Cooling,
             Standing::Reserved => ledger::Standing::Reserved,
             Standing::Draining => ledger::Standing::Draining,
+            Standing::Quarantined => ledger::Standing::Other("quarantined".to_owned()),
             Standing::Outside => ledger::Standing::Outside,
         }
     }

@@ -48,7 +48,7 @@ impl AwsCore {
         self.tools.look_again();
     }
 
-    /// When EC2 is asked again, after a look that ended at `last`.
+    /// The time at which EC2 is asked again, after a look that ended at `last`.
     pub(super) fn next_question(&self, last: Duration) -> Duration {
         let of = self.circumstances();
         let state = self.state();

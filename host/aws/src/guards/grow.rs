@@ -9,9 +9,6 @@ use crate::budget::Unit;
 use crate::names;
 use crate::situation::Situation;
 
-/// The pool of IPv6 addresses.
-const IPV6: &str = "ipv6";
-
 /// A request for capacity: how many, of which kind, in which family.
 struct GrowthWanted {
     count: u32,
@@ -76,7 +73,7 @@ pub(super) fn assign(
     prefixes_fit(situation, wanted.unit)?;
     let coming: u32 = situation
         .open_on(id)
-        .filter(|intent| (intent.pool.as_str() != IPV6) == wanted.is_ipv4)
+        .filter(|intent| (intent.pool.as_str() != names::IPV6) == wanted.is_ipv4)
         .filter_map(|intent| intent.attributes.get(names::COUNT)?.parse::<u32>().ok())
         .sum();
     let begun = tally.slots.entry((id.to_owned(), wanted.is_ipv4)).or_default();
@@ -90,7 +87,7 @@ pub(super) fn assign(
 
 impl GrowthWanted {
     fn of(effect: &Effect, book: &Book, name: &str, prefixes: bool) -> Result<Self, String> {
-        let is_ipv4 = book.pools().get(effect.pool).is_none_or(|pool| pool.name.as_str() != IPV6);
+        let is_ipv4 = book.pools().get(effect.pool).is_none_or(|pool| pool.name.as_str() != names::IPV6);
         let unit = match (prefixes, is_ipv4) {
             (true, true) => Unit::Prefix,
             (true, false) => Unit::Ipv6Prefix,

@@ -92,7 +92,7 @@ impl IntentOrder {
         };
         let number =
             |name: &'static str| text(name)?.parse::<u32>().map_err(|_| WrongIntent::Attribute(kind, name));
-        let is_ipv6 = intent.pool.as_str() == IPV6;
+        let is_ipv6 = intent.pool.as_str() == names::IPV6;
         let aim = match intent.kind {
             EffectKind::AttachInterface => {
                 let carries = match (number(names::PREFIXES), number(names::ADDRESSES)) {
@@ -145,9 +145,6 @@ impl IntentOrder {
         }
     }
 }
-
-/// The pool of IPv6 addresses.
-const IPV6: &str = "ipv6";
 
 fn prefixes(is_ipv6: bool, count: u32) -> Assign {
     if is_ipv6 { Assign::Ipv6Prefixes(count) } else { Assign::Prefixes(count) }

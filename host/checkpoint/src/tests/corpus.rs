@@ -6,8 +6,9 @@
 //! about delegates, and `v1.5` those about effects, which programs before them did not write; `v1.6` has an allocation with a link, in
 //! `v1.7` files say what they continue, `v1.8` has moves from other IPAMs, and in `v1.9` addresses cool for longer than their network
 //! asks, or although it is gone, intents say whether a policy planned them, and a component of an agent has a claim with families that it
-//! can do without.
+//! can do without. In `v1.10`, addresses and owners are in quarantine.
 
+mod doubtful;
 mod moved;
 mod node;
 mod story;
@@ -30,7 +31,7 @@ use crate::{Disk, WriterProgress, recover, recover_read_only};
 const WRITE: &str = "TENURE_WRITE_GOLDEN";
 
 /// The current form.
-const PRESENT: &str = "v1.9";
+const PRESENT: &str = "v1.10";
 
 pub(super) type Files = BTreeMap<String, Vec<u8>>;
 

@@ -4,6 +4,7 @@ mod books;
 mod fact;
 mod item;
 mod network;
+mod quarantine;
 
 pub(crate) use self::books::Books;
 pub(super) use self::fact::{decode, encode};

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use tenure_ledger::{
     Book, Choices, Claims, Components, CoolingAddress, Delegations, Effects, Fact, Image, LedgerFact, Moves,
-    RemovedNetwork, States,
+    QuarantineMark, RemovedNetwork, States,
 };
 use tenure_types::{Moment, NetworkName};
 
@@ -115,7 +115,12 @@ fn cooling(through: u64, count: u16) -> RemovedNetwork {
         let since = Moment { boot_ns: 7, wall_ms: 8 };
         CoolingAddress { address: [10, 0, high, low].into(), since, seconds: 5 * u32::from(number % 2) }
     };
-    RemovedNetwork { through, cooling: (1..=count).map(one).collect(), settled: Vec::new() }
+    RemovedNetwork {
+        through,
+        cooling: (1..=count).map(one).collect(),
+        settled: Vec::new(),
+        quarantined: Vec::new(),
+    }
 }
 
 #[test]
@@ -137,6 +142,17 @@ fn what_cooled_down_in_a_network_that_was_removed_is_read_as_it_was_written() {
     let mut books = Books::default();
     restored(&mut books, written.into_iter());
     assert_eq!(books.into_parts().1.get(&name), Some(with_claims));
+    let quarantined = (1..=257_u16).map(|number| {
+        let [high, low] = number.to_be_bytes();
+        let mark = QuarantineMark { since: Moment { boot_ns: 7, wall_ms: 8 }, reason: "odd".into() };
+        (IpAddr::from([10, 1, high, low]), mark)
+    });
+    let with_marks = RemovedNetwork { quarantined: quarantined.collect(), ..cooling(9, 1) };
+    let written = ledger::gone(&name, with_marks.clone());
+    assert_eq!(written.len(), 3);
+    let mut books = Books::default();
+    restored(&mut books, written.into_iter());
+    assert_eq!(books.into_parts().1.get(&name), Some(with_marks));
     // The form of older programs, and for them.
     let line = ledger::gone(&name, cooling(9, 0)).remove(0);
     assert_eq!(text(&line), r#"{"gone":{"network":"net","through":9}}"#);

@@ -24,6 +24,7 @@ fn block(address: &IpAddr, state: &AddressState, now_ms: u64) -> String {
         Some(AddressStanding::Cooling) => format!("cooling down, free in {}", duration(state.cooling_for_ms)),
         Some(AddressStanding::Draining) => "draining: its range hands out no more addresses".to_owned(),
         Some(AddressStanding::Reserved) => "reserved: in the range, but never handed out".to_owned(),
+        Some(AddressStanding::Quarantined) => "in quarantine: nobody is given it".to_owned(),
         None => clean(&state.standing),
     };
     let mut text = format!("{address} on {}: {standing}\n", clean(&state.network));
@@ -38,6 +39,11 @@ fn block(address: &IpAddr, state: &AddressState, now_ms: u64) -> String {
                 clean(&held.unknown_because)
             ));
         }
+    }
+    if let Some(of) = &state.quarantine {
+        let reason = if of.reason.is_empty() { "no reason was given".to_owned() } else { clean(&of.reason) };
+        let since = ago(of.since_ms, now_ms);
+        text.push_str(&format!("  {:<10} {since}: {reason}\n", "quarantine"));
     }
     if let Some(claim) = &state.waiting {
         text.push_str(&format!(

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tenure_checkpoint::{ChapterLine, LogHeader, LogItem};
-use tenure_ledger::{Fact, LedgerFact};
+use tenure_ledger::{Fact, LedgerFact, QuarantineSubject};
 use tenure_types::{Allocation, End, Generation, Moment, Network, NetworkName, Owner};
 
 pub(crate) use self::filter::LogFilter;
@@ -135,6 +135,17 @@ impl LogLines {
         }
     }
 
+    fn subject(&self, network: &NetworkName, subject: QuarantineSubject) -> String {
+        match subject {
+            QuarantineSubject::Address(address) => address.to_string(),
+            QuarantineSubject::Allocation(generation) => {
+                let key = (network.clone(), generation);
+                let held = self.live.get(&key).or_else(|| self.lasting.get(&key)).cloned();
+                held.unwrap_or_else(|| format!("generation {generation}"))
+            }
+        }
+    }
+
     fn ledger(&mut self, fact: &LedgerFact) -> (Moment, String) {
         match fact {
             LedgerFact::Defined(network) => (network.changed_at, defined(network)),
@@ -173,6 +184,13 @@ impl LogLines {
                 // It was allocated before the log begins.
                 let held = held.unwrap_or_else(|| format!("generation {generation}"));
                 (*at, format!("released   {held} ({})", clean(reason)))
+            }
+            LedgerFact::Quarantined { network, subject, mark } => {
+                let subject = self.subject(network, *subject);
+                (mark.since, format!("quarantine {subject} ({})", clean(&mark.reason)))
+            }
+            LedgerFact::QuarantineLifted { network, subject, at, reason } => {
+                (*at, format!("lifted     {} ({})", self.subject(network, *subject), clean(reason)))
             }
         }
     }

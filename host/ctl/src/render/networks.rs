@@ -144,6 +144,12 @@ fn notes(network: &Network, now_ms: u64) -> Vec<String> {
         let others = joined(&network.overlaps, ", ");
         notes.push(line(&format!("overlaps {others}: both could hand out the same address")));
     }
+    match network.quarantined {
+        0 => {}
+        1 => notes.push(line("1 address is in quarantine; `tenurectl quarantine list` says why")),
+        many => notes
+            .push(line(&format!("{many} addresses are in quarantine; `tenurectl quarantine list` says why"))),
+    }
     match network.outside {
         0 => {}
         1 => notes.push(line("1 allocation is outside the current ranges; its owner keeps it")),

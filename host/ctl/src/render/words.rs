@@ -36,7 +36,12 @@ words! {
         Refused = "refused",
     }
     /// The standing of an address in a network that needs words of its own.
-    AddressStanding { Cooling = "cooling", Draining = "draining", Reserved = "reserved" }
+    AddressStanding {
+        Cooling = "cooling",
+        Draining = "draining",
+        Reserved = "reserved",
+        Quarantined = "quarantined",
+    }
     /// An owner that is not known.
     OwnerKind { Unknown = "unknown" }
     /// The author of a definition, or the chooser of a policy.

@@ -34,6 +34,7 @@ fn answers_of_the_daemon() {
     snapshot("delegations", &filled::<v1::ListDelegationsResponse>("ListDelegationsResponse"));
     snapshot("cloud", &filled::<v1::GetCloudResponse>("GetCloudResponse"));
     snapshot("plan", &filled::<v1::ExplainPlanResponse>("ExplainPlanResponse"));
+    snapshot("quarantine", &filled::<v1::ListQuarantineResponse>("ListQuarantineResponse"));
     snapshot("adopted", &filled::<v1::AdoptResponse>("AdoptResponse"));
     snapshot("policies", &filled::<v1::ListPoliciesResponse>("ListPoliciesResponse"));
     snapshot("policy", &filled::<v1::InspectPolicyResponse>("InspectPolicyResponse"));
@@ -70,6 +71,9 @@ fn answers_with_what_was_asked() {
     snapshot("address", &Address { address, answer: filled("GetAddressResponse") });
     let release = Release { address, applied, answer: filled("ReleaseResponse") };
     snapshot("release", &release);
+    let answer = filled("QuarantineAddressResponse");
+    snapshot("quarantined", &AddedToQuarantine { address, network: network.clone(), answer });
+    snapshot("lifted-quarantine", &LiftedQuarantine { address, answer: filled("LiftQuarantineResponse") });
     snapshot("released-claim", &ReleasedClaim { applied, claim: Some(filled("Claim")) });
     snapshot("no-claim", &ReleasedClaim { applied, claim: None });
     let abandoned =

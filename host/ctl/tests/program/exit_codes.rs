@@ -246,6 +246,27 @@ impl Admin for Fake {
         Ok(Response::new(v1::ListDelegationsResponse::default()))
     }
 
+    async fn list_quarantine(
+        &self,
+        _: Request<v1::ListQuarantineRequest>,
+    ) -> Result<Response<v1::ListQuarantineResponse>, Status> {
+        Ok(Response::new(v1::ListQuarantineResponse::default()))
+    }
+
+    async fn quarantine_address(
+        &self,
+        _: Request<v1::QuarantineAddressRequest>,
+    ) -> Result<Response<v1::QuarantineAddressResponse>, Status> {
+        Ok(Response::new(v1::QuarantineAddressResponse { changed: true }))
+    }
+
+    async fn lift_quarantine(
+        &self,
+        _: Request<v1::LiftQuarantineRequest>,
+    ) -> Result<Response<v1::LiftQuarantineResponse>, Status> {
+        Err(to_status(&Error::new(ErrorCode::UnknownAddress, "10.1.0.7 is not in quarantine")))
+    }
+
     async fn get_cloud(
         &self,
         _: Request<v1::GetCloudRequest>,
@@ -535,4 +556,14 @@ async fn completions_and_pages_are_made() {
     for page in ["tenurectl.1", "tenurectl-policy-activate.1"] {
         assert!(directory.path().join(page).is_file(), "{page}");
     }
+}
+
+#[tokio::test]
+async fn a_quarantine_is_listed_begun_and_lifted() {
+    let output = ask(&["quarantine", "list"]).await;
+    assert_eq!((code(&output), text(&output.stdout)), (0, "Nothing is in quarantine.\n"));
+    let output = ask(&["quarantine", "add", "10.1.0.7/16", "--network", "pods", "--reason", "odd"]).await;
+    assert_eq!((code(&output), text(&output.stdout)), (0, "10.1.0.7 on pods is in quarantine\n"));
+    assert_eq!(code(&ask(&["quarantine", "lift", "10.1.0.7"]).await), 4, "it is not in quarantine");
+    assert_eq!(code(&ask(&["quarantine", "add", "10.1.0.7", "--network", "pods"]).await), 2, "no reason");
 }

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use tenure_engine::{NetworkPattern, SettingPattern};
+use tenure_engine::SettingPattern;
 use tenure_policy::TrustedKey;
 use tenure_policy::decisions::MOST_RECORDED;
-use tenure_types::{AgentName, DelegateName, EffectKind, InvalidName, NetworkName, PolicyName};
+use tenure_types::{AgentName, DelegateName, EffectKind, InvalidName, NamePattern, NetworkName, PolicyName};
 
 use super::settings::HOST_SETTINGS;
 use super::{Config, DEFAULT_PATH, PolicyTable, same_caller};
@@ -158,7 +158,7 @@ impl Config {
         }
         for (index, network) in table.networks.iter().enumerate() {
             let wrong = |error: InvalidName| (format!(".networks[{index}]"), error.to_string());
-            NetworkPattern::new(network).map_err(wrong)?;
+            NamePattern::of_networks(network).map_err(wrong)?;
         }
         for (index, setting) in table.settings.iter().enumerate() {
             if SettingPattern::new(setting, HOST_SETTINGS).is_none() {
@@ -245,7 +245,7 @@ mod tests {
             "tenured.toml: policies.mine.memory_mib: must be from 1 to sandbox.memory_mib, which is 16"
         );
         assert!(policy("deadline_ms = 0").contains("policies.mine.deadline_ms: must be from 1"));
-        assert!(policy("networks = [\"a\", \"a*b\"]").contains("policies.mine.networks[1]: "));
+        assert!(policy("networks = [\"a\", \"a b*\"]").contains("policies.mine.networks[1]: "));
         assert!(policy("worlds = [\"planer\"]").contains("policies.mine.worlds[0]: "));
         assert!(policy("effects = [\"assign\"]").contains("policies.mine.effects[0]: unknown effect"));
         assert!(policy("settings = [\"mtu\", \"snatt.*\"]").contains(

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use tenure_rpc::claims::matches;
+use tenure_types::NamePattern;
 
 use super::AgentTable;
 
@@ -63,7 +63,9 @@ fn pod_is_within(table: &AgentTable, other: &AgentTable) -> bool {
     match (pod(table), pod(other)) {
         (_, None) => true,
         (None, Some(_)) => false,
-        (Some(ours), Some(theirs)) => matches(theirs.0, ours.0) && matches(theirs.1, ours.1),
+        (Some(ours), Some(theirs)) => {
+            NamePattern::new(theirs.0).matches(ours.0) && NamePattern::new(theirs.1).matches(ours.1)
+        }
     }
 }
 

@@ -4,10 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_engine::{
-    Bounds, ExchangeSettings, NetworkBounds, NetworkPattern, PolicyBounds, SettingPattern, Settings,
-};
-use tenure_types::{AgentName, NetworkName, PolicyName};
+use tenure_engine::{Bounds, ExchangeSettings, NetworkBounds, PolicyBounds, SettingPattern, Settings};
+use tenure_types::{AgentName, NamePattern, NetworkName, PolicyName};
 
 use super::Config;
 
@@ -70,7 +68,7 @@ impl Config {
             Some((NetworkName::new(name).ok()?, bounds))
         });
         let policies = self.policies.iter().filter_map(|(name, table)| {
-            let networks = table.networks.iter().filter_map(|text| NetworkPattern::new(text).ok());
+            let networks = table.networks.iter().filter_map(|text| NamePattern::of_networks(text).ok());
             let settings = table.settings.iter().filter_map(|text| SettingPattern::new(text, HOST_SETTINGS));
             let bounds = PolicyBounds {
                 within: table.within.clone(),

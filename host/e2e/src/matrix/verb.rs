@@ -76,6 +76,8 @@ verbs! {
     ReleaseClaimed, "tenurectl release (claim)", "operator", &[], &[Effect::Loses("seized")], "The same for the address of an agent's claim.";
     ReleaseUnknown, "tenurectl release (unknown)", "operator", &[], &[Effect::Loses("unknown 10.93.0.14")], "The same for an address that was imported for an unknown owner.";
     ReleaseAgents, "tenurectl claims release", "operator", &[], &[Effect::Loses("unwanted")], "The release of a claim by hand.";
+    Quarantine, "tenurectl quarantine add", "operator", &[], &[], "An address of the network; its owner, if it has one, keeps it.";
+    LiftQuarantine, "tenurectl quarantine lift", "operator", &[], &[], "The end of that quarantine.";
     Import, "tenurectl import", "operator", &[], &[Effect::Gains("imported")], "The import of an address from host-local's directory.";
     Reload, "tenurectl reload", "operator", &[], &[], "A reload of an unchanged tenured.toml.";
     Define, "tenurectl network define", "operator", &[], &[], "The network's own definition once more.";

@@ -12,6 +12,9 @@ use tenure_types::{Error, ErrorCode};
 use crate::agent::claim;
 use crate::node::Node;
 
+/// An address of the ranges in most situations, which no verb hands out from then on.
+const DOUBTFUL: &str = "10.93.0.9";
+
 /// An answer.
 #[derive(Debug, Clone)]
 pub(crate) struct Asked {
@@ -77,6 +80,10 @@ pub(crate) fn ask(verb: Verb, node: &Node) -> anyhow::Result<Asked> {
         Verb::ReleaseClaimed => release(node, &address("seized")),
         Verb::ReleaseUnknown => release(node, "10.93.0.14"),
         Verb::ReleaseAgents => ctl(node, &["claims", "release", "cilium", "pods", "unwanted", "--apply"]),
+        Verb::Quarantine => {
+            ctl(node, &["quarantine", "add", DOUBTFUL, "--network", "pods", "--reason", "it answers ARP"])
+        }
+        Verb::LiftQuarantine => ctl(node, &["quarantine", "lift", DOUBTFUL]),
         Verb::Import => {
             let (networks, config) = (node.path("networks"), node.path("pods.conf"));
             ctl(node, &["import", "--apply", "host-local", &networks, "--config", &config])

@@ -9,7 +9,7 @@ use tenure_ledger::{
 use tenure_types::cni::Success;
 use tenure_types::{
     Allocation, Assignment, Attributes, DELEGATED, Moment, NetworkName, PolicyStamp, Pool, PoolName,
-    Proposal, Range, RangeError, Request, Supply,
+    Proposal, Range, RangeError, Request, Supply, agreed,
 };
 
 /// Why the ledger refuses what a delegate gave.
@@ -96,7 +96,7 @@ pub(super) fn accept(
 
 /// The index of the pool for addresses of a family.
 fn pool_of(book: &Book, address: IpAddr) -> Option<usize> {
-    let name = if address.is_ipv4() { "ipv4" } else { "ipv6" };
+    let name = agreed::pool_of_family(address.is_ipv4());
     let is_it = |pool: &Pool| pool.name.as_str() == name && pool.supply == Supply::Host;
     book.pools().iter().position(is_it)
 }

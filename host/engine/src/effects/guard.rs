@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use tenure_ledger::{Book, Intent, RangeView, Taken};
+use tenure_types::agreed::{BLOCK, INTERFACE, RANGE};
 use tenure_types::{AssignedAddress, Attributes, Effect, IntentId, Owner, Pool, Range, Supply};
 
 use super::refusal::{EffectTarget, Refusal};
@@ -20,9 +21,7 @@ struct Target<'a> {
 }
 
 /// The attributes that name a target: a range, or a label of ranges.
-const RANGE: &str = "range";
-
-const TARGETS: [&str; 3] = [RANGE, "interface", "block"];
+const TARGETS: [&str; 3] = [RANGE, INTERFACE, BLOCK];
 
 /// The ranges that an effect takes; none if it takes nothing.
 ///

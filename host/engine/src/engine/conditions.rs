@@ -26,6 +26,7 @@ impl Engine {
         }
         self.look_at_policies();
         self.claims.look_at_claims();
+        self.look_at_quarantine();
         self.core.conditions.list()
     }
 

@@ -85,7 +85,11 @@ impl Follower {
             return true;
         }
         match fact {
-            LedgerFact::Allocated(_) | LedgerFact::Released { .. } | LedgerFact::Renewed { .. } => {}
+            LedgerFact::Allocated(_)
+            | LedgerFact::Released { .. }
+            | LedgerFact::Renewed { .. }
+            | LedgerFact::Quarantined { .. }
+            | LedgerFact::QuarantineLifted { .. } => {}
             _ => return false,
         }
         let followed = Arc::make_mut(&mut self.book).apply(self.next, fact).is_ok();

@@ -31,6 +31,7 @@ mod networks;
 mod optional;
 mod planning;
 mod presence;
+mod quarantine;
 mod ranges;
 mod remembering;
 mod scopes;

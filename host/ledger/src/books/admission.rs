@@ -53,8 +53,8 @@ impl Book {
         self.admitted(request, proposal, policy, now, AdmissionTerms { living: None, without })
     }
 
-    /// As [`admit`](Self::admit), for addresses that their owner already uses according to another IPAM: cooldowns
-    /// and draining do not apply. The allocations in `ending` are about to end, so their addresses count as not held.
+    /// As [`admit`](Self::admit), for addresses that their owner already uses according to another IPAM: cooldowns,
+    /// quarantine and draining do not apply. The allocations in `ending` are about to end, so their addresses count as not held.
     ///
     /// # Errors
     /// As [`admit`](Self::admit).
@@ -176,6 +176,9 @@ impl Book {
         }
         if let Some(reason) = range.reserved(*address) {
             return Err(Violation::Reserved(*address, reason));
+        }
+        if living.is_none() && self.quarantine_of(*address).is_some() {
+            return Err(Violation::Quarantined(*address));
         }
         if living.is_none() && self.cools_for(request, *pool, range, *address) {
             return Err(Violation::Cooling(*address));

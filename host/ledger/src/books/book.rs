@@ -5,11 +5,13 @@
 //! [`redefine`](Book::redefine) and [`release`](Book::release) make the facts that are then applied.
 
 mod apply;
+mod quarantined;
 mod ranges;
 mod renewal;
 mod restore;
 mod takeover;
 mod time;
+mod withheld;
 
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, HashSet};
@@ -25,6 +27,7 @@ use self::takeover::Takeover;
 use super::LedgerFact;
 use super::cooling::CoolingQueue;
 use super::counts::Counts;
+use super::quarantine::QuarantineMarks;
 use super::remembered::Remembered;
 use super::runs::Runs;
 use super::stock::Stock;
@@ -42,7 +45,8 @@ pub struct Book {
     by_address: BTreeMap<IpAddr, Generation>,
     /// Claims imported from other IPAMs.
     takeover: Takeover,
-    /// Held and cooling addresses, inside and outside the present ranges; a search for free addresses skips them.
+    quarantine: QuarantineMarks,
+    /// Held, cooling and quarantined addresses, inside and outside the present ranges; a search for free addresses skips them.
     taken: Runs,
     cooling: CoolingQueue,
     /// The ranges and their usage.
@@ -89,6 +93,7 @@ impl Book {
             by_owner: HashSet::new(),
             by_address: BTreeMap::new(),
             takeover: Takeover::default(),
+            quarantine: QuarantineMarks::default(),
             taken: Runs::default(),
             cooling: CoolingQueue::default(),
             stock,
@@ -161,6 +166,10 @@ impl Book {
 
     pub(super) fn stock(&self) -> &Stock {
         &self.stock
+    }
+
+    pub(super) fn marks(&self) -> &QuarantineMarks {
+        &self.quarantine
     }
 
     pub(super) fn taken(&self) -> &Runs {

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use tenure_types::{Allocation, Generation, Moment, Network, NetworkName, Place, PoolName, Range, RangeName};
 
+use super::quarantine::{QuarantineMark, QuarantineSubject};
+
 /// A fact about a network's book.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LedgerFact {
@@ -87,6 +89,26 @@ pub enum LedgerFact {
         /// Why, for people: one of [`End`](tenure_types::End)'s reasons, followed by an operator's comment, if any.
         reason: Box<str>,
     },
+    /// An address, or an allocation's owner, is doubtful from now on; of an earlier quarantine only the mark changes.
+    Quarantined {
+        /// The network.
+        network: NetworkName,
+        /// The subject.
+        subject: QuarantineSubject,
+        /// The reason, and the time of the fact.
+        mark: QuarantineMark,
+    },
+    /// A quarantine ended. An address that nobody has begins to cool down.
+    QuarantineLifted {
+        /// The network.
+        network: NetworkName,
+        /// The subject.
+        subject: QuarantineSubject,
+        /// Time of the fact.
+        at: Moment,
+        /// The reason, for people.
+        reason: Box<str>,
+    },
 }
 
 impl LedgerFact {
@@ -102,7 +124,9 @@ impl LedgerFact {
             | Self::RangeDraining { network, .. }
             | Self::RangeRemoved { network, .. }
             | Self::Renewed { network, .. }
-            | Self::Released { network, .. } => network,
+            | Self::Released { network, .. }
+            | Self::Quarantined { network, .. }
+            | Self::QuarantineLifted { network, .. } => network,
         }
     }
 }

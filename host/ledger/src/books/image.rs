@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use tenure_types::{Allocation, Generation, Moment, Network, PoolName, Range};
 
+use super::quarantine::{QuarantineMark, QuarantineSubject};
+
 /// A range of a pool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Supplied {
@@ -64,4 +66,6 @@ pub struct Image {
     pub settled: Vec<(IpAddr, Arc<str>)>,
     /// The last addresses of owners that are gone, the longest gone first.
     pub remembered: Vec<Remembrance>,
+    /// The marks of quarantine, addresses first.
+    pub quarantined: Vec<(QuarantineSubject, QuarantineMark)>,
 }

@@ -7,7 +7,8 @@
 //!     ▲                         ▲                    │
 //!     └─ never: network,        └────────────────────┘
 //!        broadcast, gateway,      only if cooling is `preferred`, and no other address is left, the
-//!        a draining range         caller requests this one, or its owner's name had it last
+//!        a draining range,        caller requests this one, or its owner's name had it last
+//!        quarantine
 //! ```
 
 mod admission;
@@ -18,6 +19,7 @@ mod counts;
 mod definition;
 mod fact;
 mod image;
+mod quarantine;
 mod remembered;
 mod removed;
 mod runs;
@@ -34,6 +36,9 @@ pub use cooling::CoolingAddress;
 pub use definition::{Defined, InvalidDefinition, check_definition};
 pub use fact::LedgerFact;
 pub use image::{Image, LastAddress, Remembrance, Supplied};
+pub use quarantine::{
+    MOST_QUARANTINED, QuarantineMark, QuarantineRefusal, QuarantineSubject, QuarantinedAddress,
+};
 pub use removed::{RemovedNetwork, RemovedNetworks};
 pub use stock::{Direction, RangeView, Shelf, Usage};
 pub use view::Standing;

@@ -1,7 +1,7 @@
 //! The networks that were removed, and what is still to be known of them.
 //!
 //! A freed address cools down although its network is removed: whichever network gets the address in a range of its own
-//! meanwhile, under the same name or another, has it cooling. A claim of another IPAM that has ended stays ended: a network that is
+//! meanwhile, under the same name or another, has it cooling; and an address in quarantine stays there until it is lifted. A claim of another IPAM that has ended stays ended: a network that is
 //! made again under the same name knows it, so that no import brings it back. That follows from the facts of removals,
 //! definitions and ranges, so that a recovery finds the same.
 
@@ -13,6 +13,7 @@ use std::time::Duration;
 use tenure_types::{Moment, NetworkName};
 
 use super::cooling::CoolingAddress;
+use super::quarantine::{QuarantineMark, QuarantineSubject};
 use super::{Book, LedgerFact, MOST_SETTLED};
 
 /// A network that was removed.
@@ -24,6 +25,8 @@ pub struct RemovedNetwork {
     pub cooling: Vec<CoolingAddress>,
     /// The claims of other IPAMs that had ended, by address.
     pub settled: Vec<(IpAddr, Arc<str>)>,
+    /// The addresses that were in quarantine, in order, without those that were lifted in another network since.
+    pub quarantined: Vec<(IpAddr, QuarantineMark)>,
 }
 
 /// The networks that were removed.
@@ -37,13 +40,20 @@ struct Removed {
     through: u64,
     cooling: BTreeMap<IpAddr, CoolingAddress>,
     settled: BTreeMap<IpAddr, Arc<str>>,
+    quarantined: BTreeMap<IpAddr, QuarantineMark>,
 }
 
 impl RemovedNetworks {
     /// Whether [`follow`](Self::follow) needs a fact.
     #[must_use]
     pub fn concerns(fact: &LedgerFact) -> bool {
-        matches!(fact, LedgerFact::Removed { .. } | LedgerFact::RangeAdded { .. } | LedgerFact::Defined(_))
+        matches!(
+            fact,
+            LedgerFact::Removed { .. }
+                | LedgerFact::RangeAdded { .. }
+                | LedgerFact::Defined(_)
+                | LedgerFact::QuarantineLifted { .. }
+        )
     }
 
     /// Follows a fact that was applied to its book: remembers what cools and what has ended in a network that was removed, and
@@ -53,7 +63,9 @@ impl RemovedNetworks {
         match fact {
             LedgerFact::Removed { network, .. } => {
                 let (cooling, settled) = (book.cooling_entries().collect(), book.settled_claims());
-                self.restore(network.clone(), RemovedNetwork { through: place, cooling, settled });
+                let quarantined = book.marked_addresses().collect();
+                let removed = RemovedNetwork { through: place, cooling, settled, quarantined };
+                self.restore(network.clone(), removed);
                 self.forget_the_longest_removed();
             }
             // The book has them now.
@@ -62,11 +74,21 @@ impl RemovedNetworks {
                     removed.settled = BTreeMap::new();
                 }
             }
+            LedgerFact::QuarantineLifted { .. } => self.lift(place, fact),
             _ => {}
         }
     }
 
-    /// Lets the addresses of a range that was added go on cooling, and the claims of a network that is made again stay ended.
+    /// Forgets an address that was lifted, if its quarantine is older than that.
+    pub fn lift(&mut self, place: u64, fact: &LedgerFact) {
+        let LedgerFact::QuarantineLifted { subject: QuarantineSubject::Address(address), .. } = fact else {
+            return;
+        };
+        let before = self.networks.values_mut().filter(|removed| removed.through < place);
+        before.for_each(|removed| _ = removed.quarantined.remove(address));
+    }
+
+    /// Lets the addresses of a range that was added go on cooling and stay in quarantine, and the claims of a network that is made again stay ended.
     pub fn tell(&self, fact: &LedgerFact, book: &mut Book) {
         if let LedgerFact::Defined(network) = fact
             && let Some(removed) = self.networks.get(&network.name)
@@ -75,6 +97,10 @@ impl RemovedNetworks {
             book.stay_settled(settled);
         }
         let LedgerFact::RangeAdded { range, .. } = fact else { return };
+        for removed in self.networks.values() {
+            let marked = removed.quarantined.range(range.first()..=range.last());
+            marked.for_each(|(address, mark)| book.stay_quarantined(*address, mark.clone()));
+        }
         let within = |of: &Removed| {
             Vec::from_iter(of.cooling.range(range.first()..=range.last()).map(|(_, one)| *one))
         };
@@ -94,6 +120,7 @@ impl RemovedNetworks {
             }
         }
         removed.settled.extend(of.settled);
+        removed.quarantined.extend(of.quarantined);
     }
 
     /// Whether exactly this claim of an address had ended when the network was removed.
@@ -126,6 +153,7 @@ impl RemovedNetworks {
             through: removed.through,
             cooling: removed.cooling.values().copied().collect(),
             settled: removed.settled.iter().map(|(address, claim)| (*address, Arc::clone(claim))).collect(),
+            quarantined: removed.quarantined.iter().map(|(address, mark)| (*address, mark.clone())).collect(),
         })
     }
 
@@ -134,9 +162,11 @@ impl RemovedNetworks {
         self.networks.keys()
     }
 
-    /// Forgets the networks that were removed before this place and have neither cooling addresses nor ended claims.
+    /// Forgets the networks that were removed before this place and have neither cooling nor quarantined addresses nor ended claims.
     pub fn forget_before(&mut self, first: u64) {
-        let is_known = |removed: &Removed| !removed.cooling.is_empty() || !removed.settled.is_empty();
+        let is_known = |removed: &Removed| {
+            !removed.cooling.is_empty() || !removed.settled.is_empty() || !removed.quarantined.is_empty()
+        };
         self.networks.retain(|_, removed| removed.through >= first || is_known(removed));
     }
 

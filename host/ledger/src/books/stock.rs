@@ -29,7 +29,7 @@ pub struct RangeView<'a> {
     pub range: &'a Range,
     /// Whether it is draining, so that it hands out nothing.
     pub draining: bool,
-    /// Number of addresses that have an owner.
+    /// Number of addresses that have an owner or are in quarantine.
     pub held: u64,
     /// Number of addresses that are cooling down.
     pub cooling: u64,
@@ -136,13 +136,13 @@ impl Stock {
         let Some(stocked) = shelves.ranges.get_mut(&number) else { return };
         let counts = u128::from(stocked.range.reserved(address).is_none());
         match change {
-            Change::Hold => stocked.held += 1,
+            Change::Hold | Change::Bar => stocked.held += 1,
             Change::LetGo => stocked.held = stocked.held.saturating_sub(1),
             Change::Cool(_) => stocked.cooling += 1,
             Change::Warm(_) => stocked.cooling = stocked.cooling.saturating_sub(1),
         }
         stocked.filled = match change {
-            Change::Hold | Change::Cool(_) => stocked.filled + counts,
+            Change::Hold | Change::Bar | Change::Cool(_) => stocked.filled + counts,
             Change::LetGo | Change::Warm(_) => stocked.filled.saturating_sub(counts),
         };
         if stocked.draining {

@@ -22,6 +22,8 @@ pub enum Standing {
     Cooling,
     /// Is the network address, the broadcast address or the gateway.
     Reserved,
+    /// Is in quarantine, without an owner.
+    Quarantined,
     /// Is in a draining range, which hands out nothing.
     Draining,
     /// Is outside the network's ranges.
@@ -65,6 +67,7 @@ impl Book {
             _ if self.holder(address).is_some() => Standing::Held,
             None => Standing::Outside,
             Some((_, range, ..)) if range.reserved(address).is_some() => Standing::Reserved,
+            Some(_) if self.marks().bars(address) => Standing::Quarantined,
             Some(_) if self.cooling_since(address).is_some() => Standing::Cooling,
             Some((.., true)) => Standing::Draining,
             Some(_) => Standing::Free,

@@ -37,6 +37,9 @@ pub enum Violation {
     /// The address was freed recently, and either cooling is strict or other addresses are free.
     #[error("{0} is still cooling down")]
     Cooling(IpAddr),
+    /// The address is in quarantine.
+    #[error("{0} is in quarantine")]
+    Quarantined(IpAddr),
     /// The owner already has addresses.
     #[error("{0} already owns addresses, by allocation {1}")]
     OwnerHolds(Owner, Generation),
@@ -63,6 +66,7 @@ impl Violation {
             Self::Reserved(..) => "reserved",
             Self::Held(..) => "held",
             Self::Cooling(_) => "cooling",
+            Self::Quarantined(_) => "quarantined",
             Self::OwnerHolds(..) => "owner-holds",
             Self::RequestIgnored(_) => "request-ignored",
             Self::HostsName(_) => "hosts-name",

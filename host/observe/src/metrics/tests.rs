@@ -35,10 +35,11 @@ fn durations_are_seconds() {
 fn a_network_is_a_label() {
     let metrics = Metrics::new("0.1.0");
     let network = NetworkName::new("pods").unwrap();
-    metrics.network(&network, 7, 2);
-    metrics.network(&network, 6, 3);
+    metrics.network(&network, 7, 2, 0);
+    metrics.network(&network, 6, 3, 1);
     insta::assert_snapshot!(lines(&metrics, "{network="), @r#"
     tenure_addresses_cooling{network="pods"} 3
+    tenure_addresses_quarantined{network="pods"} 1
     tenure_allocations{network="pods"} 6
     "#);
 }
@@ -152,7 +153,7 @@ fn used() -> Metrics {
     let metrics = Metrics::new("0.1.0");
     let policy = PolicyName::new("host-local").unwrap();
     metrics.request("add", Ok(()), Duration::from_millis(1));
-    metrics.network(&NetworkName::new("pods").unwrap(), 1, 1);
+    metrics.network(&NetworkName::new("pods").unwrap(), 1, 1, 1);
     metrics.pools([pool("pods", "0", 254, 1)]);
     metrics.policy_call(&policy, Duration::from_micros(40));
     metrics.policy_failed(&policy, "trap");
@@ -183,6 +184,7 @@ fn the_book_names_every_metric() {
 fn every_metric_says_what_it_is() {
     insta::assert_snapshot!(lines(&used(), "# HELP"), @"
     # HELP tenure_addresses_cooling Freed addresses that are cooling down.
+    # HELP tenure_addresses_quarantined Addresses in quarantine: given to nobody, or of an owner that may be gone.
     # HELP tenure_allocations Live allocations.
     # HELP tenure_build The daemon's version.
     # HELP tenure_checkpoint_group_size Records that one sync made durable.

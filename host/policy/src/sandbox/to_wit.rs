@@ -86,6 +86,7 @@ impl From<Standing> for ledger::Standing {
             Standing::Cooling => Self::Cooling,
             Standing::Reserved => Self::Reserved,
             Standing::Draining => Self::Draining,
+            Standing::Quarantined => Self::Other("quarantined".to_owned()),
             Standing::Outside => Self::Outside,
         }
     }

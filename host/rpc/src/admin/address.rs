@@ -7,6 +7,7 @@ use tenure_ledger::{Book, Standing};
 use tenure_types::{Error, ErrorCode, Result};
 
 use super::books::books;
+use super::quarantine::quarantined;
 use super::shown::allocation;
 use crate::v1;
 
@@ -27,6 +28,7 @@ fn state(engine: &Engine, book: &Book, address: IpAddr) -> Option<v1::AddressSta
         Standing::Held => "held",
         Standing::Cooling => "cooling",
         Standing::Draining => "draining",
+        Standing::Quarantined => "quarantined",
         Standing::Reserved => "reserved",
     };
     let cooling_for_ms = book.cooling_since(address).map_or(0, |since| {
@@ -40,5 +42,10 @@ fn state(engine: &Engine, book: &Book, address: IpAddr) -> Option<v1::AddressSta
         allocation: book.holder(address).map(|held| allocation(book, held)),
         cooling_for_ms,
         waiting: book.waiting_for(address).map(|claim| allocation(book, claim)),
+        quarantine: book
+            .quarantined()
+            .iter()
+            .find(|of| of.address == address)
+            .map(|of| quarantined(book, of)),
     })
 }

@@ -12,6 +12,7 @@ use super::books::books;
 use super::difference::{ComparedBooks, MissingAllocation, missing};
 use super::node::AdminNode;
 use super::overlap::{Overlap, overlaps};
+use super::quarantine;
 use super::shown::addresses;
 use crate::v1;
 
@@ -78,7 +79,8 @@ async fn compare(
             ..v1::Finding::default()
         }
     }));
-    let notes = overlapping(&in_memory);
+    let mut notes = overlapping(&in_memory);
+    notes.extend(in_memory.iter().flat_map(|book| quarantine::notes(book)));
     Ok((v1::CheckResponse { compared, findings, notes, ..v1::CheckResponse::default() }, problem))
 }
 

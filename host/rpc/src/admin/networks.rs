@@ -46,6 +46,7 @@ fn network(engine: &Engine, book: &Book) -> v1::Network {
         defined_by: book.network().defined_by.name().to_owned(),
         importing: book.is_importing(),
         overlaps: Vec::new(),
+        quarantined: count(book.quarantined().len()),
     }
 }
 

@@ -21,8 +21,8 @@ use tenure_rpc::status::{from_status, grpc_code};
 use tenure_rpc::v1::claims_client::ClaimsClient;
 use tenure_rpc::v1::{Claim, ClaimSpec, EnsureClaimRequest};
 use tenure_types::{
-    AgentName, Definer, Definition, Error, ErrorCode, Moment, NetworkConfig, NetworkName, Outcome,
-    PolicyName, PolicyStamp, Proposal, Request, Result,
+    AgentName, Definer, Definition, Error, ErrorCode, Moment, NamePattern, NetworkConfig, NetworkName,
+    Outcome, PolicyName, PolicyStamp, Proposal, Request, Result,
 };
 use tokio::net::UnixListener;
 use tonic::Status;
@@ -141,8 +141,8 @@ impl Node {
         let (engine, _) = Engine::new(LedgerState::default(), ports, settings(Bounds::default()));
         let rights = Rights {
             name: AgentName::new("cilium").unwrap(),
-            networks: vec!["*".into()],
-            names: vec!["*".into()],
+            networks: vec![NamePattern::new("*")],
+            names: vec![NamePattern::new("*")],
             claims: 100,
             addresses: true,
             cni: false,

@@ -5,8 +5,8 @@ use tenure_engine::{Ports, Settings};
 use tenure_fixtures::ports::{ManualClock, ManualJournal, NoLinks, Silent, catalogue, settings};
 use tenure_ledger::{Book, LedgerFact, LedgerState};
 use tenure_types::{
-    AssignedAddress, Attributes, ContainerId, Generation, InterfaceName, Moment, NetworkName, Owner, Place,
-    PolicyName, PolicyStamp, Sandbox,
+    AssignedAddress, Attributes, ContainerId, Generation, InterfaceName, Moment, NetworkName, Origin, Owner,
+    Place, PolicyName, PolicyStamp, Sandbox,
 };
 
 use super::*;
@@ -27,6 +27,11 @@ fn seen(netns: &Path) -> Option<Place> {
 
 /// An engine that holds one allocation, of a container in a namespace.
 fn engine(container: &str, netns: &Path) -> Arc<Engine> {
+    engine_with(container, netns, None)
+}
+
+/// The same, of an allocation that another IPAM made, if it has an origin.
+fn engine_with(container: &str, netns: &Path, origin: Option<Origin>) -> Arc<Engine> {
     let policy = Arc::new(PolicyStamp { name: PolicyName::new("any").unwrap(), digest: "".into() });
     let mut book = Book::empty(&network());
     let (container, interface) = (ContainerId::new(container).unwrap(), InterfaceName::new("eth0").unwrap());
@@ -40,7 +45,7 @@ fn engine(container: &str, netns: &Path) -> Arc<Engine> {
         sandbox,
         tags: Attributes::default(),
         policy,
-        origin: None,
+        origin: origin.map(Box::new),
         requested_at: Moment::default(),
         allocated_at: Moment::default(),
     };
@@ -133,5 +138,63 @@ async fn what_one_source_still_has_is_kept() {
         leaks.look(BEGIN).await;
         leaks.look(BEGIN + 2 * GRACE).await;
         assert_eq!(held(&leaks).await, 1, "{container} in {netns}");
+    }
+}
+
+/// The reasons for which owners are in quarantine.
+async fn doubted(leaks: &Leaks) -> Vec<String> {
+    let book = leaks.engine.book(&network()).await.unwrap();
+    book.quarantined().iter().map(|of| of.mark.reason.to_string()).collect()
+}
+
+const DOUBTFUL_AFTER: Duration = Duration::from_secs(15 * 60);
+const NEARLY: Duration = Duration::from_millis(1);
+
+#[tokio::test]
+async fn what_one_source_alone_misses_for_long_is_in_quarantine_until_another_speaks() {
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("cri.sock");
+    let sandboxes = Arc::new(Sandboxes::new(Some(Runtime::at(socket.clone()))));
+    let engine = engine("ghost", &directory.path().join("gone"));
+    let mut leaks = Leaks::new(engine, sandboxes, Arc::new(ManualClock::default()), || GRACE);
+    let silent = "its network namespace is gone, and the container runtime does not answer";
+    leaks.look(BEGIN).await;
+    leaks.look(BEGIN + DOUBTFUL_AFTER - NEARLY).await;
+    assert_eq!(doubted(&leaks).await, Vec::<String>::new());
+    leaks.look(BEGIN + DOUBTFUL_AFTER).await;
+    assert_eq!((doubted(&leaks).await, held(&leaks).await), (vec![silent.to_owned()], 1));
+
+    let serving = Fake(vec!["ghost"]).serve(&socket);
+    leaks.look(BEGIN + DOUBTFUL_AFTER).await;
+    assert_eq!(doubted(&leaks).await, Vec::<String>::new(), "the runtime lists it");
+    serving.abort();
+    std::fs::remove_file(&socket).unwrap();
+    let again = BEGIN + 2 * DOUBTFUL_AFTER;
+    leaks.look(again).await;
+    leaks.look(again + DOUBTFUL_AFTER - NEARLY).await;
+    assert_eq!(doubted(&leaks).await, Vec::<String>::new(), "the time begins again");
+    leaks.look(again + DOUBTFUL_AFTER).await;
+    assert_eq!(doubted(&leaks).await.len(), 1);
+
+    Fake(vec!["other"]).serve(&socket);
+    leaks.look(again + DOUBTFUL_AFTER).await;
+    assert_eq!((doubted(&leaks).await.len(), held(&leaks).await), (1, 1), "its grace period is not over");
+    leaks.look(again + DOUBTFUL_AFTER + GRACE).await;
+    assert_eq!((doubted(&leaks).await.len(), held(&leaks).await), (0, 0));
+}
+
+#[tokio::test]
+async fn an_imported_row_whose_container_is_gone_is_in_quarantine_and_others_are_not() {
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("cri.sock");
+    Fake(vec!["other"]).serve(&socket);
+    let origin = || Some(Origin { source: "files".to_owned(), ..Origin::default() });
+    for (origin, expected) in [(origin(), 1), (None, 0)] {
+        let sandboxes = Arc::new(Sandboxes::new(Some(Runtime::at(socket.clone()))));
+        let engine = engine_with("ghost", &directory.path().join("unmounted/gone"), origin);
+        let mut leaks = Leaks::new(engine, sandboxes, Arc::new(ManualClock::default()), || GRACE);
+        leaks.look(BEGIN).await;
+        leaks.look(BEGIN + DOUBTFUL_AFTER).await;
+        assert_eq!((doubted(&leaks).await.len(), held(&leaks).await), (expected, 1));
     }
 }

@@ -6,6 +6,7 @@ use anyhow::{Result, ensure};
 use tenure_ledger::choices::Served;
 use tenure_ledger::{Book, Choice, Chooser};
 
+use super::quarantine::{Quarantine, Quarantines};
 use super::register::{Change, Register};
 use crate::policies::{BLOCKS, POLICIES, block, is_faulty, pool_of};
 
@@ -123,12 +124,14 @@ impl Change for Supply {
 pub(super) struct NetworkKnowledge {
     whole: Register<Whole>,
     blocks: Vec<Register<Supply>>,
+    /// The addresses in quarantine; no removal of the network ends that.
+    quarantines: Quarantines,
 }
 
 impl Default for NetworkKnowledge {
     fn default() -> Self {
         let blocks = (0..BLOCKS).map(|_| Register::new(Block::Absent)).collect();
-        Self { whole: Register::new(Serving::Nobody), blocks }
+        Self { whole: Register::new(Serving::Nobody), blocks, quarantines: Quarantines::default() }
     }
 }
 
@@ -137,12 +140,14 @@ impl NetworkKnowledge {
     pub(super) fn asked(&mut self, id: u64) {
         self.whole.sent(id, Whole::Define);
         self.blocks.iter_mut().for_each(|block| block.sent(id, Supply::Look));
+        self.quarantines.asked(id);
     }
 
     /// A request is sent that may get addresses, if the network exists.
     pub(super) fn claiming(&mut self, id: u64) {
         self.whole.sent(id, Whole::Look);
         self.blocks.iter_mut().for_each(|block| block.sent(id, Supply::Look));
+        self.quarantines.asked(id);
     }
 
     /// A change of the network as a whole is sent.
@@ -160,13 +165,20 @@ impl NetworkKnowledge {
         }
     }
 
+    /// An operator puts an address into quarantine, or takes it out.
+    pub(super) fn quarantine_sent(&mut self, id: u64, address: IpAddr, change: Quarantine) {
+        self.quarantines.sent(id, address, change);
+    }
+
     pub(super) fn ended(&mut self, id: u64, success: bool) {
         self.whole.ended(id, success);
+        self.quarantines.ended(id, success);
         self.blocks.iter_mut().for_each(|block| block.ended(id, success));
     }
 
     pub(super) fn cut_off(&mut self) {
         self.whole.cut_off();
+        self.quarantines.cut_off();
         self.blocks.iter_mut().for_each(Register::cut_off);
     }
 
@@ -194,7 +206,7 @@ impl NetworkKnowledge {
                 range.is_some_and(|range| range.contains(address) && range.reserved(address).is_none());
             is_in && known.since(id).contains(&Block::Supplied)
         });
-        by_policy || by_block
+        (by_policy || by_block) && self.quarantines.may_grant(id, address)
     }
 
     /// Checks a recovered network, or a network at rest, against all answers.
@@ -208,6 +220,11 @@ impl NetworkKnowledge {
             Some(Serving::Policy(number(&served.now)?, served.now.by.into(), before))
         });
         ensure!(book.is_some() == served.is_some(), "only half of a group was recovered: {served:?}");
+        if let Some(book) = book {
+            let mut certain = self.quarantines.certain().filter(|address| book.pool_of(*address).is_some());
+            let forgotten = certain.find(|address| book.quarantine_of(*address).is_none());
+            ensure!(forgotten.is_none(), "I4: {forgotten:?} is not in quarantine any more");
+        }
         let possible = self.whole.possible().clone();
         let found = serving.is_some_and(|serving| self.whole.found(serving));
         ensure!(found, "I2: {serving:?} serves, but only {possible:?} are possible");

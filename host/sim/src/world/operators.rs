@@ -6,15 +6,17 @@ use anyhow::Result;
 use tenure_engine::{Activate, Define, ReplaceState, Supply as Supplied};
 use tenure_types::{Definer, NetworkConfig, NetworkName, PolicyName, PoolName};
 
-use super::{Daemon, Outcome, Request, World};
-use crate::oracle::{Supply, Whole};
+use super::{Daemon, Outcome, Request, World, names};
+use crate::oracle::{DOUBTFUL, Quarantine, Supply, Whole};
 use crate::policies::{BLOCKS, HOST, POLICIES, block};
 
 impl World {
     /// Performs one action on one network.
     pub(super) fn operate(&mut self, daemon: &mut Daemon) -> Result<()> {
         let network = self.network()?;
-        match self.random.below(14) {
+        match self.random.below(18) {
+            14..=15 => self.send_quarantine(daemon, network, Quarantine::Add),
+            16 => self.send_quarantine(daemon, network, Quarantine::Lift),
             11 => {
                 Self::send_replace_state(daemon, network);
                 Ok(())
@@ -142,6 +144,33 @@ impl World {
             self.oracle.change_sent(id, &network, Whole::Remove);
             daemon.asked.insert(id, Request::Remove(network, holders));
         }
+        Ok(())
+    }
+
+    /// An operator puts an address into quarantine, or takes it out.
+    fn send_quarantine(
+        &mut self,
+        daemon: &mut Daemon,
+        network: NetworkName,
+        change: Quarantine,
+    ) -> Result<()> {
+        let number = usize::try_from(self.random.below(DOUBTFUL.len() as u64))?;
+        let Some(address) = DOUBTFUL.get(number).copied() else { return Ok(()) };
+        let (engine, name) = (Arc::clone(&daemon.engine), network.clone());
+        let id = daemon.executor.spawn(async move {
+            Outcome::Changed(match change {
+                Quarantine::Lift => engine.lift(&name, address, "").await.map(drop),
+                _ => engine.quarantine(&name, address, "it is odd").await.map(drop),
+            })
+        });
+        self.oracle.quarantine_sent(id, &network, address, change);
+        if change == Quarantine::Lift {
+            // What is lifted is forgotten of the networks that were removed, too.
+            for other in names()?.iter().filter(|other| **other != network) {
+                self.oracle.quarantine_sent(id, other, address, Quarantine::Lift);
+            }
+        }
+        daemon.asked.insert(id, Request::Change(network));
         Ok(())
     }
 

@@ -14,6 +14,7 @@ use tenure_types::{
     ScopeName, Supply,
 };
 
+use super::doubtful::{doubt, lift};
 use super::moved::{begin_moves, end_moves, move_on};
 use super::node::{
     Story, agent, at, attributes, ip, named, network, owner, policy, pool, proposal, range, request, sandbox,
@@ -23,7 +24,7 @@ use super::node::{
 pub(super) type Deed = fn(&Story<'_>);
 
 /// The history up to the point at which a snapshot is worthwhile.
-pub(super) const BEFORE: [Deed; 18] = [
+pub(super) const BEFORE: [Deed; 19] = [
     define_lan,
     supply,
     hand_out,
@@ -42,6 +43,7 @@ pub(super) const BEFORE: [Deed; 18] = [
     intend,
     begin_moves,
     cool,
+    doubt,
 ];
 
 /// The events while the snapshot is in progress.
@@ -49,8 +51,8 @@ pub(super) const DURING: [Deed; 8] =
     [remove, remove_and_define_again, exchange_more, claim_more, remember_more, ask_more, reach, move_on];
 
 /// The events after it.
-pub(super) const AFTER: [Deed; 8] =
-    [redefine_lan, release_more, withdraw, hand_out_more, remember_again, give_back, end, end_moves];
+pub(super) const AFTER: [Deed; 9] =
+    [redefine_lan, release_more, withdraw, hand_out_more, remember_again, give_back, end, end_moves, lift];
 
 /// The pools of the network on which most happens; the zone in the west and a range are removed later.
 fn pools(later: bool) -> Vec<DefinedPool> {

@@ -9,8 +9,8 @@ use tenure_ledger::delegations::Given;
 use tenure_ledger::states::Memory;
 use tenure_ledger::{
     Choice, Claim, Claimant, Claims, Component, Components, Delegation, Delegations, Effects, Families,
-    Image, Intent, IntentOrigin, LedgerState, Move, MoveFact, Moves, PolicyState, Presence, States, Step,
-    Taken, Wish,
+    Image, Intent, IntentOrigin, LedgerState, Move, MoveFact, Moves, PolicyState, Presence, QuarantineMark,
+    States, Step, Taken, Wish,
 };
 use tenure_types::{
     Allocation, AssignedAddress, Attributes, Link, Moment, Network, NetworkConfig, Object, Origin, Owner,
@@ -157,7 +157,7 @@ fn list(values: &[String]) -> String {
 
 fn image(text: &mut String, image: Image) {
     let Image { through, network, importing, ranges, next_generation, last, .. } = image;
-    let Image { cooling, cooldowns, allocations, settled, remembered, .. } = image;
+    let Image { cooling, cooldowns, allocations, settled, remembered, quarantined, .. } = image;
     self::network(text, &network);
     let importing = if importing { ", importing" } else { "" };
     writeln!(text, "  through {through}, next generation {next_generation}{importing}").unwrap();
@@ -184,6 +184,10 @@ fn image(text: &mut String, image: Image) {
     for Remembrance { name, at, addresses } in remembered {
         let addresses: Vec<_> = addresses.iter().map(|(pool, address)| format!("{pool} {address}")).collect();
         writeln!(text, "  remembered {name} since {}: {}", moment(at), list(&addresses)).unwrap();
+    }
+    for (subject, QuarantineMark { since, reason }) in quarantined {
+        let since = moment(since);
+        writeln!(text, "  in quarantine {subject:?} since {since}: {reason:?}").unwrap();
     }
 }
 

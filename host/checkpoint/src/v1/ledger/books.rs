@@ -1,12 +1,17 @@
 //! The books during recovery.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 
-use tenure_ledger::{Book, Conflict, CoolingAddress, Image, LedgerFact, RemovedNetwork, RemovedNetworks};
+use tenure_ledger::{
+    Book, Conflict, CoolingAddress, Image, LedgerFact, QuarantineMark, QuarantineSubject, RemovedNetwork,
+    RemovedNetworks,
+};
 use tenure_types::{Generation, Moment, NetworkName};
 
 use super::item::{self, StoredItem};
+use super::quarantine::StoredQuarantine;
 use super::{CHAPTER, fact};
 use crate::chapters::{ChapterRefusal, RecoverChapter};
 use crate::v1::VERSION;
@@ -30,6 +35,8 @@ impl Books {
 
     fn take(&mut self, place: u64, fact: &LedgerFact) -> Result<(), Conflict> {
         let name = fact.network();
+        // A network's page in the snapshot may be older than those of the others.
+        self.removed.lift(place, fact);
         if self.removed.through(name).is_some_and(|through| place <= through) {
             return Ok(());
         }
@@ -79,10 +86,11 @@ impl Books {
                     allocations: Vec::new(),
                     settled: Vec::new(),
                     remembered: Vec::new(),
+                    quarantined: Vec::new(),
                 });
                 return Ok(());
             }
-            StoredItem::Gone { network, through, seconds, cooling, settled } => {
+            StoredItem::Gone { network, through, seconds, cooling, settled, quarantined } => {
                 let network = self.shared.network(&network).map_err(malformed)?;
                 let cooling = cooling.into_iter().map(|(address, since)| CoolingAddress {
                     address,
@@ -90,7 +98,9 @@ impl Books {
                     seconds,
                 });
                 let cooling = cooling.collect();
-                self.removed.restore(network, RemovedNetwork { through, cooling, settled });
+                let quarantined = quarantined.into_iter().map(marked_address);
+                let quarantined = quarantined.collect::<Result<_, _>>().map_err(malformed)?;
+                self.removed.restore(network, RemovedNetwork { through, cooling, settled, quarantined });
                 return Ok(());
             }
             item => item,
@@ -99,6 +109,14 @@ impl Books {
             return Err(malformed("the item belongs to no network".to_owned()));
         };
         item::add(image, item, &mut self.shared).map_err(malformed)
+    }
+}
+
+/// An address that was in quarantine in a network that was removed; allocations ended before.
+fn marked_address(stored: StoredQuarantine<'_>) -> Result<(IpAddr, QuarantineMark), String> {
+    match stored.try_into()? {
+        (QuarantineSubject::Address(address), mark) => Ok((address, mark)),
+        (QuarantineSubject::Allocation(_), _) => Err("a removed network has no allocations".to_owned()),
     }
 }
 

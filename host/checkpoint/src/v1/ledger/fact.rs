@@ -8,6 +8,7 @@ use tenure_ledger::LedgerFact;
 use tenure_types::{Generation, PoolName, RangeName};
 
 use super::network::StoredNetwork;
+use super::quarantine::{StoredMark, StoredSubject};
 use crate::v1::allocation::{StoredAllocation, StoredPlace};
 use crate::v1::json;
 use crate::v1::range::{StoredMoment, StoredRange};
@@ -77,6 +78,21 @@ enum StoredFact<'a> {
         #[serde(borrow)]
         reason: Cow<'a, str>,
     },
+    Quarantined {
+        #[serde(borrow)]
+        network: Cow<'a, str>,
+        of: StoredSubject,
+        #[serde(borrow)]
+        mark: StoredMark<'a>,
+    },
+    QuarantineLifted {
+        #[serde(borrow)]
+        network: Cow<'a, str>,
+        of: StoredSubject,
+        at: StoredMoment,
+        #[serde(borrow)]
+        reason: Cow<'a, str>,
+    },
 }
 
 fn pool_name(text: &str) -> Result<PoolName, String> {
@@ -131,6 +147,17 @@ pub(in crate::v1) fn encode(fact: &LedgerFact) -> Vec<u8> {
             at: (*at).into(),
             reason: (&**reason).into(),
         },
+        LedgerFact::Quarantined { network, subject, mark } => StoredFact::Quarantined {
+            network: network.as_str().into(),
+            of: (*subject).into(),
+            mark: mark.into(),
+        },
+        LedgerFact::QuarantineLifted { network, subject, at, reason } => StoredFact::QuarantineLifted {
+            network: network.as_str().into(),
+            of: (*subject).into(),
+            at: (*at).into(),
+            reason: (&**reason).into(),
+        },
     })
 }
 
@@ -177,6 +204,17 @@ pub(super) fn decode_sharing(text: &str, shared: &mut Shared) -> Result<LedgerFa
         StoredFact::Released { network, generation, at, reason } => LedgerFact::Released {
             network: shared.network(&network)?,
             generation: Generation(generation),
+            at: at.into(),
+            reason: reason.into(),
+        },
+        StoredFact::Quarantined { network, of, mark } => LedgerFact::Quarantined {
+            network: shared.network(&network)?,
+            subject: of.try_into()?,
+            mark: mark.into(),
+        },
+        StoredFact::QuarantineLifted { network, of, at, reason } => LedgerFact::QuarantineLifted {
+            network: shared.network(&network)?,
+            subject: of.try_into()?,
             at: at.into(),
             reason: reason.into(),
         },

@@ -6,18 +6,19 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tenure_ledger::books::{LastAddress, Remembrance, Supplied};
-use tenure_ledger::{CoolingAddress, Image, RemovedNetwork};
+use tenure_ledger::{CoolingAddress, Image, QuarantineMark, QuarantineSubject, RemovedNetwork};
 use tenure_types::{Moment, NetworkName, PoolName};
 
 use super::CHAPTER;
 use super::network::StoredNetwork;
+use super::quarantine::StoredQuarantine;
 use crate::line::ChapterLine;
 use crate::v1::allocation::StoredAllocation;
 use crate::v1::range::{StoredMoment, StoredRange};
 use crate::v1::shared::Shared;
 use crate::v1::{json, line};
 
-/// How many cooling addresses, settled claims or names fit in a line.
+/// How many cooling or quarantined addresses, settled claims or names fit in a line.
 const IN_A_LINE: usize = 256;
 
 /// A line of a snapshot.
@@ -63,6 +64,9 @@ pub(super) enum StoredItem<'a> {
     Settled(Vec<(IpAddr, Arc<str>)>),
     /// The last addresses of owners that are gone, the longest gone first.
     Remembered(Vec<StoredRemembrance>),
+    /// The marks of quarantine.
+    #[serde(borrow)]
+    Quarantined(Vec<StoredQuarantine<'a>>),
     /// A network that was removed.
     Gone {
         #[serde(borrow)]
@@ -77,6 +81,9 @@ pub(super) enum StoredItem<'a> {
         /// Some of the claims of other IPAMs that had ended then, by address. Programs before 1.9 do not know it.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         settled: Vec<(IpAddr, Arc<str>)>,
+        /// Some of the addresses that were in quarantine. Programs before 1.10 do not know it.
+        #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
+        quarantined: Vec<StoredQuarantine<'a>>,
     },
 }
 
@@ -96,6 +103,9 @@ pub(super) struct StoredRemembrance {
 pub(in crate::v1) fn items(image: Image) -> impl Iterator<Item = ChapterLine> + Send {
     let Image { through, network, importing, ranges, next_generation, last, cooling, cooldowns, .. } = image;
     let (allocations, settled, remembered) = (image.allocations, image.settled, image.remembered);
+    let quarantined = chunks(image.quarantined).map(|chunk| {
+        line(CHAPTER, json(&StoredItem::Quarantined(chunk.iter().map(StoredQuarantine::from).collect())))
+    });
     let item = |item: &StoredItem<'_>| line(CHAPTER, json(item));
     let first = item(&StoredItem::Network {
         through,
@@ -121,26 +131,32 @@ pub(in crate::v1) fn items(image: Image) -> impl Iterator<Item = ChapterLine> + 
     let remembered = chunks(remembered)
         .map(move |chunk| item(&StoredItem::Remembered(chunk.into_iter().map(Into::into).collect())));
     let states = ranges.chain(last).chain(cooling);
-    [first].into_iter().chain(states).chain(allocations).chain(settled).chain(remembered)
+    let ended = settled.chain(remembered);
+    [first].into_iter().chain(states).chain(allocations).chain(ended).chain(quarantined)
 }
 
 /// The items of a network that was removed; at least one.
 pub(in crate::v1) fn gone(network: &NetworkName, removed: RemovedNetwork) -> Vec<ChapterLine> {
-    let RemovedNetwork { through, mut cooling, settled } = removed;
+    let RemovedNetwork { through, mut cooling, settled, quarantined } = removed;
     cooling.sort_by_key(|cooling| cooling.seconds);
     let alike = cooling.chunk_by(|one, next| one.seconds == next.seconds);
     let parts = alike.flat_map(|alike| alike.chunks(IN_A_LINE));
+    let stored = |seconds, cooling, settled, quarantined| {
+        let network = network.as_str().into();
+        line(CHAPTER, json(&StoredItem::Gone { network, through, seconds, cooling, settled, quarantined }))
+    };
     let item = |part: &[CoolingAddress]| {
         let seconds = part.first().map_or(0, |cooling| cooling.seconds);
         let cooling = part.iter().map(|cooling| (cooling.address, cooling.since.into())).collect();
-        let (network, settled) = (network.as_str().into(), Vec::new());
-        line(CHAPTER, json(&StoredItem::Gone { network, through, seconds, cooling, settled }))
+        stored(seconds, cooling, Vec::new(), Vec::new())
     };
-    let settled = chunks(settled).map(|settled| {
-        let (network, cooling) = (network.as_str().into(), Vec::new());
-        line(CHAPTER, json(&StoredItem::Gone { network, through, seconds: 0, cooling, settled }))
-    });
-    let lines: Vec<ChapterLine> = parts.map(item).chain(settled).collect();
+    let settled = chunks(settled).map(|settled| stored(0, Vec::new(), settled, Vec::new()));
+    let subject = |(address, mark): (IpAddr, QuarantineMark)| (QuarantineSubject::Address(address), mark);
+    let marked: Vec<_> = quarantined.into_iter().map(subject).collect();
+    let marked = marked
+        .chunks(IN_A_LINE)
+        .map(|chunk| stored(0, Vec::new(), Vec::new(), chunk.iter().map(StoredQuarantine::from).collect()));
+    let lines: Vec<ChapterLine> = parts.map(item).chain(settled).chain(marked).collect();
     if lines.is_empty() { vec![item(&[])] } else { lines }
 }
 
@@ -191,6 +207,11 @@ pub(super) fn add(image: &mut Image, item: StoredItem<'_>, shared: &mut Shared) 
         StoredItem::Remembered(names) => {
             for name in names {
                 image.remembered.push(name.try_into()?);
+            }
+        }
+        StoredItem::Quarantined(marked) => {
+            for marked in marked {
+                image.quarantined.push(marked.try_into()?);
             }
         }
         StoredItem::Network { .. } | StoredItem::Gone { .. } => {}

@@ -20,7 +20,7 @@ use tenure_ledger::{
     Choice, ChoiceFact, Choices, Chooser, Claim, ClaimFact, ClaimKey, Claimant, Claims, Component,
     ComponentFact, Components, Delegation, DelegationFact, Delegations, EffectFact, Effects, Fact, Families,
     Image, Intent, IntentOrigin, LedgerFact, Move, MoveEnd, MoveFact, Moves, PolicyState, Presence,
-    StateFact, States, Step, StepKind, Taken, Wish,
+    QuarantineMark, QuarantineSubject, StateFact, States, Step, StepKind, Taken, Wish,
 };
 use tenure_types::{
     AgentName, Attributes, ClaimName, ContainerId, Cooling, Definer, DelegateName, EffectKind, Generation,
@@ -250,7 +250,26 @@ fn ledger_fact() -> impl Strategy<Value = LedgerFact> {
         (network_name(), generation(), moment(), text()).prop_map(|(network, generation, at, reason)| {
             LedgerFact::Released { network, generation, at, reason: reason.into() }
         }),
+        (network_name(), subject(), mark()).prop_map(|(network, subject, mark)| LedgerFact::Quarantined {
+            network,
+            subject,
+            mark
+        }),
+        (network_name(), subject(), moment(), text()).prop_map(|(network, subject, at, reason)| {
+            LedgerFact::QuarantineLifted { network, subject, at, reason: reason.into() }
+        }),
     ]
+}
+
+fn subject() -> impl Strategy<Value = QuarantineSubject> {
+    prop_oneof![
+        address().prop_map(QuarantineSubject::Address),
+        generation().prop_map(QuarantineSubject::Allocation)
+    ]
+}
+
+fn mark() -> impl Strategy<Value = QuarantineMark> {
+    (moment(), text()).prop_map(|(since, reason)| QuarantineMark { since, reason: reason.into() })
 }
 
 /// Any fact of any chapter.
@@ -475,10 +494,10 @@ pub(super) fn image() -> impl Strategy<Value = Image> {
         (vec((address(), moment()), 0..4), vec((any::<u32>(), 0..9_usize), 0..3)),
         vec(allocation, 0..3),
         vec(settled, 0..4),
-        vec(remembered, 0..3),
+        (vec(remembered, 0..3), vec((subject(), mark()), 0..3)),
     );
     (head, lists).prop_map(|((through, network, importing, next_generation), lists)| {
-        let (ranges, last, (cooling, cooldowns), allocations, settled, remembered) = lists;
+        let (ranges, last, (cooling, cooldowns), allocations, settled, (remembered, quarantined)) = lists;
         Image {
             through,
             network: Arc::new(network),
@@ -491,6 +510,7 @@ pub(super) fn image() -> impl Strategy<Value = Image> {
             allocations,
             settled,
             remembered,
+            quarantined,
         }
     })
 }

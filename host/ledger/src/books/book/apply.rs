@@ -1,13 +1,11 @@
 //! Applying facts: the only changes of a book that its log records.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use tenure_types::{Allocation, AssignedAddress, Generation, Moment};
 
 use super::renewal::renewed;
 use super::{Book, ByOwner};
-use crate::books::cooling::CoolingAddress;
 use crate::books::image::Remembrance;
 use crate::books::stock::Change;
 use crate::books::{Conflict, LedgerFact};
@@ -45,6 +43,8 @@ impl Book {
             }
             LedgerFact::Renewed { generation, .. } => self.renew(*generation, fact)?,
             LedgerFact::Released { generation, at, .. } => self.end(*generation, *at)?,
+            LedgerFact::Quarantined { subject, mark, .. } => self.mark(*subject, mark.clone()),
+            LedgerFact::QuarantineLifted { subject, at, .. } => self.unmark(*subject, *at),
         }
         self.through = place;
         Ok(())
@@ -85,10 +85,13 @@ impl Book {
                 self.takeover.wait(address, generation);
                 continue;
             }
-            self.warm(address);
-            self.taken.insert(address);
             self.by_address.insert(address, generation);
-            self.stock.change(address, Change::Hold);
+            // The stock has an address in quarantine as held already.
+            if !self.quarantine.bars(address) {
+                self.warm(address);
+                self.taken.insert(address);
+                self.stock.change(address, Change::Hold);
+            }
         }
         self.counts.add(&allocation);
         self.by_owner.insert(ByOwner(Arc::clone(&allocation)));
@@ -101,6 +104,7 @@ impl Book {
         let renewed = Arc::new(renewed(held, fact));
         self.by_owner.replace(ByOwner(Arc::clone(&renewed)));
         self.allocations.insert(generation, renewed);
+        self.quarantine.forget(generation);
         Ok(())
     }
 
@@ -108,6 +112,7 @@ impl Book {
         let ended = self.allocations.remove(&generation).ok_or(Conflict::Unknown(generation))?;
         self.by_owner.remove(&ended.owner);
         self.counts.remove(&ended);
+        self.quarantine.forget(generation);
         self.remember(&ended, at);
         for (index, address) in ended.addresses.iter().map(AssignedAddress::ip).enumerate() {
             if let Some(claim) = ended.origin.as_ref().and_then(|origin| origin.claim(index)) {
@@ -121,8 +126,11 @@ impl Book {
                 continue;
             }
             self.by_address.remove(&address);
+            if self.quarantine.bars(address) {
+                continue;
+            }
             self.stock.change(address, Change::LetGo);
-            self.cool(CoolingAddress { address, since: at, seconds: self.network.cooldown_seconds() });
+            self.cool_from(address, at);
         }
         Ok(())
     }
@@ -132,20 +140,5 @@ impl Book {
         let of = |address: &AssignedAddress| Some((address.source.pool.clone()?, address.ip()));
         let addresses = ended.addresses.iter().filter_map(of).collect();
         self.remembered.remember(Remembrance { name: name.into(), at, addresses });
-    }
-
-    pub(super) fn cool(&mut self, cooling: CoolingAddress) {
-        let address = cooling.address;
-        self.warm(address);
-        self.taken.insert(address);
-        let place = self.cooling.push(cooling);
-        self.stock.change(address, Change::Cool(place));
-    }
-
-    /// Ends an address's cooldown; the caller marks it as held or free.
-    pub(super) fn warm(&mut self, address: IpAddr) {
-        if let Some(place) = self.cooling.remove(address) {
-            self.stock.change(address, Change::Warm(place));
-        }
     }
 }

@@ -114,6 +114,12 @@ impl Book {
             in_use.held += 1;
             in_use.reserved += u64::from(range.reserved(*address).is_some());
         }
+        for address in self.quarantine.between(range.first(), range.last()) {
+            if !self.by_address.contains_key(&address) {
+                in_use.held += 1;
+                in_use.reserved += u64::from(range.reserved(address).is_some());
+            }
+        }
         in_use
     }
 }

@@ -21,12 +21,13 @@ impl Book {
             book.add_range(&pool, range, draining)?;
         }
         book.take_all(image.allocations)?;
+        image.quarantined.into_iter().for_each(|(subject, mark)| book.mark(subject, mark));
         let asked = book.network.cooldown_seconds();
         let seconds =
             image.cooldowns.into_iter().flat_map(|(seconds, count)| std::iter::repeat_n(seconds, count));
         let seconds = seconds.chain(std::iter::repeat(asked));
         for ((address, since), seconds) in image.cooling.into_iter().zip(seconds) {
-            if book.holder(address).is_none() {
+            if book.holder(address).is_none() && !book.quarantine.bars(address) {
                 book.cool(CoolingAddress { address, since, seconds });
             }
         }
@@ -103,6 +104,7 @@ impl Book {
             allocations: self.allocations.values().cloned().collect(),
             settled: self.takeover.settled(),
             remembered: self.remembered.iter().cloned().collect(),
+            quarantined: self.quarantine.all().collect(),
         }
     }
 

@@ -1,5 +1,6 @@
 mod longer;
 mod model;
+mod quarantined;
 mod returning;
 mod walks;
 
@@ -12,7 +13,7 @@ use tenure_types::{
 };
 
 use super::*;
-use crate::books::Conflict;
+use crate::books::{Conflict, Image};
 use crate::{Defined, Direction, Shelf, Standing, Usage, Violation};
 
 const COOLDOWN: Duration = Duration::from_secs(30);

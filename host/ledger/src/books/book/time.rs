@@ -37,10 +37,11 @@ impl Book {
         self.remembered.expire(now);
     }
 
-    /// Lets an address that cools down elsewhere cool down here, unless it is held or cools for longer already.
+    /// Lets an address that cools down elsewhere cool down here, unless it is held, in quarantine, or cools for longer already.
     pub(in crate::books) fn go_on_cooling(&mut self, cooling: CoolingAddress) {
         let is_longer = |known: &CoolingAddress| ends(&cooling) > ends(known);
-        if self.holder(cooling.address).is_none() && self.cooling.get(cooling.address).is_none_or(is_longer) {
+        let is_used = self.holder(cooling.address).is_some() || self.quarantine.bars(cooling.address);
+        if !is_used && self.cooling.get(cooling.address).is_none_or(is_longer) {
             self.cool(cooling);
         }
     }

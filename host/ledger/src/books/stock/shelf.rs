@@ -28,7 +28,7 @@ impl<'a> Shelf<'a> {
 pub struct Usage {
     /// Addresses that can be handed out.
     pub total: u32,
-    /// Addresses that have an owner.
+    /// Addresses that have an owner or are in quarantine.
     pub held: u32,
     /// Addresses that are cooling down.
     pub cooling: u32,

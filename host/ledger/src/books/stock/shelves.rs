@@ -62,6 +62,8 @@ pub(super) struct Shelves {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Change {
     Hold,
+    /// Nobody gets it: it counts as held, but was not handed out.
+    Bar,
     LetGo,
     /// With its place in the cooling queue.
     Cool(u64),
@@ -129,6 +131,7 @@ impl Stand {
                 self.held += 1;
                 self.last = Some(address);
             }
+            Change::Bar => self.held += 1,
             Change::LetGo => self.held = self.held.saturating_sub(1),
             Change::Cool(order) => _ = self.cooling.insert(order, address),
             Change::Warm(order) => _ = self.cooling.remove(&order),

@@ -1,0 +1,38 @@
+//! Addresses that nobody has and nobody is given: they cool down, or are in quarantine.
+
+use std::net::IpAddr;
+
+use tenure_types::Moment;
+
+use super::Book;
+use crate::books::cooling::CoolingAddress;
+use crate::books::stock::Change;
+
+impl Book {
+    /// Lets an address cool down for as long as the network asks now.
+    pub(super) fn cool_from(&mut self, address: IpAddr, since: Moment) {
+        self.cool(CoolingAddress { address, since, seconds: self.network.cooldown_seconds() });
+    }
+
+    /// Takes an address that nobody has out of what can be handed out.
+    pub(super) fn bar(&mut self, address: IpAddr) {
+        self.taken.insert(address);
+        self.stock.change(address, Change::Bar);
+    }
+
+    /// Lets an address cool down that nobody has.
+    pub(super) fn cool(&mut self, cooling: CoolingAddress) {
+        let address = cooling.address;
+        self.warm(address);
+        self.taken.insert(address);
+        let place = self.cooling.push(cooling);
+        self.stock.change(address, Change::Cool(place));
+    }
+
+    /// Ends an address's cooldown; the caller marks it as held or free.
+    pub(super) fn warm(&mut self, address: IpAddr) {
+        if let Some(place) = self.cooling.remove(address) {
+            self.stock.change(address, Change::Warm(place));
+        }
+    }
+}

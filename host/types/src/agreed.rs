@@ -1,0 +1,55 @@
+//! The names that the host, its wings and policies have agreed on; `wit/README.md` lists those of plans.
+//!
+//! A policy that is a component cannot depend on this crate, so it has the names that it needs itself.
+
+/// The pool of IPv4 addresses, of a policy whose ranges the host supplies.
+pub const IPV4: &str = "ipv4";
+/// The pool of IPv6 addresses.
+pub const IPV6: &str = "ipv6";
+
+/// Effects, ranges and objects: a network interface.
+pub const INTERFACE: &str = "interface";
+/// Effects and ranges: a leased block.
+pub const BLOCK: &str = "block";
+/// Objects: an unused range. Effects: the range that they release.
+pub const RANGE: &str = "range";
+/// Ranges: the device number of their interface; `0` is the primary one.
+pub const DEVICE: &str = "device";
+/// Objects: a subnet. Effects and interfaces: the subnet's id.
+pub const SUBNET: &str = "subnet";
+/// Objects: a label of the node, with its [`VALUE`].
+pub const LABEL: &str = "label";
+/// Labels: the value.
+pub const VALUE: &str = "value";
+
+/// Effects: how many addresses or prefixes an interface gets.
+pub const COUNT: &str = "count";
+/// Effects: how many addresses a new interface has.
+pub const ADDRESSES: &str = "addresses";
+/// Effects: how many prefixes a new interface has.
+pub const PREFIXES: &str = "prefixes";
+
+/// The state that a planner is given: the interfaces that still fit on the node.
+pub const INTERFACES_FREE: &str = "interfaces.free";
+/// State: the prefixes or addresses of IPv4 that fit on a new interface.
+pub const INTERFACES_SLOTS: &str = "interfaces.slots";
+/// State: the prefixes of IPv6 that fit on a new interface.
+pub const INTERFACES_IPV6_SLOTS: &str = "interfaces.ipv6.slots";
+/// State: the most pods of the node.
+pub const MOST_PODS: &str = "pods.max";
+/// State: whether interfaces can have prefixes.
+pub const PREFIXES_SUPPORTED: &str = "prefixes.supported";
+/// State: whether the node takes new pods.
+pub const SCHEDULABLE: &str = "schedulable";
+/// State: whether the node is ending, so that nothing grows.
+pub const TERMINATING: &str = "terminating";
+/// State: the instance's type.
+pub const INSTANCE_TYPE: &str = "instance.type";
+/// State: the time in UTC, as RFC 3339 has it.
+pub const TIME: &str = "time.utc";
+
+/// The pool of a family.
+#[must_use]
+pub fn pool_of_family(is_ipv4: bool) -> &'static str {
+    if is_ipv4 { IPV4 } else { IPV6 }
+}
