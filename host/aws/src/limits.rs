@@ -71,13 +71,6 @@ pub enum Lesson {
         /// The slots that were asked for.
         asked: u32,
     },
-    /// More of IPv6 could not be assigned to an interface.
-    InterfaceFullSix {
-        /// The slots of IPv6 in use.
-        used: u32,
-        /// The slots that were asked for.
-        asked: u32,
-    },
     /// So much was seen, which the limits must have allowed.
     Seen {
         /// Interfaces on card 0.
@@ -99,9 +92,6 @@ impl InstanceLimits {
             }
             Lesson::InterfaceFull { used, asked } => {
                 Self { addresses: self.addresses.min(below(used.max(1), asked)), ..self }
-            }
-            Lesson::InterfaceFullSix { used, asked } => {
-                Self { ipv6_addresses: self.ipv6_addresses.min(below(used, asked)), ..self }
             }
             Lesson::Seen { interfaces, addresses, ipv6_addresses } => Self {
                 interfaces: self.interfaces.max(interfaces),

@@ -1,4 +1,4 @@
-//! The instance's metadata service: this node's identity, and a hint that something about its interfaces changed.
+//! The instance's metadata service: this node's identity, and hints that something about its interfaces changed.
 //!
 //! The service lags behind EC2, sometimes for hours, and has no versions. So nothing is handed out or given up because of
 //! it: only EC2's answers decide, and a changed hint is a reason to ask EC2 earlier.
@@ -8,7 +8,6 @@ mod imds;
 mod round;
 mod token;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::pin::Pin;
 
@@ -25,17 +24,6 @@ pub type Read<'a, T> = Pin<Box<dyn Future<Output = Result<T, MetadataError>> + S
 pub trait InstanceMetadata: Send + Sync + 'static {
     /// Reads this node's identity.
     fn identity(&self) -> Read<'_, Identity>;
-
-    /// Reads the service's view of the interfaces. It uses none of EC2's budget of calls.
-    fn hint(&self) -> Read<'_, Hint>;
-}
-
-/// The service's view of the interfaces. Only a difference from an earlier one means anything.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Hint {
-    /// The interfaces by hardware address, with their addresses and prefixes as the service writes them. One that is being
-    /// attached or detached has none.
-    pub interfaces: BTreeMap<String, BTreeSet<String>>,
 }
 
 /// Why the metadata service did not say something.

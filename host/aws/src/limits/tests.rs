@@ -107,7 +107,6 @@ fn refusals_lower_limits_and_what_is_seen_raises_them() {
         (Lesson::InterfaceFull { used: 10, asked: 4 }, InstanceLimits { addresses: 13, ..limits }),
         (Lesson::InterfaceFull { used: 0, asked: 0 }, InstanceLimits { addresses: 1, ..limits }),
         (Lesson::InterfaceFull { used: 14, asked: u32::MAX }, limits),
-        (Lesson::InterfaceFullSix { used: 2, asked: 2 }, InstanceLimits { ipv6_addresses: 3, ..limits }),
         (
             Lesson::Seen { interfaces: 5, addresses: 3, ipv6_addresses: 16 },
             InstanceLimits { interfaces: 5, ipv6_addresses: 16, ..limits },

@@ -12,7 +12,7 @@
 //! tried again for a second or so; a caller that needs longer decides that itself. All requests use one connection for as long as the
 //! service keeps it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use ipnet::IpNet;
 
 use super::door::{Answer, ENDPOINT, InvalidEndpoint, KeptConnection, ServiceAddress};
 use super::token::{self, Token};
-use super::{Hint, InstanceMetadata, MetadataError, Read};
+use super::{InstanceMetadata, MetadataError, Read};
 use crate::identity::Identity;
 
 /// How often a request is sent in all.
@@ -118,7 +118,7 @@ impl Imds {
     /// Reads the lines of one field or list, such as a [`HintRound`](super::HintRound) asks for; an absent one has none.
     ///
     /// # Errors
-    /// When the service does not say, after some attempts.
+    /// `Unreachable` if the service does not answer after several attempts, and `Refused` if it refuses.
     pub async fn lines_of(&self, path: &str) -> Result<BTreeSet<String>, MetadataError> {
         Ok(self.lines(path).await?.into_iter().collect())
     }
@@ -153,28 +153,11 @@ impl Imds {
             mac,
         })
     }
-
-    async fn read_hint(&self) -> Result<Hint, MetadataError> {
-        let mut interfaces = BTreeMap::new();
-        for mac in self.lines(&format!("{DATA}/network/interfaces/macs/")).await? {
-            let mac = mac.trim_end_matches('/');
-            let mut carried = BTreeSet::new();
-            for name in CARRIED {
-                carried.extend(self.lines(&format!("{DATA}/network/interfaces/macs/{mac}/{name}")).await?);
-            }
-            interfaces.insert(mac.to_ascii_lowercase(), carried);
-        }
-        Ok(Hint { interfaces })
-    }
 }
 
 impl InstanceMetadata for Imds {
     fn identity(&self) -> Read<'_, Identity> {
         Box::pin(self.read_identity())
-    }
-
-    fn hint(&self) -> Read<'_, Hint> {
-        Box::pin(self.read_hint())
     }
 }
 

@@ -1,13 +1,13 @@
-//! Who the node is, the hint, tokens, and what goes wrong.
+//! The identity, the interfaces, tokens, and what goes wrong.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tenure_aws::identity::Identity;
-use tenure_aws::metadata::{Hint, HintRound, Imds, InstanceMetadata as _, MetadataError};
+use tenure_aws::metadata::{HintRound, Imds, InstanceMetadata as _, MetadataError};
 use tenure_ec2_double::state::{Place, Shown, Wanted};
 use tenure_ec2_double::{Addresses, Double, Fault, Kind, NewInstance, NewSubnet, Setup};
 
@@ -32,6 +32,21 @@ fn address(double: &Double) -> SocketAddr {
 
 fn imds(double: &Double) -> Imds {
     Imds::new(Some(&format!("http://{}", address(double)))).unwrap()
+}
+
+/// The interfaces by hardware address with their addresses and prefixes, as the service shows them. One that is being attached or
+/// detached has none.
+async fn shown(imds: &Imds) -> Result<BTreeMap<String, BTreeSet<String>>, MetadataError> {
+    let mut interfaces = BTreeMap::new();
+    for mac in imds.lines_of(&format!("{MACS}/")).await? {
+        let mac = mac.trim_end_matches('/');
+        let mut carried = BTreeSet::new();
+        for name in ["local-ipv4s", "ipv4-prefix", "ipv6s", "ipv6-prefix"] {
+            carried.extend(imds.lines_of(&format!("{MACS}/{mac}/{name}")).await?);
+        }
+        interfaces.insert(mac.to_ascii_lowercase(), carried);
+    }
+    Ok(interfaces)
 }
 
 /// How often a path was asked for.
@@ -72,9 +87,9 @@ async fn it_says_who_the_node_is() {
 async fn an_expired_token_is_renewed_without_a_failure() {
     let double = double().await;
     let imds = imds(&double);
-    let first = imds.hint().await.unwrap();
+    let first = shown(&imds).await.unwrap();
     double.advance(Duration::from_secs(21_601));
-    assert_eq!(imds.hint().await, Ok(first));
+    assert_eq!(shown(&imds).await, Ok(first));
     assert_eq!(asked(&double, TOKEN), 2);
 }
 
@@ -103,7 +118,7 @@ async fn it_gives_up_after_a_while() {
     let nobody = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let address = nobody.local_addr().unwrap();
     drop(nobody);
-    let error = Imds::new(Some(&format!("http://{address}"))).unwrap().hint().await.unwrap_err();
+    let error = shown(&Imds::new(Some(&format!("http://{address}"))).unwrap()).await.unwrap_err();
     assert!(error.to_string().contains("refused"), "{error}");
 }
 
@@ -135,12 +150,12 @@ async fn a_range_must_be_one() {
 }
 
 #[tokio::test]
-async fn the_hint_changes_with_what_the_service_shows() {
+async fn its_answers_change_with_what_there_is() {
     let double = double().await;
     let imds = imds(&double);
     let node = double.nodes()[0].clone();
-    let alone = imds.hint().await.unwrap();
-    assert_eq!(alone.interfaces.len(), 1);
+    let alone = shown(&imds).await.unwrap();
+    assert_eq!(alone.len(), 1);
     let id = double.with(|world, now| {
         let wanted = tenure_ec2_double::state::Creation {
             subnet: "subnet-00000000000000000".to_owned(),
@@ -152,27 +167,23 @@ async fn the_hint_changes_with_what_the_service_shows() {
         id
     });
     // While it is attached, the directory has no fields.
-    let attaching = imds.hint().await.unwrap();
-    let new: Vec<&BTreeSet<String>> = attaching
-        .interfaces
-        .iter()
-        .filter(|(mac, _)| !alone.interfaces.contains_key(*mac))
-        .map(|(_, set)| set)
-        .collect();
+    let attaching = shown(&imds).await.unwrap();
+    let new: Vec<&BTreeSet<String>> =
+        attaching.iter().filter(|(mac, _)| !alone.contains_key(*mac)).map(|(_, set)| set).collect();
     assert_eq!(new, [&BTreeSet::new()]);
     double.advance(Duration::from_secs(10));
-    let attached = imds.hint().await.unwrap();
+    let attached = shown(&imds).await.unwrap();
     assert_ne!(attached, attaching);
     let change = |wanted: Wanted<Ipv4Addr, ipnet::Ipv4Net>| {
         double.with(|world, now| world.state.assign(&id, &wanted, false, now).unwrap());
     };
     change(Wanted::Count(1));
-    let more = imds.hint().await.unwrap();
+    let more = shown(&imds).await.unwrap();
     assert_ne!(more, attached);
     change(Wanted::Prefixes(1));
-    assert_ne!(imds.hint().await.unwrap(), more);
+    assert_ne!(shown(&imds).await.unwrap(), more);
     double.with(|world, _| world.state.consistency.imds_shows.insert(id.clone(), Shown::Missing));
-    assert_eq!(imds.hint().await, Ok(Hint { interfaces: alone.interfaces }));
+    assert_eq!(shown(&imds).await, Ok(alone));
 }
 
 /// A way to the service that counts the connections.
@@ -198,7 +209,7 @@ async fn all_requests_use_one_connection_and_a_broken_one_is_replaced() {
     let (address, count) = counting(self::address(&double)).await;
     let imds = Imds::new(Some(&format!("http://{address}"))).unwrap();
     imds.identity().await.unwrap();
-    imds.hint().await.unwrap();
+    shown(&imds).await.unwrap();
     assert_eq!(count.load(Ordering::Relaxed), 1);
     double.fault(Fault::once("/latest/meta-data/mac", Kind::Reset));
     imds.identity().await.unwrap();
