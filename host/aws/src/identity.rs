@@ -84,7 +84,7 @@ impl Identity {
 /// was this machine's if the kernel has its link.
 ///
 /// # Errors
-/// Why the fresh identity is not believed, and the kept one if that is this machine's.
+/// The reason against the fresh identity, with the kept one if that is this machine's.
 pub fn believed(
     fresh: Identity,
     kept: Option<Identity>,

@@ -1,4 +1,4 @@
-//! Addresses in quarantine: no pod gets one, whatever happens to the daemon, until an operator lifts it.
+//! Quarantine of addresses: over crashes and reboots, no pod gets such an address until an operator lifts it.
 
 use std::process::ExitCode;
 
@@ -27,7 +27,7 @@ fn add(daemon: &Daemon, pod: &str) -> anyhow::Result<String> {
     Ok(address.split('/').next().unwrap_or_default().to_owned())
 }
 
-/// What `tenurectl` prints as JSON, whether or not it reports problems.
+/// Runs `tenurectl` and reads the JSON that it prints, also when it reports problems.
 fn ctl(daemon: &Daemon, arguments: &[&str]) -> anyhow::Result<Value> {
     let output = daemon.ctl_output(arguments)?;
     serde_json::from_slice(&output.stdout).with_context(|| {

@@ -22,7 +22,7 @@ use super::questions::Questions;
 pub(super) struct ExecutorState {
     pub(super) seen: SeenNode,
     pub(super) subnets: Vec<Ec2Subnet>,
-    /// Why the subnets are not known, or not as they are now.
+    /// The reason for which the subnets are unknown or out of date.
     pub(super) subnets_trouble: Option<String>,
     pub(super) questions: Questions,
     /// The limits in force: those that were told, and what EC2 has taught since.

@@ -1,5 +1,7 @@
 //! The way back: how soon the first waiting pod has its address after a fault of EC2 has ended.
 
+use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_aws::port::InstanceLimits;
@@ -235,14 +237,20 @@ async fn limits_that_were_too_low_are_raised_by_what_ec2_shows() {
     assert_eq!((shown.interfaces, shown.addresses), (3, 4), "EC2 shows so many");
 }
 
-#[tokio::test(start_paused = true)]
-async fn an_address_that_has_cooled_down_on_a_full_node_is_given_to_whoever_waits() {
+/// A node without room for more, one of whose pods has just gone, and that pod's address.
+async fn full_but_for_one() -> (Arc<Cloud>, Node, IpAddr) {
     let cloud = Cloud::new(1, &[24]);
     let mut node = Node::start(&cloud, "t3.small", ONE).await;
     node.add_all(0..9).await;
     node.rest(120).await;
     let freed = node.pods[&3];
     node.del(3).await;
+    (cloud, node, freed)
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_address_that_has_cooled_down_on_a_full_node_is_given_to_whoever_waits() {
+    let (_cloud, mut node, freed) = full_but_for_one().await;
     node.rest(20).await;
     assert_eq!(node.add_within(9, 12).await.unwrap(), freed);
     assert!(node.handle.status().plan.unwrap().words.unwrap().contains("full"));
@@ -250,12 +258,7 @@ async fn an_address_that_has_cooled_down_on_a_full_node_is_given_to_whoever_wait
 
 #[tokio::test(start_paused = true)]
 async fn an_address_cools_down_though_nothing_can_be_planned() {
-    let cloud = Cloud::new(1, &[24]);
-    let mut node = Node::start(&cloud, "t3.small", ONE).await;
-    node.add_all(0..9).await;
-    node.rest(120).await;
-    let freed = node.pods[&3];
-    node.del(3).await;
+    let (cloud, mut node, freed) = full_but_for_one().await;
     cloud.fault(Fault::always("*", broken()));
     node.crash().await;
     assert_eq!(node.add_within(9, 35).await.unwrap(), freed);
@@ -291,7 +294,7 @@ async fn prefixes_that_fit_on_an_interface_on_its_way_are_not_replaced_by_single
     node.rest(60).await;
     let mut waves = tokio::task::JoinSet::new();
     for pod in 30..90_u32 {
-        let (engine, request) = (std::sync::Arc::clone(&node.engine), node.request_of(&format!("c{pod}")));
+        let (engine, request) = (Arc::clone(&node.engine), node.request_of(&format!("c{pod}")));
         waves.spawn(async move {
             tokio::time::sleep(Duration::from_millis(u64::from(pod - 30) * 100)).await;
             engine.add(request, |_| Ok(())).await.unwrap();

@@ -57,7 +57,7 @@ pub struct QuarantinedAddress {
     pub mark: QuarantineMark,
 }
 
-/// Why an address is not put into quarantine.
+/// The reason for which an address cannot be put into quarantine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum QuarantineRefusal {
     /// Neither a range contains the address nor an allocation holds it.

@@ -28,7 +28,7 @@ fn free_addresses(book: &Book) -> Vec<IpAddr> {
     book.free(Shelf::whole(0), None, Direction::Ascending, 9)
 }
 
-/// What is in quarantine: the address, the number of its owner, and whether only the owner is doubtful.
+/// The list of quarantines: the address, the number of its owner, and whether only the owner is doubtful.
 fn shown(book: &Book) -> Vec<(IpAddr, Option<Owner>, bool)> {
     let all = book.quarantined().into_iter();
     all.map(|QuarantinedAddress { address, owner, is_doubt, .. }| (address, owner, is_doubt)).collect()
