@@ -2,6 +2,8 @@
 
 #[path = "agents/agent.rs"]
 mod agent;
+#[path = "agents/prefixes.rs"]
+mod prefixes;
 #[path = "agents/scopes.rs"]
 mod scopes;
 
@@ -38,6 +40,8 @@ fn main() -> ExitCode {
         .test("a_lease_that_nobody_renews_runs_out", &[], leased)
         .test("components_of_one_agent_have_claims_of_their_own", &[], scopes::apart)
         .test("a_run_that_ends_takes_nothing_from_its_successor", &[], scopes::succeeded)
+        .test("a_prefix_stays_whole_and_its_owners", &[], prefixes::stay_whole)
+        .test("a_network_has_addresses_for_pods_and_prefixes_for_claims", &[], prefixes::beside_addresses)
         .test("the_socket_comes_and_goes_with_the_agents_and_others_stay_closed", &[Need::Root], socket)
         .run()
 }

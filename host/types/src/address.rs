@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 
-use crate::{Attributes, Pool, PoolName, Range, RangeName};
+use crate::{Attributes, Pool, PoolName, Range, RangeName, agreed, range};
 
 /// The origin of an address in a network: the properties that all addresses of its range had when it was handed out.
 ///
@@ -41,7 +41,7 @@ impl Source {
 /// An address with everything that its owner needs to use it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AssignedAddress {
-    /// The address and its prefix length.
+    /// The address and its prefix length; or the whole prefix, if its range [assigns](Self::is_prefix) prefixes.
     pub address: IpNet,
     /// The address's source, shared by the addresses of a range.
     pub source: Arc<Source>,
@@ -61,6 +61,18 @@ impl AssignedAddress {
     #[must_use]
     pub fn ip(&self) -> IpAddr {
         self.address.addr()
+    }
+
+    /// Whether the owner has the whole prefix, of which [`ip`](Self::ip) is the first address.
+    #[must_use]
+    pub fn is_prefix(&self) -> bool {
+        self.source.range_attributes.get(agreed::ASSIGNS) == Some(agreed::PREFIXES)
+    }
+
+    /// The first and the last address that the owner has.
+    #[must_use]
+    pub fn span(&self) -> (IpAddr, IpAddr) {
+        if self.is_prefix() { range::span(self.address) } else { (self.ip(), self.ip()) }
     }
 
     /// The gateway of its range.

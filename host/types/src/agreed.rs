@@ -22,11 +22,14 @@ pub const LABEL: &str = "label";
 /// Labels: the value.
 pub const VALUE: &str = "value";
 
+/// Ranges: what one assignment of them is; a single address unless it is [`PREFIXES`].
+pub const ASSIGNS: &str = "tenure.assigns";
+
 /// Effects: how many addresses or prefixes an interface gets.
 pub const COUNT: &str = "count";
 /// Effects: how many addresses a new interface has.
 pub const ADDRESSES: &str = "addresses";
-/// Effects: how many prefixes a new interface has.
+/// Effects: how many prefixes a new interface has. Ranges: they [assign](ASSIGNS) whole prefixes.
 pub const PREFIXES: &str = "prefixes";
 
 /// The state that a planner is given: the interfaces that still fit on the node.

@@ -1,10 +1,15 @@
 //! Ranges: runs of addresses inside one subnet, and the properties of addresses handed out from them.
+//!
+//! A range hands out single addresses, or [prefixes](prefixes): whole blocks of equal length, each named by its first address.
+
+mod prefixes;
 
 use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use crate::{Attributes, RangeName};
+pub(crate) use self::prefixes::span;
+use crate::{Attributes, RangeName, agreed};
 
 /// A run of addresses inside one subnet, and the properties of addresses handed out from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +21,8 @@ pub struct Range {
     gateway: Option<IpAddr>,
     prefix_length: u8,
     attributes: Attributes,
+    /// Whether the attributes say so; asked for with each address.
+    assigns_prefixes: bool,
 }
 
 /// Why a range is invalid.
@@ -45,6 +52,15 @@ pub enum RangeError {
     /// No interface can use some of the addresses.
     #[error("{0} to {1} contains {2} addresses, which cannot be assigned to an interface")]
     Special(IpAddr, IpAddr, &'static str),
+    /// The range assigns prefixes, but prefixes of this length do not fill it.
+    #[error("{0} to {1} is not a whole number of prefixes of length {2}")]
+    Grid(IpAddr, IpAddr, u8),
+    /// Prefixes of this length are larger than the subnet, or single addresses.
+    #[error("{1} has no prefixes of length {0}")]
+    Prefixes(u8, IpNet),
+    /// The gateway is inside one of the prefixes that the range assigns.
+    #[error("gateway {0} is inside a prefix that can be assigned")]
+    GatewayAssigned(IpAddr),
 }
 
 /// Addresses that cannot be assigned to an interface, from RFC 6890's registry.
@@ -97,7 +113,8 @@ impl Range {
             return Err(RangeError::Special(first, last, kind));
         }
         let name = default_name(first, last);
-        Ok(Self { name, subnet, first, last, gateway, prefix_length, attributes: Attributes::default() })
+        let (attributes, assigns_prefixes) = (Attributes::default(), false);
+        Ok(Self { name, subnet, first, last, gateway, prefix_length, attributes, assigns_prefixes })
     }
 
     /// The same range with the supplier's name for it.
@@ -109,7 +126,8 @@ impl Range {
     /// The same range with attributes.
     #[must_use]
     pub fn with(self, attributes: Attributes) -> Self {
-        Self { attributes, ..self }
+        let assigns_prefixes = attributes.get(agreed::ASSIGNS) == Some(agreed::PREFIXES);
+        Self { attributes, assigns_prefixes, ..self }
     }
 
     /// The name, which identifies it within its pool; `first-last` unless the supplier names it.
@@ -170,9 +188,12 @@ impl Range {
     /// gateway.
     ///
     /// A /31 or /32 subnet, or /127 or /128 in IPv6, has neither a network nor a broadcast address (RFC 3021, RFC
-    /// 6164).
+    /// 6164). A prefix is assigned by its first address, and routed as a whole.
     #[must_use]
     pub fn reserved(&self, address: IpAddr) -> Option<&'static str> {
+        if self.assigns_prefixes {
+            return (self.span(address).0 != address).then_some("not the first address of a prefix");
+        }
         if self.gateway == Some(address) {
             return Some("the gateway");
         }
@@ -185,13 +206,13 @@ impl Range {
         }
     }
 
-    /// The number of assignable addresses, capped at `u32::MAX`, which is enough for a policy.
+    /// The number of assignable addresses, or prefixes, capped at `u32::MAX`, which is enough for a policy.
     #[must_use]
     pub fn size(&self) -> u32 {
         u32::try_from(self.count()).unwrap_or(u32::MAX)
     }
 
-    /// The number of assignable addresses, capped at `u128::MAX`.
+    /// The number of assignable addresses, or prefixes, capped at `u128::MAX`.
     #[must_use]
     pub fn count(&self) -> u128 {
         let span = match (self.first, self.last) {
@@ -200,6 +221,10 @@ impl Range {
             // `new` refuses mixed families.
             _ => 0,
         };
+        if self.assigns_prefixes {
+            let bits = self.subnet.max_prefix_len().saturating_sub(self.prefix_length);
+            return span.checked_shr(bits.into()).unwrap_or(0) + 1;
+        }
         let mut special = vec![self.subnet.network(), self.subnet.broadcast()];
         special.extend(self.gateway);
         special.sort_unstable();

@@ -3,6 +3,9 @@
 //! Each allocation has one address from each range set, in order. A range set assigns its addresses in turn: the next
 //! free one after the most recently assigned one, so that a freed address stays unused for as long as possible; if
 //! none is free, the one that has been cooling down the longest. A caller may request one address in each range set.
+//!
+//! A range set with `delegatedPrefixLength`, which the reference plugin does not have, assigns prefixes to agents' claims; pods get
+//! nothing from it.
 
 use std::net::IpAddr;
 
@@ -21,7 +24,7 @@ impl Policy for HostLocal {
     fn propose(request: &Request) -> Result<Proposal, Refusal> {
         let mut requested = request.requested.clone();
         let mut proposal = Proposal::new();
-        for pool in ledger::pools() {
+        for pool in ledger::pools().filter(|pool| request.is_claim() || !pool.assigns_prefixes()) {
             let wanted = requested.iter().position(|address| ledger::pool_of(*address) == Some(pool.index));
             let address = match wanted.map(|position| requested.remove(position)) {
                 Some(wanted) => insisted_on(wanted, &pool)?,
@@ -32,6 +35,10 @@ impl Policy for HostLocal {
         if !requested.is_empty() {
             let list: String = requested.iter().map(|address| format!(" {address}")).collect();
             return Err(Refusal::Unavailable(format!("failed to allocate all requested IPs:{list}")));
+        }
+        if proposal.assignments.is_empty() {
+            let text = "the network has prefixes only, which are for agents' claims";
+            return Err(Refusal::Other(text.into()));
         }
         Ok(proposal)
     }

@@ -141,7 +141,7 @@ type ClaimSpec struct {
 	Name    string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// The families that it must have an address of. Without any, it takes what the network gives.
 	Families []Family `protobuf:"varint,3,rep,packed,name=families,proto3,enum=tenure.v1.Family" json:"families,omitempty"`
-	// The addresses that it must have, without prefix lengths. Without any, the network's policy chooses.
+	// The addresses that it must have, without prefix lengths; a prefix by its first one. Without any, the network's policy chooses.
 	Addresses []string `protobuf:"bytes,4,rep,name=addresses,proto3" json:"addresses,omitempty"`
 	// The claim ends by itself this many seconds after the agent was last heard of. 0: it stays until it is released.
 	LeaseSeconds uint32 `protobuf:"varint,5,opt,name=lease_seconds,json=leaseSeconds,proto3" json:"lease_seconds,omitempty"`
@@ -1216,7 +1216,7 @@ func (x *MissingFamily) GetMessage() string {
 // An address of a claim.
 type ClaimAddress struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// With its prefix length, as in "10.1.0.7/24".
+	// With its prefix length, as in "10.1.0.7/24"; or the whole prefix that the agent has, as in "10.5.0.16/28", if `is_prefix` is set.
 	Address string `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`
 	// The gateway of its range, as it is now; may be empty.
 	Gateway string `protobuf:"bytes,2,opt,name=gateway,proto3" json:"gateway,omitempty"`
@@ -1232,7 +1232,10 @@ type ClaimAddress struct {
 	Mtu uint32 `protobuf:"varint,8,opt,name=mtu,proto3" json:"mtu,omitempty"`
 	// Whether its range is draining or no longer one of the network's. The address stays with the claim; the operator would like to have
 	// it back: release the claim and claim anew.
-	Leaving       bool `protobuf:"varint,9,opt,name=leaving,proto3" json:"leaving,omitempty"`
+	Leaving bool `protobuf:"varint,9,opt,name=leaving,proto3" json:"leaving,omitempty"`
+	// Whether the agent has all addresses of the prefix, for instance to delegate them. The network then has ranges of prefixes of this length;
+	// pods get nothing from them.
+	IsPrefix      bool `protobuf:"varint,10,opt,name=is_prefix,json=isPrefix,proto3" json:"is_prefix,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1326,6 +1329,13 @@ func (x *ClaimAddress) GetMtu() uint32 {
 func (x *ClaimAddress) GetLeaving() bool {
 	if x != nil {
 		return x.Leaving
+	}
+	return false
+}
+
+func (x *ClaimAddress) GetIsPrefix() bool {
+	if x != nil {
+		return x.IsPrefix
 	}
 	return false
 }
@@ -1573,7 +1583,7 @@ const file_tenure_v1_claims_proto_rawDesc = "" +
 	"\rMissingFamily\x12)\n" +
 	"\x06family\x18\x01 \x01(\x0e2\x11.tenure.v1.FamilyR\x06family\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x18\n" +
-	"\amessage\x18\x03 \x01(\tR\amessage\"\xd6\x04\n" +
+	"\amessage\x18\x03 \x01(\tR\amessage\"\xf3\x04\n" +
 	"\fClaimAddress\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x18\n" +
 	"\agateway\x18\x02 \x01(\tR\agateway\x12\x12\n" +
@@ -1585,7 +1595,9 @@ const file_tenure_v1_claims_proto_rawDesc = "" +
 	"attributes\x18\a \x03(\v2'.tenure.v1.ClaimAddress.AttributesEntryR\n" +
 	"attributes\x12\x10\n" +
 	"\x03mtu\x18\b \x01(\rR\x03mtu\x12\x18\n" +
-	"\aleaving\x18\t \x01(\bR\aleaving\x1aA\n" +
+	"\aleaving\x18\t \x01(\bR\aleaving\x12\x1b\n" +
+	"\tis_prefix\x18\n" +
+	" \x01(\bR\bisPrefix\x1aA\n" +
 	"\x13PoolAttributesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1aB\n" +

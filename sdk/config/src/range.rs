@@ -28,13 +28,41 @@ pub struct Range {
     pub last: IpAddr,
     /// The gateway that is returned with each address of the range. It is never assigned itself.
     pub gateway: Option<IpAddr>,
-    /// The prefix length that is returned with each address of the range.
+    /// The prefix length that is returned with each address of the range; or that of the prefixes which it [assigns](Self::assigns_prefixes).
     pub prefix_length: u8,
     /// Labels to query the ledger by. An allocation records those of its ranges.
     pub attributes: Attributes,
 }
 
+/// The name of the attribute by which a range assigns whole prefixes, not single addresses.
+pub const ASSIGNS: &str = "tenure.assigns";
+/// The value of [`ASSIGNS`] for prefixes.
+pub const PREFIXES: &str = "prefixes";
+
 impl Range {
+    /// The same range for prefixes of a length, such as a /28 for a router: they fill it from its first address to its last, and an
+    /// agent's claim gets a whole one, named by its first address.
+    ///
+    /// ```
+    /// use tenure_sdk_config::Range;
+    ///
+    /// let range = Range::new("10.5.0.0/16".parse()?, "10.5.1.0".parse()?, "10.5.1.255".parse()?);
+    /// assert!(range.assigning_prefixes(28).assigns_prefixes());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn assigning_prefixes(mut self, length: u8) -> Self {
+        self.prefix_length = length;
+        self.attributes.set(ASSIGNS, PREFIXES);
+        self
+    }
+
+    /// Whether the range assigns whole prefixes of its prefix length.
+    #[must_use]
+    pub fn assigns_prefixes(&self) -> bool {
+        self.attributes.get(ASSIGNS) == Some(PREFIXES)
+    }
+
     /// A range with its subnet's prefix length, and without a name, a gateway or attributes.
     #[must_use]
     pub fn new(subnet: Subnet, first: IpAddr, last: IpAddr) -> Self {

@@ -2,7 +2,7 @@
 //! host-local reads them.
 //!
 //! Defaults, order and error messages are host-local's, because people grep for them; the key's path is added. A
-//! range may also have a `rangeName` and `rangeAttributes`, which host-local ignores.
+//! range may also have a `rangeName`, `rangeAttributes` and a `delegatedPrefixLength`, which host-local ignores.
 
 #[cfg(test)]
 mod tests;
@@ -10,7 +10,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use crate::{Attributes, ConfigError, Json, Node, Range, RangeSet, Subnet};
+use crate::{Attributes, ConfigError, Json, Node, Range, RangeSet, Subnet, prefixes};
 
 /// The host attribute that holds `runtimeConfig.ipRanges`.
 pub const RUNTIME_RANGES: &str = "runtime-config.ip-ranges";
@@ -109,6 +109,9 @@ fn set(index: usize, path: &str, nodes: &[Node]) -> Result<RangeSet, ConfigError
         if ranges.first().is_some_and(|first| first.first.is_ipv4() != range.first.is_ipv4()) {
             return Err(invalid(node.path(), "mixed address families"));
         }
+        if ranges.first().is_some_and(|first| first.assigns_prefixes() != range.assigns_prefixes()) {
+            return Err(invalid(node.path(), "some ranges assign prefixes, others single addresses"));
+        }
         if taken.overlaps(&range) {
             let other = ranges.iter().find(|other| other.overlaps(&range));
             let other = other.map(ToString::to_string).unwrap_or_default();
@@ -139,11 +142,12 @@ impl ReservedRanges {
 }
 
 /// Reads one range. By default the gateway is the subnet's first address, and the ends are its first and last usable
-/// addresses.
+/// addresses; a range that assigns prefixes is the whole subnet.
 fn range(node: &Node) -> Result<Range, ConfigError> {
     let Some(key) = node.get("subnet")? else { return Err(node.wrong("missing subnet")) };
     let subnet = key.subnet()?;
-    if subnet.prefix_length() > subnet.bits() - 2 {
+    let delegated = prefixes::delegated_length(node, subnet)?;
+    if delegated.is_none() && subnet.prefix_length() > subnet.bits() - 2 {
         return Err(key.wrong(format!("Network {subnet} too small to allocate from")));
     }
     if !subnet.is_network() {
@@ -168,21 +172,26 @@ fn range(node: &Node) -> Result<Range, ConfigError> {
     if let Some((key, start)) = start.as_ref().filter(|(_, start)| !subnet.contains(*start)) {
         return Err(key.wrong(format!("RangeStart {start} not in network {subnet}")));
     }
-    let first =
-        start.as_ref().map_or_else(|| subnet.nth(1), |(_, start)| Some(*start)).unwrap_or(subnet.network());
+    let first_usable = subnet.nth(delegated.is_none().into()).unwrap_or(subnet.network());
+    let first = start.as_ref().map_or(first_usable, |(_, start)| *start);
     let end = address(node, "rangeEnd")?;
     if let Some((key, end)) = end.as_ref().filter(|(_, end)| !subnet.contains(*end) || *end < first) {
         return Err(key.wrong(format!("RangeEnd {end} not in network {subnet}")));
     }
-    let last = end.map_or_else(|| last_usable(subnet), |(_, end)| end);
+    let last_usable = if delegated.is_some() { subnet.broadcast() } else { last_usable(subnet) };
+    let last = end.map_or(last_usable, |(_, end)| end);
     if let Some((key, start)) = start.filter(|(_, start)| *start > last) {
         return Err(key.wrong(format!("RangeStart {start} leaves no address in network {subnet}")));
     }
-    let gateway = gateway.map(|(_, gateway)| gateway).or(subnet.nth(1));
+    let usual_gateway = subnet.nth(1).filter(|_| delegated.is_none());
+    let gateway = gateway.map(|(_, gateway)| gateway).or(usual_gateway);
     let name = node.get("rangeName")?.map(|name| name.text().map(str::to_owned)).transpose()?;
     let attributes = node.get("rangeAttributes")?.map(|node| attributes(&node)).transpose()?;
     let (name, attributes) = (name.unwrap_or_default(), attributes.unwrap_or_default());
-    Ok(Range { name, gateway, attributes, ..Range::new(subnet, first, last) })
+    let range = Range { name, gateway, attributes, ..Range::new(subnet, first, last) };
+    let range = delegated.map_or(range.clone(), |length| range.assigning_prefixes(length));
+    prefixes::check(node, &range)?;
+    Ok(range)
 }
 
 /// Reads an object whose values are strings.

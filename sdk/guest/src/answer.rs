@@ -48,6 +48,12 @@ impl Request {
         self.attribute("pod.namespace")
     }
 
+    /// Whether an agent makes the request, for a claim of its own, and not a runtime for a pod.
+    #[must_use]
+    pub fn is_claim(&self) -> bool {
+        self.attribute("owner.kind") == Some("claim")
+    }
+
     /// The name by which [`ledger::last_of`](crate::ledger::last_of) remembers addresses: `NAMESPACE/NAME` of a pod,
     /// `AGENT/NAME` of a claim.
     ///

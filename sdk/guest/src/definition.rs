@@ -1,5 +1,7 @@
 //! The input of [`define`](crate::Policy::define), and its result.
 
+use tenure_sdk_config::{ASSIGNS, PREFIXES};
+
 use crate::{Attributes, ConfigError, Node, Range, RangeSet};
 
 /// A network's configuration.
@@ -101,7 +103,8 @@ pub struct PoolDefinition {
 }
 
 impl PoolDefinition {
-    /// A pool with ranges of the configuration, of which each allocation must have an address.
+    /// A pool with ranges of the configuration, of which each allocation must have an address. A pool whose ranges
+    /// [assign prefixes](Range::assigns_prefixes) is optional, since only an agent's claim can have a prefix.
     ///
     /// ```
     /// # use tenure_sdk::{Config, PoolDefinition, ranges};
@@ -113,8 +116,13 @@ impl PoolDefinition {
     /// ```
     #[must_use]
     pub fn new(name: impl Into<String>, ranges: RangeSet) -> Self {
-        let (supply, need, attributes) = (Supply::Configuration, Need::Always, Attributes::new());
-        Self { name: name.into(), supply, need, ranges, attributes }
+        let (need, attributes) = match ranges.0.first() {
+            Some(range) if range.assigns_prefixes() => {
+                (Need::Optional, Attributes::new().with(ASSIGNS, PREFIXES))
+            }
+            _ => (Need::Always, Attributes::new()),
+        };
+        Self { name: name.into(), supply: Supply::Configuration, need, ranges, attributes }
     }
 
     /// A pool whose ranges the host supplies, of which each allocation must have an address.

@@ -4,6 +4,8 @@ mod shelf;
 
 use std::net::IpAddr;
 
+use tenure_sdk_config::{ASSIGNS, PREFIXES};
+
 pub use self::shelf::{Direction, RangeView, Shelf, room};
 pub use crate::bindings::tenure::ipam::ledger::Usage;
 use crate::convert::{attributes, range};
@@ -60,6 +62,12 @@ pub struct Pool {
 }
 
 impl Pool {
+    /// Whether it assigns prefixes, which only an agent's claim can have, and not single addresses.
+    #[must_use]
+    pub fn assigns_prefixes(&self) -> bool {
+        self.attributes.get(ASSIGNS) == Some(PREFIXES)
+    }
+
     /// All its ranges.
     #[must_use]
     pub fn shelf(&self) -> Shelf<'static> {

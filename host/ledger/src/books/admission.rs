@@ -6,13 +6,16 @@ use std::sync::Arc;
 use ipnet::IpNet;
 use smallvec::SmallVec;
 use tenure_types::{
-    Allocation, AssignedAddress, Assignment, Cooling, Generation, Moment, Need, PolicyStamp, Proposal, Range,
-    Request,
+    Allocation, AssignedAddress, Assignment, Cooling, Generation, Moment, Need, Owner, PolicyStamp, Proposal,
+    Range, Request,
 };
 
 use super::counts;
 use super::stock::Shelf;
 use super::{Book, Standing, Violation};
+
+const PARTLY_USED: &str =
+    "the first address of a prefix of which others are in use, cooling down or in quarantine";
 
 /// Exceptions for an owner: addresses that it may have and others may not, and pools that it can do without.
 #[derive(Debug, Clone, Copy, Default)]
@@ -170,13 +173,15 @@ impl Book {
         }
         let ends = |holder: &Allocation| living.is_some_and(|ending| ending.contains(&holder.generation));
         // An owner that waits for the address gets it once its holder ends.
-        let mut holders = [self.holder(*address), self.waiting_for(*address)].into_iter().flatten();
+        let at_it = [self.holder(*address), self.waiting_for(*address)].into_iter().flatten();
+        let mut holders = at_it.chain(self.holders_inside(range.span(*address)));
         if let Some(holder) = holders.find(|holder| !ends(holder)) {
             return Err(Violation::Held(*address, holder.owner.clone()));
         }
         if let Some(reason) = range.reserved(*address) {
             return Err(Violation::Reserved(*address, reason));
         }
+        self.check_prefix(request, range, *address)?;
         if living.is_none() && self.quarantine_of(*address).is_some() {
             return Err(Violation::Quarantined(*address));
         }
@@ -186,6 +191,20 @@ impl Book {
         // The range has checked its prefix length, so this holds.
         let address = IpNet::new(*address, range.prefix_length()).map_err(|_| outside())?;
         Ok(AssignedAddress { address, source: Arc::clone(source), attributes: attributes.clone() })
+    }
+
+    /// The rules for prefixes: an agent's claim alone can have one, and the whole of it must be unused.
+    fn check_prefix(&self, request: &Request, range: &Range, address: IpAddr) -> Result<(), Violation> {
+        if !range.assigns_prefixes() {
+            return Ok(());
+        }
+        if !matches!(request.owner, Owner::Claim { .. }) {
+            return Err(Violation::PrefixForPod(address, range.prefix_length()));
+        }
+        match self.standing(address) {
+            Standing::Reserved => Err(Violation::Reserved(address, PARTLY_USED)),
+            _ => Ok(()),
+        }
     }
 
     /// Whether an address is cooling down and must not go to this request yet.

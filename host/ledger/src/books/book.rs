@@ -5,6 +5,7 @@
 //! [`redefine`](Book::redefine) and [`release`](Book::release) make the facts that are then applied.
 
 mod apply;
+mod prefixes;
 mod quarantined;
 mod ranges;
 mod renewal;
@@ -43,6 +44,8 @@ pub struct Book {
     allocations: BTreeMap<Generation, Arc<Allocation>>,
     by_owner: HashSet<ByOwner>,
     by_address: BTreeMap<IpAddr, Generation>,
+    /// The prefixes that have an owner, by their first address, each with its last one.
+    prefixes: BTreeMap<IpAddr, IpAddr>,
     /// Claims imported from other IPAMs.
     takeover: Takeover,
     quarantine: QuarantineMarks,
@@ -92,6 +95,7 @@ impl Book {
             allocations: BTreeMap::new(),
             by_owner: HashSet::new(),
             by_address: BTreeMap::new(),
+            prefixes: BTreeMap::new(),
             takeover: Takeover::default(),
             quarantine: QuarantineMarks::default(),
             taken: Runs::default(),
@@ -148,10 +152,11 @@ impl Book {
         self.by_owner.get(owner).map(|found| &found.0)
     }
 
-    /// The allocation that holds an address, inside or outside the present ranges.
+    /// The allocation that holds an address, or a prefix around it, inside or outside the present ranges.
     #[must_use]
     pub fn holder(&self, address: IpAddr) -> Option<&Arc<Allocation>> {
-        self.allocations.get(self.by_address.get(&address)?)
+        let around = || self.by_address.get(&self.prefix_around(address)?);
+        self.allocations.get(self.by_address.get(&address).or_else(around)?)
     }
 
     /// The generation of the next allocation.

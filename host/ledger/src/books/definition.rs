@@ -3,7 +3,10 @@
 mod redefine;
 mod supply;
 
-use tenure_types::{COOLDOWN_SECONDS, DefinedPool, Definition, PoolName, Range, RangeName, Supply};
+use ipnet::IpNet;
+use tenure_types::{
+    COOLDOWN_SECONDS, DefinedPool, Definition, Owner, PoolName, Range, RangeError, RangeName, Supply,
+};
 
 pub use self::redefine::Defined;
 
@@ -43,6 +46,12 @@ pub enum InvalidDefinition {
     /// The cooldown of the definition is not a number of seconds.
     #[error("attribute {COOLDOWN_SECONDS} is {0:?}, but must be a number of seconds below 2^32")]
     Cooldown(String),
+    /// A range that assigns prefixes is not made of them.
+    #[error("range {0} assigns prefixes: {1}")]
+    Prefixes(RangeName, RangeError),
+    /// A range would assign addresses of a prefix that has an owner.
+    #[error("range {0} would assign addresses of {1}, a prefix that {2} has")]
+    PrefixHeld(RangeName, IpNet, Owner),
     /// Two ranges share an address, so its pool would be ambiguous.
     #[error("ranges {} and {} overlap", .0.0, .0.1)]
     Overlap(Box<(Range, Range)>),
@@ -91,10 +100,15 @@ fn check_pool(DefinedPool { pool, ranges }: &DefinedPool) -> Result<(), InvalidD
     if ranges.iter().any(|range| range.first().is_ipv4() != first.first().is_ipv4()) {
         return Err(InvalidDefinition::MixedFamilies(pool.name.clone()));
     }
+    ranges.iter().try_for_each(check_prefixes)?;
     match repeated(ranges.iter().map(Range::name)) {
         Some(twice) => Err(InvalidDefinition::RangeTwice(pool.name.clone(), twice.clone())),
         None => Ok(()),
     }
+}
+
+fn check_prefixes(range: &Range) -> Result<(), InvalidDefinition> {
+    range.check_prefixes().map_err(|error| InvalidDefinition::Prefixes(range.name().clone(), error))
 }
 
 /// Finds a name that occurs more than once.

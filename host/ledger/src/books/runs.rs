@@ -46,16 +46,46 @@ impl Runs {
         self.0.insert(first, last);
     }
 
+    /// Adds all addresses from `first` to `last`.
+    pub(crate) fn insert_all(&mut self, first: IpAddr, last: IpAddr) {
+        self.remove_all(first, last);
+        self.insert(first);
+        // The run that ends at `first` now grows to `last`, where the next one may begin.
+        let Some((begin, end)) = self.run_of(first) else { return };
+        let last = successor(last).and_then(|behind| self.0.remove(&behind)).unwrap_or(last);
+        self.0.insert(begin, last.max(end));
+    }
+
     /// Removes an address, if it is in the set.
     pub(crate) fn remove(&mut self, address: IpAddr) {
-        let Some((first, last)) = self.run_of(address) else { return };
-        self.0.remove(&first);
-        if let Some(before) = predecessor(address).filter(|before| first <= *before) {
-            self.0.insert(first, before);
+        self.remove_all(address, address);
+    }
+
+    /// Removes all addresses from `first` to `last`.
+    pub(crate) fn remove_all(&mut self, first: IpAddr, last: IpAddr) {
+        while let Some((begin, end)) = self.first_within(first, last) {
+            self.0.remove(&begin);
+            if let Some(before) = predecessor(first).filter(|before| begin <= *before) {
+                self.0.insert(begin, before);
+            }
+            if let Some(behind) = successor(last).filter(|behind| *behind <= end) {
+                self.0.insert(behind, end);
+            }
+            if end >= last {
+                return;
+            }
         }
-        if let Some(behind) = successor(address).filter(|behind| *behind <= last) {
-            self.0.insert(behind, last);
-        }
+    }
+
+    /// The first run that has an address from `first` to `last`.
+    fn first_within(&self, first: IpAddr, last: IpAddr) -> Option<(IpAddr, IpAddr)> {
+        let behind = || self.0.range(first..=last).next().map(|(begin, end)| (*begin, *end));
+        self.run_of(first).or_else(behind)
+    }
+
+    /// Whether no address from `first` to `last` is in the set.
+    pub(crate) fn has_none(&self, first: IpAddr, last: IpAddr) -> bool {
+        self.first_within(first, last).is_none()
     }
 
     /// The first address at or after `from` that is not in the set.
@@ -95,15 +125,24 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_a_set(steps in prop::collection::vec((any::<bool>(), address()), 0..120), probe in address()) {
+        fn it_is_a_set(steps in prop::collection::vec((0u8..4, address(), 0usize..6), 0..120), probe in address()) {
             let (mut runs, mut model) = (Runs::default(), BTreeSet::new());
-            for (add, address) in steps {
-                if add {
-                    runs.insert(address);
-                    model.insert(address);
+            for (kind, address, length) in steps {
+                let length = if kind < 2 { 0 } else { length };
+                let all: Vec<IpAddr> =
+                    std::iter::successors(Some(address), |ip| successor(*ip)).take(length + 1).collect();
+                let last = *all.last().unwrap();
+                prop_assert_eq!(runs.has_none(address, last), all.iter().all(|ip| !model.contains(ip)));
+                match kind {
+                    0 => runs.insert(address),
+                    1 => runs.remove(address),
+                    2 => runs.insert_all(address, last),
+                    _ => runs.remove_all(address, last),
+                }
+                if kind % 2 == 0 {
+                    model.extend(all);
                 } else {
-                    runs.remove(address);
-                    model.remove(&address);
+                    all.iter().for_each(|ip| _ = model.remove(ip));
                 }
                 let touching = runs.0.iter().any(|(_, last)| {
                     successor(*last).is_some_and(|next| runs.0.contains_key(&next))

@@ -69,6 +69,7 @@ impl Book {
             Some((_, range, ..)) if range.reserved(address).is_some() => Standing::Reserved,
             Some(_) if self.marks().bars(address) => Standing::Quarantined,
             Some(_) if self.cooling_since(address).is_some() => Standing::Cooling,
+            Some((_, range, ..)) if self.is_prefix_taken(range, address) => Standing::Reserved,
             Some((.., true)) => Standing::Draining,
             Some(_) => Standing::Free,
         }
@@ -106,7 +107,8 @@ impl Book {
         stretches.flat_map(|stretch| self.walk(&stretch, direction)).take(limit).collect()
     }
 
-    /// The free addresses of a stretch. Each is found in one step, however many taken addresses are in between.
+    /// The free addresses of a stretch. Each is found in one step, however many taken addresses are in between. Of prefixes, a step
+    /// also skips one of which only a part is taken.
     fn walk<'a>(
         &'a self,
         stretch: &Stretch<'a>,
@@ -121,12 +123,17 @@ impl Book {
                         self.taken().previous_outside(next?).filter(|found| *found >= to)?
                     }
                 };
-                next = match direction {
-                    Direction::Ascending => successor(found),
-                    Direction::Descending => predecessor(found),
+                let (first, last) = range.span(found);
+                let is_whole = match direction {
+                    Direction::Ascending => found == first,
+                    Direction::Descending => found == last,
                 };
-                if range.reserved(found).is_none() {
-                    return Some(found);
+                next = match direction {
+                    Direction::Ascending => successor(last),
+                    Direction::Descending => predecessor(first),
+                };
+                if is_whole && range.reserved(first).is_none() && !self.is_prefix_taken(range, first) {
+                    return Some(first);
                 }
             }
         })

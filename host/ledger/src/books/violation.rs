@@ -31,6 +31,9 @@ pub enum Violation {
     /// The address is the network address, the broadcast address or the gateway.
     #[error("{0} is {1}")]
     Reserved(IpAddr, &'static str),
+    /// The range assigns prefixes, which only an agent's claim can have.
+    #[error("{0}/{1} is a prefix, and only an agent's claim can have one")]
+    PrefixForPod(IpAddr, u8),
     /// The address has an owner.
     #[error("{0} is held by {1}")]
     Held(IpAddr, Owner),
@@ -64,6 +67,7 @@ impl Violation {
             Self::Outside(..) => "outside",
             Self::Draining(..) => "draining",
             Self::Reserved(..) => "reserved",
+            Self::PrefixForPod(..) => "prefix-for-pod",
             Self::Held(..) => "held",
             Self::Cooling(_) => "cooling",
             Self::Quarantined(_) => "quarantined",

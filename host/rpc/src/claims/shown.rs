@@ -105,6 +105,7 @@ fn address(place: &ClaimedPlace) -> v1::ClaimAddress {
         attributes: map(&place.assigned.attributes),
         mtu: mtu.unwrap_or_default(),
         leaving: place.is_leaving,
+        is_prefix: place.assigned.is_prefix(),
     }
 }
 

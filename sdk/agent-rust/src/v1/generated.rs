@@ -10,7 +10,7 @@ pub struct ClaimSpec {
     /// The families that it must have an address of. Without any, it takes what the network gives.
     #[prost(enumeration = "Family", repeated, tag = "3")]
     pub families: ::prost::alloc::vec::Vec<i32>,
-    /// The addresses that it must have, without prefix lengths. Without any, the network's policy chooses.
+    /// The addresses that it must have, without prefix lengths; a prefix by its first one. Without any, the network's policy chooses.
     #[prost(string, repeated, tag = "4")]
     pub addresses: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     /// The claim ends by itself this many seconds after the agent was last heard of. 0: it stays until it is released.
@@ -227,7 +227,7 @@ pub struct MissingFamily {
 /// An address of a claim.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ClaimAddress {
-    /// With its prefix length, as in "10.1.0.7/24".
+    /// With its prefix length, as in "10.1.0.7/24"; or the whole prefix that the agent has, as in "10.5.0.16/28", if `is_prefix` is set.
     #[prost(string, tag = "1")]
     pub address: ::prost::alloc::string::String,
     /// The gateway of its range, as it is now; may be empty.
@@ -262,6 +262,10 @@ pub struct ClaimAddress {
     /// it back: release the claim and claim anew.
     #[prost(bool, tag = "9")]
     pub leaving: bool,
+    /// Whether the agent has all addresses of the prefix, for instance to delegate them. The network then has ranges of prefixes of this length;
+    /// pods get nothing from them.
+    #[prost(bool, tag = "10")]
+    pub is_prefix: bool,
 }
 /// The routes of a network, which all claims on it have.
 #[derive(Clone, PartialEq, ::prost::Message)]

@@ -178,3 +178,54 @@ fn a_range_may_have_a_name_and_attributes() {
     let wrong = read(r#"{"subnet": "10.1.0.0/24", "rangeAttributes": {"zone": 1}}"#).unwrap_err();
     assert_eq!(wrong.path, "ipam.ranges[0][0].rangeAttributes.zone");
 }
+
+#[test]
+fn a_range_of_prefixes_is_the_whole_subnet_without_a_gateway() {
+    let one = |range: &str| read_whole(&format!(r#"{{"ranges": [[{range}]]}}"#));
+    for (range, expected) in [
+        (r#"{"subnet": "10.5.0.0/16", "delegatedPrefixLength": 28}"#, "10.5.0.0/16 10.5.0.0-10.5.255.255 "),
+        (
+            r#"{"subnet": "10.5.0.0/16", "rangeStart": "10.5.1.0", "rangeEnd": "10.5.1.31", "gateway": "10.5.0.1",
+                "delegatedPrefixLength": 28}"#,
+            "10.5.0.0/16 10.5.1.0-10.5.1.31 10.5.0.1",
+        ),
+        (
+            r#"{"subnet": "fd00::/64", "delegatedPrefixLength": 64}"#,
+            "fd00::/64 fd00::-fd00::ffff:ffff:ffff:ffff ",
+        ),
+    ] {
+        assert_eq!(one(range).as_deref(), Ok(expected), "{range}");
+    }
+    let ipam = r#"{"subnet": "10.5.0.0/16", "delegatedPrefixLength": 28}"#;
+    let range = &read(Texts { ipam, runtime_ranges: None }, WHOLE).unwrap()[0].0[0];
+    assert_eq!((range.prefix_length, range.attributes.get(crate::ASSIGNS)), (28, Some(crate::PREFIXES)));
+}
+
+#[test]
+fn prefixes_that_do_not_fill_their_range_are_refused() {
+    for (keys, path, message) in [
+        (r#""delegatedPrefixLength": 15"#, ".delegatedPrefixLength", "length 16 to 31, but not 15"),
+        (r#""delegatedPrefixLength": 32"#, ".delegatedPrefixLength", "length 16 to 31, but not 32"),
+        (
+            r#""delegatedPrefixLength": 28, "rangeStart": "10.5.0.8""#,
+            ".rangeStart",
+            "not the first address of a /28",
+        ),
+        (
+            r#""delegatedPrefixLength": 28, "rangeEnd": "10.5.0.30""#,
+            ".rangeEnd",
+            "not the last address of a /28",
+        ),
+        (
+            r#""delegatedPrefixLength": 28, "gateway": "10.5.0.1""#,
+            ".gateway",
+            "gateway 10.5.0.1 is inside a prefix",
+        ),
+    ] {
+        let error = read_whole(&format!(r#"{{"subnet": "10.5.0.0/16", {keys}}}"#)).unwrap_err();
+        assert_eq!(error.path, format!("ipam{path}"), "{keys}");
+        assert!(error.message.contains(message), "{error:?}");
+    }
+    let mixed = r#"{"ranges": [[{"subnet": "10.5.0.0/16", "delegatedPrefixLength": 28}, {"subnet": "10.6.0.0/16"}]]}"#;
+    assert!(read_whole(mixed).unwrap_err().message.contains("some ranges assign prefixes"));
+}

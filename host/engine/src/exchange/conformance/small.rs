@@ -22,10 +22,11 @@ pub(super) fn small(definition: &Definition) -> Definition {
     small
 }
 
-/// The beginning of a range, with the room for [`LEFT`] addresses beside the network's own and a gateway; `None` if it is
-/// not longer.
+/// The beginning of a range, with the room for [`LEFT`] addresses beside the network's own and a gateway, or for one more prefix than
+/// that; `None` if it is not longer.
 fn cut(range: &Range) -> Option<Range> {
-    let last = (0..LEFT + 1).try_fold(range.first(), |address, _| next(address))?;
+    let end_of = |address| range.span(address).1;
+    let last = (0..LEFT + 1).try_fold(end_of(range.first()), |last, _| Some(end_of(next(last)?)))?;
     if last >= range.last() {
         return None;
     }

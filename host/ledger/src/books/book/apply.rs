@@ -1,5 +1,6 @@
 //! Applying facts: the only changes of a book that its log records.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use tenure_types::{Allocation, AssignedAddress, Generation, Moment};
@@ -65,11 +66,11 @@ impl Book {
         if self.by_owner.contains(&allocation.owner) {
             return Err(Conflict::Owner(allocation.owner.clone(), generation));
         }
-        for address in allocation.addresses.iter().map(AssignedAddress::ip) {
-            if let Some(holder) = self.holder(address)
-                && !self.may_wait(allocation, holder)
-            {
-                return Err(Conflict::Address(address, holder.generation, generation));
+        for assigned in &allocation.addresses {
+            let mut holders =
+                self.holder(assigned.ip()).into_iter().chain(self.holders_inside(assigned.span()));
+            if let Some(holder) = holders.find(|holder| !self.may_wait(allocation, holder)) {
+                return Err(Conflict::Address(assigned.ip(), holder.generation, generation));
             }
         }
         Ok(())
@@ -77,7 +78,8 @@ impl Book {
 
     pub(super) fn insert(&mut self, allocation: Arc<Allocation>) {
         let generation = allocation.generation;
-        for (index, address) in allocation.addresses.iter().map(AssignedAddress::ip).enumerate() {
+        for (index, assigned) in allocation.addresses.iter().enumerate() {
+            let address = assigned.ip();
             if let Some(claim) = allocation.origin.as_ref().and_then(|origin| origin.claim(index)) {
                 self.takeover.unsettle(address, claim);
             }
@@ -92,6 +94,7 @@ impl Book {
                 self.taken.insert(address);
                 self.stock.change(address, Change::Hold);
             }
+            self.occupy(assigned);
         }
         self.counts.add(&allocation);
         self.by_owner.insert(ByOwner(Arc::clone(&allocation)));
@@ -114,25 +117,30 @@ impl Book {
         self.counts.remove(&ended);
         self.quarantine.forget(generation);
         self.remember(&ended, at);
-        for (index, address) in ended.addresses.iter().map(AssignedAddress::ip).enumerate() {
+        for (index, assigned) in ended.addresses.iter().enumerate() {
             if let Some(claim) = ended.origin.as_ref().and_then(|origin| origin.claim(index)) {
-                self.takeover.settle(address, claim);
+                self.takeover.settle(assigned.ip(), claim);
             }
-            if self.takeover.stop_waiting(address, generation) {
-                continue;
-            }
-            if let Some(next) = self.takeover.next(address) {
-                self.by_address.insert(address, next);
-                continue;
-            }
-            self.by_address.remove(&address);
-            if self.quarantine.bars(address) {
-                continue;
-            }
+            self.let_go(assigned.ip(), generation, at);
+            self.vacate(assigned);
+        }
+        Ok(())
+    }
+
+    /// Ends an allocation's hold of an address: it goes to the claim that waits for it, or cools down.
+    fn let_go(&mut self, address: IpAddr, generation: Generation, at: Moment) {
+        if self.takeover.stop_waiting(address, generation) {
+            return;
+        }
+        if let Some(next) = self.takeover.next(address) {
+            self.by_address.insert(address, next);
+            return;
+        }
+        self.by_address.remove(&address);
+        if !self.quarantine.bars(address) {
             self.stock.change(address, Change::LetGo);
             self.cool_from(address, at);
         }
-        Ok(())
     }
 
     fn remember(&mut self, ended: &Allocation, at: Moment) {

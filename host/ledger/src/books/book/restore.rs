@@ -76,6 +76,7 @@ impl Book {
             self.stock.change(*address, Change::Hold);
         }
         self.by_address = holders.into_iter().collect();
+        self.occupy_all();
         for (address, holder, later) in waiting {
             let may_wait = self
                 .allocation(later)
@@ -87,6 +88,14 @@ impl Book {
             self.takeover.wait(address, later);
         }
         Ok(())
+    }
+
+    fn occupy_all(&mut self) {
+        let prefixes = |held: &Arc<Allocation>| {
+            held.addresses.iter().filter(|assigned| assigned.is_prefix()).cloned().collect()
+        };
+        let prefixes: Vec<Vec<AssignedAddress>> = self.allocations.values().map(prefixes).collect();
+        prefixes.iter().flatten().for_each(|prefix| self.occupy(prefix));
     }
 
     /// Returns the book as data.

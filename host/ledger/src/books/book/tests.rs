@@ -1,5 +1,6 @@
 mod longer;
 mod model;
+mod prefixes;
 mod quarantined;
 mod returning;
 mod walks;

@@ -57,11 +57,16 @@ impl Book {
     /// the host stay until the host withdraws them, unless their pool goes or changes its supply.
     ///
     /// # Errors
-    /// [`InvalidDefinition`] when a range overlaps one supplied by the host, or when there are too many ranges
-    /// together with those.
+    /// [`InvalidDefinition`] when a range overlaps one supplied by the host, or would assign parts of a prefix that has an owner, or
+    /// when there are too many ranges together with those of the host.
     pub fn redefine(&self, defined: Defined<'_>, at: Moment) -> Result<Vec<LedgerFact>, InvalidDefinition> {
         let definition = defined.definition;
         self.check_beside_supplied(definition)?;
+        definition
+            .pools
+            .iter()
+            .flat_map(|pool| &pool.ranges)
+            .try_for_each(|range| self.check_owned(range))?;
         let name = self.name();
         let (mut facts, mut added) = (Vec::new(), Vec::new());
         for DefinedPool { pool, ranges } in &definition.pools {
@@ -84,6 +89,16 @@ impl Book {
         }
         facts.extend(added);
         Ok(facts)
+    }
+
+    /// Checks a range against the prefixes that have an owner.
+    pub(super) fn check_owned(&self, range: &Range) -> Result<(), InvalidDefinition> {
+        match self.prefix_in_the_way(range) {
+            Some((prefix, held)) => {
+                Err(InvalidDefinition::PrefixHeld(range.name().clone(), prefix, held.owner.clone()))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Checks a definition against the host-supplied ranges that stay.

@@ -2,7 +2,7 @@
 
 use tenure_types::{Moment, PoolName, Range, RangeName, Supply};
 
-use super::{InvalidDefinition, MOST_RANGES};
+use super::{InvalidDefinition, MOST_RANGES, check_prefixes};
 use crate::books::{Book, LedgerFact};
 
 impl Book {
@@ -25,6 +25,8 @@ impl Book {
         if let Some(other) = self.stock().overlapping(&range) {
             return Err(InvalidDefinition::Overlap(Box::new((other.clone(), range))));
         }
+        check_prefixes(&range)?;
+        self.check_owned(&range)?;
         let (network, pool) = (self.name().clone(), pool.clone());
         Ok(LedgerFact::RangeAdded { network, pool, range: Box::new(range), at })
     }
