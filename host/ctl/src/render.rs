@@ -13,6 +13,7 @@ mod configuration;
 mod delegations;
 mod error;
 mod export;
+mod fold;
 mod granted;
 mod import;
 mod log;

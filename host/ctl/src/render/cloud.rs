@@ -33,7 +33,7 @@ impl Shown for GetCloudResponse {
             .column("QUARANTINED", |of| clean(&of.interface))
             .column("RANGE", |of| clean(&of.net))
             .column("FOR", |of| Cell::age(of.age_ms))
-            .column("WHY IT STAYS", |of| clean(&of.reason));
+            .prose("WHY IT STAYS", |of| clean(&of.reason));
         Page::from(head(self))
             .section(interfaces(&self.interfaces))
             .section(ranges::unusual(&ranges::Carried::unusual(self)))
@@ -84,8 +84,8 @@ fn interfaces(interfaces: &[CloudInterface]) -> Table<'_, CloudInterface> {
         .number("HELD", |of| sum(of, |range| range.held))
         .number("COOLING", |of| sum(of, |range| range.cooling))
         .number("FREE", |of| sum(of, |range| range.free))
-        .column("DUTY", duty)
-        .column("STATE", |of| state(of.standing.as_ref()))
+        .prose("DUTY", duty)
+        .prose("STATE", |of| state(of.standing.as_ref()))
         .wide("MAC", |of| or_dash(&of.mac))
 }
 

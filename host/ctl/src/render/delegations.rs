@@ -17,7 +17,7 @@ impl Shown for ListDelegationsResponse {
             .column("ADDRESSES", |of| or_dash(&joined(&of.addresses, ",")))
             .column("STATE", |of| of.phase.clone())
             .column("SINCE", |of| Cell::ago(of.since_ms, now_ms))
-            .column("PROBLEM", problem);
+            .prose("PROBLEM", problem);
         Page::default().table_or(
             table,
             "No delegate was asked for anything: `delegate` in `[networks.NAME]` names one.\n",
@@ -70,7 +70,8 @@ mod tests {
         insta::assert_snapshot!(ListDelegationsResponse { delegations: vec![pod, left] }.page(61_000), @r"
         NETWORK  DELEGATE  OWNER              ADDRESSES         STATE   SINCE   PROBLEM
         pods     azure     0123456789ab/eth0  10.1.0.2,fd00::2  in-use  1m ago  -
-        pods     azure     router of cilium   -                 open    1m ago  3 attempts: delegate azure: it did not end\u{7}
+        pods     azure     router of cilium   -                 open    1m ago  3 attempts: delegate azure:
+                                                                                it did not end\u{7}
         ");
         insta::assert_snapshot!(ListDelegationsResponse::default().page(0), @"No delegate was asked for anything: `delegate` in `[networks.NAME]` names one.");
     }

@@ -17,7 +17,7 @@ impl Shown for ImportReport {
             .column("ADDRESSES", |Judged { entry, .. }| joined(&entry.entry.addresses, ", "))
             .column("CONTAINER", |Judged { entry, .. }| or_dash(&short(&entry.entry.container_id)))
             .column("INTERFACE", |Judged { entry, .. }| or_dash(&entry.entry.interface))
-            .column("RESULT", |judged| result(&judged.outcome));
+            .prose("RESULT", |judged| result(&judged.outcome));
         let mut out = String::new();
         for left_out in &self.passed_over {
             out.extend(["not imported: ", &clean(&left_out.what), ": ", &clean(&left_out.why), "\n"]);

@@ -31,7 +31,7 @@ impl Shown for ExplainPlanResponse {
         let told = Table::of(&told)
             .column("OBJECT", |(kind, ..)| kind.clone())
             .column("NAME", |(_, name, _)| name.clone())
-            .column("FACTS", |(.., attributes)| facts(attributes));
+            .prose("FACTS", |(.., attributes)| facts(attributes));
         let (network, policy) = (clean(&self.network), policy(self.policy.as_ref()));
         Page::from(format!("network {network}, policy {policy}\n\n"))
             .table(pools)

@@ -17,7 +17,7 @@ impl Shown for ListPoliciesResponse {
             .column("SHA256", |of| or_dash(&short(sha256(of))))
             .column("SOURCE", |of| clean(&of.source))
             .column("NETWORKS", users)
-            .column("USABLE", |of| match (of.problem.is_empty(), of.loading) {
+            .prose("USABLE", |of| match (of.problem.is_empty(), of.loading) {
                 (true, _) => "yes",
                 (false, true) => "not yet",
                 (false, false) => "no",

@@ -87,7 +87,7 @@ impl Shown for GetPolicyHistoryResponse {
             .column("STEP", |step| clean(&step.kind))
             .column("BY", |step| or_dash(&step.by))
             .column("POLICY", |step| policy(step.policy.as_ref()))
-            .column("REASON", |step| or_dash(&clean(&step.reason)));
+            .prose("REASON", |step| or_dash(&clean(&step.reason)));
         Page::from(format!("{} serves{watched}\n\n", policy(self.now.as_ref()))).table(table)
     }
 }
@@ -195,7 +195,8 @@ mod tests {
         host-local@9f86d081884c serves
 
         WHEN                  AGE     STEP         BY        POLICY                   REASON
-        1970-01-01T00:01:00Z  1s ago  rolled-back  tenured   host-local@9f86d081884c  3 of 20 requests failed
+        1970-01-01T00:01:00Z  1s ago  rolled-back  tenured   host-local@9f86d081884c  3 of 20 requests
+                                                                                      failed
         1970-01-01T00:00:01Z  1m ago  chosen       operator  zones@9f86d081884c       -
         ");
     }

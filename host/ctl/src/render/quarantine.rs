@@ -17,7 +17,7 @@ impl Shown for ListQuarantineResponse {
             .column("KIND", |of| clean(&of.kind))
             .column("SINCE", |of| Cell::ago(of.since_ms, now_ms))
             .column("OWNER", |of| or_dash(&clean(&of.owner)))
-            .column("REASON", |of: &QuarantinedAddress| or_dash(&clean(&of.reason)));
+            .prose("REASON", |of: &QuarantinedAddress| or_dash(&clean(&of.reason)));
         Page::default().table_or(table, "Nothing is in quarantine.\n")
     }
 }

@@ -22,7 +22,7 @@ impl Shown for Repair {
             .column("POD", |of| pod_name(&of.finding.pod_namespace, &of.finding.pod_name))
             .column("OWNER", |of| clean(&of.finding.subject))
             .column("ALLOCATION", |of| of.finding.generation)
-            .column("RESULT", result);
+            .prose("RESULT", result);
         let mut out = String::new();
         for left in &self.left {
             let addresses = joined(&left.addresses, ", ");

@@ -18,8 +18,8 @@ impl Shown for Replayed {
             .column("DECISION", |of| of.number)
             .column("TIME", |of| Cell::valued(time(of.at_ms), of.at_ms))
             .column("POD", who)
-            .column("RECORDED", |of| clean(&words(&of.recorded, &of.now).0))
-            .column("NOW", |of| clean(&words(&of.recorded, &of.now).1));
+            .prose("RECORDED", |of| clean(&words(&of.recorded, &of.now).0))
+            .prose("NOW", |of| clean(&words(&of.recorded, &of.now).1));
         let names: Vec<_> = self.recorded.iter().map(stamp).collect();
         let different = u64::try_from(self.differences.len()).unwrap_or(u64::MAX);
         let mut out = format!(
@@ -127,11 +127,15 @@ mod tests {
             passed_over: 1,
         };
         insta::assert_snapshot!(replayed.page(0), @r#"
-        NETWORK  DECISION  TIME                      POD           RECORDED                                                         NOW
-        pods     3         2023-11-14T22:13:20.003Z  shop/web-0    10.1.0.2                                                         10.1.0.6
-        pods     4         2023-11-14T22:13:20.004Z  shop/web-0    exhausted: none left                                             asked something that the record does not contain: free(pool 0, limit 1)
+        NETWORK  DECISION  TIME                      POD           RECORDED              NOW
+        pods     3         2023-11-14T22:13:20.003Z  shop/web-0    10.1.0.2              10.1.0.6
+        pods     4         2023-11-14T22:13:20.004Z  shop/web-0    exhausted: none left  asked something that
+                                                                                         the record does not
+                                                                                         contain: free(pool
+                                                                                         0, limit 1)
         pods     5         2023-11-14T22:13:20.005Z  shop/web-0    {"proposal":{"assignments":[{"address":"10.1.0.3"}],"tags":""}}  {"proposal":{"assignments":[{"address":"10.1.0.3"}],"tags":"red"}}
-        pods     6         2023-11-14T22:13:20.006Z  (definition)  1 pool: 10.1.0.1-10.1.0.6                                        failed (trap): unreachable�
+        pods     6         2023-11-14T22:13:20.006Z  (definition)  1 pool:               failed (trap):
+                                                                   10.1.0.1-10.1.0.6     unreachable�
         10 decisions of host-local@0123456789ab, replayed with mine@fedcba987654: 6 the same, 4 different
         In 1 decision, it asked something that the record does not contain.
         1 line could not be read.

@@ -37,9 +37,9 @@ impl Shown for Shadowed {
         let differences = Table::of(&answer.differences)
             .column("AGE", |of| Cell::ago(of.at_ms, now_ms))
             .column("OWNER", |of| clean(&of.owner))
-            .column("DIFFERENCE", |of| clean(&of.verdict))
-            .column("DECIDED", |of| clean(&of.served))
-            .column("IN THE SHADOW", |of| clean(&of.candidate));
+            .prose("DIFFERENCE", |of| clean(&of.verdict))
+            .prose("DECIDED", |of| clean(&of.served))
+            .prose("IN THE SHADOW", |of| clean(&of.candidate));
         Page::from(out).section(counts).paragraph(figures(answer, compared)).section(differences)
     }
 }

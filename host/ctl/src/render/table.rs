@@ -1,12 +1,22 @@
 //! Tables: typed rows under typed columns, separated by spaces, without borders, so that they work with `cut` and `awk` too.
+//!
+//! Sentences are folded, so that a table for people fits on a terminal of [`WIDTH`] columns. Names and addresses are not: they may be copied.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use super::cell::Cell;
+use super::fold::fold;
 use super::view::View;
 
 /// The space between two columns.
 const GAP: usize = 2;
+
+/// The width that a table has at most, as far as folding its sentences achieves that.
+const WIDTH: usize = 100;
+
+/// The width below which no column is folded.
+const NARROWEST: usize = 20;
 
 /// Rows of one kind and their columns. Each column says once how a row's cell reads and sorts.
 pub(crate) struct Table<'a, R> {
@@ -22,11 +32,19 @@ pub(crate) struct Grid {
 
 struct Column {
     head: &'static str,
-    /// Whether the cells are numbers, which end below each other.
-    is_number: bool,
+    kind: ColumnKind,
     /// Whether it is printed with `--output wide` only.
     is_wide: bool,
     cells: Vec<Cell>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ColumnKind {
+    Text,
+    /// Numbers end below each other.
+    Number,
+    /// Sentences may be folded.
+    Prose,
 }
 
 impl<'a, R> Table<'a, R> {
@@ -37,28 +55,33 @@ impl<'a, R> Table<'a, R> {
 
     /// Adds a column.
     pub(crate) fn column<C: Into<Cell>>(self, head: &'static str, cell: impl Fn(&R) -> C) -> Self {
-        self.add(head, cell, false, false)
+        self.add(head, cell, ColumnKind::Text, false)
     }
 
     /// Adds a column of numbers.
     pub(crate) fn number<C: Into<Cell>>(self, head: &'static str, cell: impl Fn(&R) -> C) -> Self {
-        self.add(head, cell, true, false)
+        self.add(head, cell, ColumnKind::Number, false)
+    }
+
+    /// Adds a column of sentences.
+    pub(crate) fn prose<C: Into<Cell>>(self, head: &'static str, cell: impl Fn(&R) -> C) -> Self {
+        self.add(head, cell, ColumnKind::Prose, false)
     }
 
     /// Adds a column that only `--output wide` prints.
     pub(crate) fn wide<C: Into<Cell>>(self, head: &'static str, cell: impl Fn(&R) -> C) -> Self {
-        self.add(head, cell, false, true)
+        self.add(head, cell, ColumnKind::Text, true)
     }
 
     fn add<C: Into<Cell>>(
         mut self,
         head: &'static str,
         cell: impl Fn(&R) -> C,
-        is_number: bool,
+        kind: ColumnKind,
         is_wide: bool,
     ) -> Self {
         let cells = self.rows.iter().map(|row| cell(row).into()).collect();
-        self.grid.columns.push(Column { head, is_number, is_wide, cells });
+        self.grid.columns.push(Column { head, kind, is_wide, cells });
         self
     }
 }
@@ -87,23 +110,22 @@ impl Grid {
         let has_heads = widths.is_empty() && view.has_heads;
         if widths.is_empty() {
             *widths = columns.iter().map(|column| column.width(has_heads)).collect();
+            if !view.is_wide {
+                narrow(&columns, widths);
+            }
         }
         if has_heads {
-            line(columns.iter().map(|column| (column.head, column.is_number)), widths, out);
+            line(columns.iter().map(|column| (column.head, column.kind)), widths, out);
         }
         let sorted_by = self.columns.iter().find(|column| view.sorts_by(column.head));
         let is_whole = sorted_by.is_some() || !view.has_heads;
         for row in self.order(sorted_by) {
-            let cells: Vec<_> = columns
-                .iter()
-                .map(|column| {
-                    (column.cells.get(row).map_or("", |cell| cell.shown(is_whole)), column.is_number)
-                })
-                .collect();
+            let columns = columns.iter().zip(widths.iter());
+            let cells: Vec<_> =
+                columns.map(|(column, width)| (column.text(row, is_whole, *width), column.kind)).collect();
             let height = cells.iter().map(|(text, _)| text.lines().count()).max().unwrap_or_default().max(1);
             for at in 0..height {
-                let of =
-                    cells.iter().map(|(text, is_number)| (text.lines().nth(at).unwrap_or(""), *is_number));
+                let of = cells.iter().map(|(text, kind)| (text.lines().nth(at).unwrap_or(""), *kind));
                 line(of, widths, out);
             }
         }
@@ -122,7 +144,28 @@ impl Grid {
     }
 }
 
+/// Takes what is beyond [`WIDTH`] from the widest columns of sentences.
+fn narrow(columns: &[&Column], widths: &mut [usize]) {
+    let total = widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
+    for _ in WIDTH..total {
+        let prose =
+            columns.iter().zip(widths.iter_mut()).filter(|(column, _)| column.kind == ColumnKind::Prose);
+        let Some((_, widest)) =
+            prose.max_by_key(|(_, width)| **width).filter(|(_, width)| **width > NARROWEST)
+        else {
+            return;
+        };
+        *widest -= 1;
+    }
+}
+
 impl Column {
+    /// The text of a row's cell, folded if it is a sentence.
+    fn text(&self, row: usize, is_whole: bool, width: usize) -> Cow<'_, str> {
+        let text = self.cells.get(row).map_or("", |cell| cell.shown(is_whole));
+        if self.kind == ColumnKind::Prose { fold(text, width) } else { text.into() }
+    }
+
     fn width(&self, has_head: bool) -> usize {
         let head = if has_head { self.head.chars().count() } else { 0 };
         self.cells.iter().map(Cell::width).max().unwrap_or_default().max(head)
@@ -130,11 +173,11 @@ impl Column {
 }
 
 /// Prints a line, without trailing spaces.
-fn line<'a>(cells: impl Iterator<Item = (&'a str, bool)>, widths: &[usize], out: &mut String) {
+fn line<'a>(cells: impl Iterator<Item = (&'a str, ColumnKind)>, widths: &[usize], out: &mut String) {
     let begin = out.len();
-    for ((text, is_number), width) in cells.zip(widths) {
+    for ((text, kind), width) in cells.zip(widths) {
         let space = width.saturating_sub(text.chars().count());
-        let (before, after) = if is_number { (space, GAP) } else { (0, space + GAP) };
+        let (before, after) = if kind == ColumnKind::Number { (space, GAP) } else { (0, space + GAP) };
         out.extend(std::iter::repeat_n(' ', before));
         out.push_str(text);
         out.extend(std::iter::repeat_n(' ', after));
@@ -189,6 +232,24 @@ mod tests {
 
         after
         ");
+    }
+
+    #[test]
+    fn sentences_are_folded_to_the_width_of_a_terminal_and_names_are_not() {
+        let name = "a-name-that-somebody-may-want-to-copy-from-here-into-a-command-line";
+        let why = "the runtime and the kernel disagree about the pod, so that its address stays where it is";
+        let rows = [(name, why), ("web", "-")];
+        let table = || Table::of(&rows).column("POD", |row| row.0).prose("REASON", |row| row.1);
+        let page = Page::default().table(table());
+        insta::assert_snapshot!(page, @"
+        POD                                                                  REASON
+        a-name-that-somebody-may-want-to-copy-from-here-into-a-command-line  the runtime and the kernel
+                                                                             disagree about the pod, so that
+                                                                             its address stays where it is
+        web                                                                  -
+        ");
+        let wide = page.print(&View { is_wide: true, ..View::default() }).unwrap();
+        assert_eq!(wide.lines().count(), 3);
     }
 
     #[test]

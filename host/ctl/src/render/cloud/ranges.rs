@@ -30,7 +30,7 @@ pub(super) fn unusual<'a, 'b>(unusual: &'a [Carried<'b>]) -> Table<'a, Carried<'
         .column("RANGE", |of| clean(&of.range.net))
         .number("HELD", |of| number(of.range.held))
         .number("COOLING", |of| number(of.range.cooling))
-        .column("STATE", |of| words(of.range))
+        .prose("STATE", |of| words(of.range))
 }
 
 fn words(range: &CloudRange) -> String {

@@ -153,11 +153,12 @@ fn what_is_out_of_the_ordinary_has_its_section_and_its_reason() {
     pods: EC2's last answer does not count: EC2 shows 0 interfaces\u{7}
     pods: what the instance type can have is not known yet
 
-    INTERFACE  DEVICE  SUBNET    ADDRESS   RANGES  HELD  COOLING  FREE  DUTY                              STATE
-    eni-0      0       subnet-1  10.0.0.4       1     1        0  many  primary                           confirmed
-    eni-1      1       subnet-1  10.0.0.5       2     1        0     0  managed                           confirmed
-    eni-2      1/2     subnet-1  10.0.0.6       0     0        0     0  foreign: it is on network card 1  confirmed
-    eni-9      -       -         -              1     1        0     0  -                                 gone for 1m 40s
+    INTERFACE  DEVICE  SUBNET    ADDRESS   RANGES  HELD  COOLING  FREE  DUTY                  STATE
+    eni-0      0       subnet-1  10.0.0.4       1     1        0  many  primary               confirmed
+    eni-1      1       subnet-1  10.0.0.5       2     1        0     0  managed               confirmed
+    eni-2      1/2     subnet-1  10.0.0.6       0     0        0     0  foreign: it is on     confirmed
+                                                                        network card 1
+    eni-9      -       -         -              1     1        0     0  -                     gone for 1m 40s
 
     INTERFACE  RANGE         HELD  COOLING  STATE
     eni-1      10.0.0.9/32      1        0  doubtful for 30s
