@@ -75,7 +75,7 @@ fn shared() -> anyhow::Result<()> {
         ensure!(
             refused
                 .as_ref()
-                .is_err_and(|error| error.code == ErrorCode::PoolExhausted && error.cause.contains("quota")),
+                .is_err_and(|error| error.code == ErrorCode::OverQuota && error.cause.contains("quota")),
             "{refused:?}"
         );
     }

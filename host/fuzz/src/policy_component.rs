@@ -22,11 +22,13 @@ const MEMORY: usize = 4 << 20;
 const LONGEST_CAUSE: usize = 16 << 10;
 
 /// The codes of errors that a policy's own refusal may have.
-const REFUSALS: [ErrorCode; 5] = [
+const REFUSALS: [ErrorCode; 7] = [
     ErrorCode::InvalidConfig,
     ErrorCode::PoolExhausted,
     ErrorCode::AddressUnavailable,
     ErrorCode::NotYet,
+    ErrorCode::RequestDenied,
+    ErrorCode::OverQuota,
     ErrorCode::PolicyRefused,
 ];
 

@@ -53,12 +53,14 @@ pub fn grpc_code(code: ErrorCode) -> GrpcCode {
         | E::MalformedRequest
         | E::HostNetns => GrpcCode::InvalidArgument,
         E::UnknownMethod => GrpcCode::Unimplemented,
-        E::ClaimDenied | E::AgentUnknown => GrpcCode::PermissionDenied,
+        E::ClaimDenied | E::AgentUnknown | E::RequestDenied => GrpcCode::PermissionDenied,
         E::DeadlineExceeded => GrpcCode::DeadlineExceeded,
         E::UnknownAttachment | E::ClaimUnknown | E::UnknownPolicy | E::UnknownNetwork | E::UnknownAddress => {
             GrpcCode::NotFound
         }
-        E::Overloaded | E::PoolExhausted | E::DiskFull | E::TooManyNetworks => GrpcCode::ResourceExhausted,
+        E::Overloaded | E::PoolExhausted | E::OverQuota | E::DiskFull | E::TooManyNetworks => {
+            GrpcCode::ResourceExhausted
+        }
         E::NotTakenOver
         | E::AddressUnavailable
         | E::PolicyRefused

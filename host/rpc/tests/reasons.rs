@@ -13,7 +13,7 @@ use tenure_rpc::v1::{ClaimId, ClaimSpec, EnsureClaimRequest, Family, GetStatusRe
 use tenure_types::{Error, ErrorCode, NamePattern};
 
 /// Reasons that no part in this test gives by itself: other suites bring the daemon to where it does, and here the policy says them.
-const SAID_BY_OTHERS: [&str; 14] = [
+const SAID_BY_OTHERS: [&str; 16] = [
     "deadline-exceeded",
     "delegate-failed",
     "delegate-rejected",
@@ -22,9 +22,11 @@ const SAID_BY_OTHERS: [&str; 14] = [
     "not-ready",
     "not-taken-over",
     "not-yet",
+    "over-quota",
     "policy-refused",
     "policy-unloadable",
     "preparing",
+    "request-denied",
     "state-not-migrated",
     "stopping",
     "superseded",

@@ -100,6 +100,10 @@ codes! {
     UnknownAttachment = "unknown-attachment", 103, "delete the pod so that it is recreated";
     /// The policy refused the request for a reason of its own.
     PolicyRefused = "policy-refused", 104, "the reason above is the policy's own text; ask its author";
+    /// A rule of the policy does not allow the request.
+    RequestDenied = "request-denied", 124, "the rule above is the policy's; ask who wrote it, or change the network's configuration";
+    /// The owner, or the group that it belongs to, has as many addresses as the policy allows.
+    OverQuota = "over-quota", 125, "delete pods or claims of the group named above, or raise its quota in the network's configuration";
     /// The policy trapped, exceeded its time, memory or output limit, or returned a malformed answer.
     PolicyFailed = "policy-failed", 105,
         "report it to the policy's author, or raise the limit named above; `tenurectl policy activate` switches to another policy";

@@ -46,7 +46,7 @@ pub fn plan(settings: &AwsSettings, state: &State) -> Result<Vec<Effect>, Refusa
             Err(Refusal::Exhausted(format!("pool {pool} is full: {words}")))
         }
         Some((pool, Lack::Waiting(words))) if effects.is_empty() => {
-            Err(Refusal::NotYet(format!("pool {pool} cannot grow yet: {words}")))
+            Err(Refusal::not_yet(format!("pool {pool} cannot grow yet: {words}")))
         }
         _ => Ok(effects),
     }

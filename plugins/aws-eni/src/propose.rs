@@ -94,6 +94,6 @@ fn nothing(settings: &AwsSettings, request: &Request, pool: &Pool) -> Refusal {
     let is_full = settings.fixed || request.attribute(SUPPLY_STATE) == Some(FULL);
     match is_full && usage.cooling == 0 {
         true => Refusal::Exhausted(words),
-        false => Refusal::NotYet(words),
+        false => Refusal::not_yet(words),
     }
 }

@@ -117,7 +117,7 @@ fn check_quota(agent: &str) -> Result<(), Refusal> {
     if ledger::count_of("owner.agent", agent) < quota {
         return Ok(());
     }
-    Err(Refusal::exhausted(format!("agent {agent} has reached its quota of {quota}")))
+    Err(Refusal::OverQuota(format!("agent {agent} has reached its quota of {quota}")))
 }
 
 tenure_sdk::export!(Delegated);

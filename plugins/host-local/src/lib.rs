@@ -38,7 +38,7 @@ impl Policy for HostLocal {
         }
         if proposal.assignments.is_empty() {
             let text = "the network has prefixes only, which are for agents' claims";
-            return Err(Refusal::Other(text.into()));
+            return Err(Refusal::Denied(text.into()));
         }
         Ok(proposal)
     }

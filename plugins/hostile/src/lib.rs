@@ -81,7 +81,7 @@ impl planning::Guest for Hostile {
                 let attributes = many_attributes();
                 vec![types::Effect { attributes, ..effect(types::EffectKind::AttachInterface, 0) }]
             }
-            Some("refuse") => return Err(types::Refusal::NotYet(reason("later"))),
+            Some("refuse") => return Err(types::Refusal::NotYet(delay("later", None))),
             Some(name) => {
                 wreck(name);
                 Vec::new()
@@ -214,6 +214,10 @@ fn reason(message: impl Into<String>) -> types::Reason {
     types::Reason { message: message.into(), attributes: Vec::new() }
 }
 
+fn delay(message: &str, retry_after_seconds: Option<u32>) -> types::Delay {
+    types::Delay { message: message.into(), retry_after_seconds, attributes: Vec::new() }
+}
+
 /// Refuses in every possible way, with and without a reason.
 fn refusal(name: &str) -> types::Refusal {
     let config = |path: &str, message: &str| Refusal::config(path, message).into();
@@ -222,7 +226,9 @@ fn refusal(name: &str) -> types::Refusal {
         "refuse-config-silently" => config("", ""),
         "refuse-exhausted" => types::Refusal::Exhausted(reason("all gone")),
         "refuse-unavailable" => types::Refusal::Unavailable(reason("not for you")),
-        "refuse-not-yet" => types::Refusal::NotYet(reason("soon")),
+        "refuse-not-yet" => types::Refusal::NotYet(delay("soon", Some(30))),
+        "refuse-denied" => types::Refusal::Denied(reason("no guests")),
+        "refuse-over-quota" => types::Refusal::OverQuota(reason("red has 3 of 3")),
         "refuse-other" => types::Refusal::Other(reason("not today")),
         _ => types::Refusal::Other(reason("")),
     }

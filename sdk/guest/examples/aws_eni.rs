@@ -34,8 +34,7 @@ impl Policy for AwsEni {
             shelf.free(shelf.last(), Direction::Ascending, 1).first().copied()
         });
         let mut proposal = Proposal::new();
-        proposal
-            .assign(POOL, free.ok_or_else(|| Refusal::NotYet("no interface has a free address yet".into()))?);
+        proposal.assign(POOL, free.ok_or_else(|| Refusal::not_yet("no interface has a free address yet"))?);
         Ok(proposal)
     }
 }

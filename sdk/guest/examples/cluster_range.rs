@@ -30,7 +30,7 @@ impl Policy for ClusterRange {
             let blocks = pool.shelf().usage_by(BLOCK).filter(|(_, usage)| room(usage) > 0);
             let fullest = blocks.min_by_key(|(_, usage)| room(usage));
             let address = fullest.and_then(|(block, _)| pool.labelled(BLOCK, &block).next_in_turn());
-            let leased = || Refusal::NotYet(format!("no block of {} has a free address yet", pool.name));
+            let leased = || Refusal::not_yet(format!("no block of {} has a free address yet", pool.name));
             proposal.assign(pool.index, address.ok_or_else(leased)?);
         }
         Ok(proposal)

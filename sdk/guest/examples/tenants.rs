@@ -40,7 +40,7 @@ fn of_tenant(tenant: &Node) -> Result<Proposal, Refusal> {
     let (name, quota) = (tenant.need("name")?, tenant.need("quota")?.count()?);
     let name = name.text()?;
     if ledger::count_of(TENANT, name) >= quota {
-        return Err(Refusal::exhausted(format!("tenant {name} has reached its quota of {quota}")));
+        return Err(Refusal::OverQuota(format!("tenant {name} has reached its quota of {quota}")));
     }
     let pool = ledger::pool_named(name);
     let free = pool.and_then(|pool| Some((pool, Shelf::of(pool).next_in_turn()?)));

@@ -181,7 +181,11 @@ pub enum Refusal {
     /// A requested address is not available; the text says which and why.
     Unavailable(String),
     /// No address is free yet, but more have been requested: the caller should try again.
-    NotYet(String),
+    NotYet(Delay),
+    /// A rule does not allow the request, whatever is free; the text says which. Asking again does not help.
+    Denied(String),
+    /// The owner, or the group that it belongs to, has as much as it may have; the text says who has how much of what.
+    OverQuota(String),
     /// Any other reason.
     Other(String),
 }
@@ -196,6 +200,26 @@ impl Refusal {
     pub fn exhausted(text: impl Into<String>) -> Self {
         Self::Exhausted(text.into())
     }
+
+    /// No address is free yet, and it is not known when one will be; [`Delay::retry_after_seconds`] says it.
+    pub fn not_yet(text: impl Into<String>) -> Self {
+        Self::NotYet(Delay { message: text.into(), retry_after_seconds: None })
+    }
+}
+
+/// Why there is no address yet.
+///
+/// ```
+/// # use tenure_sdk::{Delay, Refusal};
+/// let refusal = Refusal::NotYet(Delay { message: "the rack is being wired".into(), retry_after_seconds: Some(30) });
+/// assert_ne!(refusal, Refusal::not_yet("the rack is being wired"));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delay {
+    /// The reason, for people.
+    pub message: String,
+    /// How many seconds the caller should wait before it asks again, if that is known.
+    pub retry_after_seconds: Option<u32>,
 }
 
 impl From<ConfigError> for Refusal {
@@ -244,7 +268,11 @@ impl From<Refusal> for types::Refusal {
             Refusal::InvalidConfig(error) => Self::InvalidConfig(error.into()),
             Refusal::Exhausted(text) => Self::Exhausted(reason(text)),
             Refusal::Unavailable(text) => Self::Unavailable(reason(text)),
-            Refusal::NotYet(text) => Self::NotYet(reason(text)),
+            Refusal::NotYet(Delay { message, retry_after_seconds }) => {
+                Self::NotYet(types::Delay { message, retry_after_seconds, attributes: Vec::new() })
+            }
+            Refusal::Denied(text) => Self::Denied(reason(text)),
+            Refusal::OverQuota(text) => Self::OverQuota(reason(text)),
             Refusal::Other(text) => Self::Other(reason(text)),
         }
     }

@@ -46,10 +46,10 @@ pub mod prelude;
 pub mod ranges;
 mod stateful;
 
-pub use answer::{Assignment, Proposal, Refusal, Request};
+pub use answer::{Assignment, Delay, Proposal, Refusal, Request};
 pub use component::Exported;
 pub use definition::{Config, Cooling, Definition, Need, PoolDefinition, Supply};
-pub use log::{debug, info, warn};
+pub use log::{debug, error, info, warn};
 pub use planner::{Effect, EffectKind, Object, Planner, State};
 pub use policy::Policy;
 pub use stateful::{Outcome, Stateful};

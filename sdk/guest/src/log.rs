@@ -21,11 +21,20 @@ pub fn info(message: &str) {
     write(&Level::Info, message);
 }
 
-/// Logs a problem. If the call fails, its error contains its last warning.
+/// Logs a problem. If the call fails, its error contains the last warning or error.
 ///
 /// ```no_run
 /// tenure_sdk::warn("the quota is larger than the pool");
 /// ```
 pub fn warn(message: &str) {
     write(&Level::Warn, message);
+}
+
+/// Logs a problem that somebody has to solve. If the call fails, its error contains the last warning or error.
+///
+/// ```no_run
+/// tenure_sdk::error("the table of racks does not list this node");
+/// ```
+pub fn error(message: &str) {
+    write(&Level::Error, message);
 }

@@ -29,7 +29,7 @@
 //!
 //! | outcome | |
 //! |---|---|
-//! | `exhausted`, `unavailable`, `not-yet`, `invalid-config` | the policy's refusal |
+//! | `exhausted`, `unavailable`, `not-yet`, `denied`, `over-quota`, `invalid-config` | the policy's refusal |
 //! | `refused` | any refusal of the policy's |
 //! | `rejected` | the ledger does not accept the policy's answer |
 //! | `failed` | the policy panicked, or returned something malformed |

@@ -118,7 +118,9 @@ pub(crate) fn refusal(refusal: sdk::Refusal) -> Error {
         sdk::Refusal::InvalidConfig(error) => Error::new(ErrorCode::InvalidConfig, error),
         sdk::Refusal::Exhausted(text) => Error::new(ErrorCode::PoolExhausted, text),
         sdk::Refusal::Unavailable(text) => Error::new(ErrorCode::AddressUnavailable, text),
-        sdk::Refusal::NotYet(text) => Error::new(ErrorCode::NotYet, text),
+        sdk::Refusal::NotYet(sdk::Delay { message, .. }) => Error::new(ErrorCode::NotYet, message),
+        sdk::Refusal::Denied(text) => Error::new(ErrorCode::RequestDenied, text),
+        sdk::Refusal::OverQuota(text) => Error::new(ErrorCode::OverQuota, text),
         sdk::Refusal::Other(text) => Error::new(ErrorCode::PolicyRefused, text),
     }
 }

@@ -158,6 +158,8 @@ fn is_refusal(code: ErrorCode) -> bool {
             | ErrorCode::PoolExhausted
             | ErrorCode::AddressUnavailable
             | ErrorCode::NotYet
+            | ErrorCode::RequestDenied
+            | ErrorCode::OverQuota
             | ErrorCode::PolicyRefused
     )
 }

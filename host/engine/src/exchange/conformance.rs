@@ -61,7 +61,7 @@ pub async fn conformance(
     let definition = match defined(policy, network, config).await {
         Ok(definition) => definition,
         // A configuration that it does not accept is not its fault.
-        Err(error) if matches!(error.code, ErrorCode::InvalidConfig | ErrorCode::PolicyRefused) => {
+        Err(error) if is_its_right(error.code) => {
             outcome.skipped = Some(format!("it does not accept the configuration: {}", error.cause));
             return outcome;
         }
@@ -93,6 +93,11 @@ pub async fn conformance(
         }
     }
     outcome
+}
+
+/// Whether a policy that refuses to define a network for this reason is right to: the configuration is not for it.
+fn is_its_right(code: ErrorCode) -> bool {
+    matches!(code, ErrorCode::InvalidConfig | ErrorCode::RequestDenied | ErrorCode::PolicyRefused)
 }
 
 /// Makes a definition twice.

@@ -64,6 +64,8 @@ fn kind_of(case: &str) -> &str {
         "Exhausted" => "exhausted",
         "Unavailable" => "unavailable",
         "NotYet" => "not-yet",
+        "Denied" => "denied",
+        "OverQuota" => "over-quota",
         _ => "other",
     }
 }

@@ -175,8 +175,16 @@ pub(super) fn refusal(stamp: &PolicyStamp, refusal: &types::Refusal) -> Error {
         types::Refusal::Unavailable(reason) => {
             (ErrorCode::AddressUnavailable, said(&reason.message, "a requested address is not available"))
         }
-        types::Refusal::NotYet(reason) => {
-            (ErrorCode::NotYet, said(&reason.message, "no address is free yet"))
+        types::Refusal::NotYet(types::Delay { message, retry_after_seconds, .. }) => {
+            let after = retry_after_seconds.map(|seconds| format!("; ask again in {seconds} s"));
+            let message = said(message, "no address is free yet");
+            (ErrorCode::NotYet, format!("{message}{}", after.unwrap_or_default()))
+        }
+        types::Refusal::Denied(reason) => {
+            (ErrorCode::RequestDenied, said(&reason.message, "a rule does not allow the request"))
+        }
+        types::Refusal::OverQuota(reason) => {
+            (ErrorCode::OverQuota, said(&reason.message, "the owner has as much as it may have"))
         }
         types::Refusal::Other(reason) => {
             (ErrorCode::PolicyRefused, said(&reason.message, "it refused without a reason"))
@@ -203,6 +211,10 @@ mod tests {
         types::Reason { message: message.into(), attributes: Vec::new() }
     }
 
+    fn delay(message: &str, retry_after_seconds: Option<u32>) -> types::Delay {
+        types::Delay { message: message.into(), retry_after_seconds, attributes: Vec::new() }
+    }
+
     fn told(stamp: &PolicyStamp, refused: &types::Refusal) -> (u32, String, Option<Box<str>>) {
         let error = refusal(stamp, refused);
         (error.code.cni(), error.cause, error.reference)
@@ -223,8 +235,12 @@ mod tests {
             (types::Refusal::Exhausted(reason("")), 101, "no address is free"),
             (types::Refusal::Unavailable(reason("taken")), 102, "taken"),
             (types::Refusal::Unavailable(reason(" ")), 102, "a requested address is not available"),
-            (types::Refusal::NotYet(reason("soon")), 11, "soon"),
-            (types::Refusal::NotYet(reason("")), 11, "no address is free yet"),
+            (types::Refusal::NotYet(delay("soon", None)), 11, "soon"),
+            (types::Refusal::NotYet(delay("", Some(30))), 11, "no address is free yet; ask again in 30 s"),
+            (types::Refusal::Denied(reason("no guests")), 124, "no guests"),
+            (types::Refusal::Denied(reason("")), 124, "a rule does not allow the request"),
+            (types::Refusal::OverQuota(reason("red has 3 of 3")), 125, "red has 3 of 3"),
+            (types::Refusal::OverQuota(reason("")), 125, "the owner has as much as it may have"),
             (types::Refusal::Other(reason("quota")), 104, "quota"),
             (types::Refusal::Other(reason("")), 104, "it refused without a reason"),
         ] {

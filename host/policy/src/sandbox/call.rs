@@ -101,7 +101,7 @@ impl CallContext {
     pub(super) fn told(&mut self, level: Level, message: String) {
         self.asked += 1;
         self.log.write(level, &message);
-        if level == Level::WARN {
+        if level <= Level::WARN {
             self.warning = Some(message);
         }
     }

@@ -35,6 +35,7 @@ impl LineCounts {
     /// Whether lines of a level are logged.
     pub(super) fn wants(level: Level) -> bool {
         match level {
+            Level::ERROR => tracing::enabled!(Level::ERROR),
             Level::WARN => tracing::enabled!(Level::WARN),
             Level::INFO => tracing::enabled!(Level::INFO),
             _ => tracing::enabled!(Level::DEBUG),
@@ -46,6 +47,7 @@ impl LineCounts {
         let LineAdmission::Write { suppressed } = self.admit(number, now_ms) else { return };
         let left_out = (suppressed > 0).then_some(suppressed);
         match level {
+            Level::ERROR => tracing::error!(%policy, left_out, "{message}"),
             Level::WARN => tracing::warn!(%policy, left_out, "{message}"),
             Level::INFO => tracing::info!(%policy, left_out, "{message}"),
             _ => tracing::debug!(%policy, left_out, "{message}"),

@@ -13,7 +13,8 @@ use tenure_types::{Meter, PolicyFailure, hold};
 use super::bindings::tenure::ipam::types::Refusal;
 
 /// The kinds of refusal, by their names in the interface.
-const REFUSALS: [&str; 5] = ["invalid-config", "exhausted", "unavailable", "not-yet", "other"];
+const REFUSALS: [&str; 7] =
+    ["invalid-config", "exhausted", "unavailable", "not-yet", "denied", "over-quota", "other"];
 
 /// The meters of one policy.
 #[derive(Debug, Default)]
@@ -47,12 +48,14 @@ impl PolicyMeters {
 
     /// Counts a refusal.
     pub(super) fn refused(&self, refusal: &Refusal) {
-        let [invalid, exhausted, unavailable, not_yet, other] = &self.refusals;
+        let [invalid, exhausted, unavailable, not_yet, denied, over_quota, other] = &self.refusals;
         let count = match refusal {
             Refusal::InvalidConfig(_) => invalid,
             Refusal::Exhausted(_) => exhausted,
             Refusal::Unavailable(_) => unavailable,
             Refusal::NotYet(_) => not_yet,
+            Refusal::Denied(_) => denied,
+            Refusal::OverQuota(_) => over_quota,
             Refusal::Other(_) => other,
         };
         count.fetch_add(1, Ordering::Relaxed);

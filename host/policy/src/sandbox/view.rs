@@ -111,6 +111,7 @@ impl log::Host for CallContext {
             log::Level::Debug => tracing::Level::DEBUG,
             log::Level::Info | log::Level::Other(_) => tracing::Level::INFO,
             log::Level::Warn => tracing::Level::WARN,
+            log::Level::Error => tracing::Level::ERROR,
         };
         self.told(level, message);
         Ok(())

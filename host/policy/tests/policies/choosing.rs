@@ -47,7 +47,7 @@ fn quota_no_namespace_holds_more_than_its_share() {
     }
     let reached = |namespace: &str, quota: u32| {
         let text = format!("namespace {namespace} has reached its quota of {quota}");
-        (ErrorCode::PoolExhausted, text)
+        (ErrorCode::OverQuota, text)
     };
     assert_eq!(refused(&mut node, pod("blue", "b3")), reached("blue", 2));
     assert_eq!(refused(&mut node, pod("none", "n1")), reached("none", 0));

@@ -72,17 +72,19 @@ fn each_call_is_metered_however_it_ends() {
         "define-refuse-exhausted",
         "define-refuse-unavailable",
         "define-refuse-not-yet",
+        "define-refuse-denied",
+        "define-refuse-over-quota",
         "define-refuse-other",
         "define-refuse-silently",
     ] {
         asked.ask(misbehaviour);
     }
     let meter = asked.policy.meter();
-    assert_eq!(meter.calls, 2 + 6 * 2 + 6);
+    assert_eq!(meter.calls, 2 + 6 * 2 + 8);
     let failures = [("trap", 2), ("deadline", 1), ("memory", 1), ("length", 1), ("nonsense", 1)].to_vec();
     assert_eq!(meter.failures, failures);
-    let refusals =
-        [("invalid-config", 1), ("exhausted", 1), ("unavailable", 1), ("not-yet", 1), ("other", 2)];
+    let once = ["invalid-config", "exhausted", "unavailable", "not-yet", "denied", "over-quota"];
+    let refusals: Vec<_> = once.map(|kind| (kind, 1)).into_iter().chain([("other", 2)]).collect();
     assert_eq!(meter.refusals, refusals);
     assert!(meter.memory_peak > 8 << 20, "{meter:?}");
     assert!(meter.processor >= Duration::from_millis(50), "one call ran until its deadline: {meter:?}");

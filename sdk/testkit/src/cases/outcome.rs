@@ -6,10 +6,12 @@ use std::net::IpAddr;
 use tenure_types::{Error, ErrorCode};
 
 /// The words for a kind of refusal or failure.
-const WORDS: [(&str, ErrorCode); 7] = [
+const WORDS: [(&str, ErrorCode); 9] = [
     ("exhausted", ErrorCode::PoolExhausted),
     ("unavailable", ErrorCode::AddressUnavailable),
     ("not-yet", ErrorCode::NotYet),
+    ("denied", ErrorCode::RequestDenied),
+    ("over-quota", ErrorCode::OverQuota),
     ("invalid-config", ErrorCode::InvalidConfig),
     (REFUSED, ErrorCode::PolicyRefused),
     ("rejected", ErrorCode::ProposalRejected),

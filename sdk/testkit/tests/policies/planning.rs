@@ -17,7 +17,7 @@ impl Policy for Blocks {
     fn propose(_: &Request) -> Result<Proposal, Refusal> {
         let free = ledger::pools().next().and_then(|pool| pool.shelf().next_in_turn());
         let mut proposal = Proposal::new();
-        proposal.assign(0, free.ok_or_else(|| Refusal::NotYet("no block has a free address".into()))?);
+        proposal.assign(0, free.ok_or_else(|| Refusal::not_yet("no block has a free address"))?);
         Ok(proposal)
     }
 }
@@ -33,7 +33,7 @@ impl Planner for Blocks {
             Some("many") => return Ok(vec![request(0); 257]),
             Some("attributes") => return Ok(vec![request(0).with("a name", "x")]),
             Some("panic") => assert!(root.get("misbehave")?.is_none(), "no plan today"),
-            Some(_) => return Err(Refusal::NotYet("later".into())),
+            Some(_) => return Err(Refusal::not_yet("later")),
             None => {}
         }
         let pools = ledger::pools()

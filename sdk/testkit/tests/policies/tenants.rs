@@ -13,7 +13,7 @@ const CASES: &str = r#"network { "tenants": [
 ] }
 add web/a -> 10.1.1.2
 add db/a -> 10.1.1.3
-add web/b -> exhausted "tenant shop has reached its quota of 2"
+add web/b -> over-quota "tenant shop has reached its quota of 2"
 add vault/a -> 10.1.2.2
 add vault/b -> 10.1.2.3
 add vault/c -> exhausted "tenant bank is full"

@@ -8,7 +8,7 @@ use crate::sandbox::bindings::tenure::ipam::ledger::{
     Direction, LabelUsage, Place, RangeState, RangeView, Standing, Usage,
 };
 use crate::sandbox::bindings::tenure::ipam::types::{
-    AddressRange, Assignment, Attribute, ConfigError, Cooling, Definition, Need, Pool, PoolDefinition,
+    AddressRange, Assignment, Attribute, ConfigError, Cooling, Definition, Delay, Need, Pool, PoolDefinition,
     Proposal, Reason, Refusal, Request, Supply,
 };
 use crate::sandbox::verdict::CallVerdict;
@@ -160,11 +160,15 @@ fn what_is_given_and_each_outcome_have_their_stored_forms() {
     for (refusal, case) in [
         (Refusal::Exhausted(reason()), "Exhausted"),
         (Refusal::Unavailable(reason()), "Unavailable"),
-        (Refusal::NotYet(reason()), "NotYet"),
+        (Refusal::Denied(reason()), "Denied"),
+        (Refusal::OverQuota(reason()), "OverQuota"),
         (Refusal::Other(reason()), "Other"),
     ] {
         is_recorded_as(CallVerdict::Refusal(&refusal), json!({ "refusal": { case: stored } }));
     }
+    let delay = Delay { message: "none".into(), retry_after_seconds: Some(30), attributes: Vec::new() };
+    let stored = json!({ "message": "none", "retry_after_seconds": 30, "attributes": [] });
+    is_recorded_as(CallVerdict::Refusal(&Refusal::NotYet(delay)), json!({ "refusal": { "NotYet": stored } }));
     let failure = CallVerdict::Failure { kind: "trap", cause: "unreachable".into() };
     is_recorded_as(failure, json!({ "failure": { "kind": "trap", "cause": "unreachable" } }));
     is_recorded_as(CallVerdict::NotRecorded("last()".into()), json!({ "not-recorded": "last()" }));

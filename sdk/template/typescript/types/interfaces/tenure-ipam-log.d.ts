@@ -1,6 +1,6 @@
 declare module 'tenure:ipam/log@0.1.0' {
   export function write(level: Level, message: string): void;
-  export type Level = LevelDebug | LevelInfo | LevelWarn | LevelOther;
+  export type Level = LevelDebug | LevelInfo | LevelWarn | LevelError | LevelOther;
   export interface LevelDebug {
     tag: 'debug',
   }
@@ -9,6 +9,9 @@ declare module 'tenure:ipam/log@0.1.0' {
   }
   export interface LevelWarn {
     tag: 'warn',
+  }
+  export interface LevelError {
+    tag: 'error',
   }
   /**
    * Reserved for later versions; a host that does not know it writes `info`.

@@ -228,9 +228,20 @@ declare module 'tenure:ipam/types@0.1.0' {
     attributes: Array<Attribute>,
   }
   /**
+   * Why there is no answer yet.
+   */
+  export interface Delay {
+    message: string,
+    /**
+     * How long the caller should wait before it asks again, if the policy knows.
+     */
+    retryAfterSeconds?: number,
+    attributes: Array<Attribute>,
+  }
+  /**
    * Why there is no answer.
    */
-  export type Refusal = RefusalInvalidConfig | RefusalExhausted | RefusalUnavailable | RefusalNotYet | RefusalOther;
+  export type Refusal = RefusalInvalidConfig | RefusalExhausted | RefusalUnavailable | RefusalNotYet | RefusalDenied | RefusalOverQuota | RefusalOther;
   /**
    * The configuration is wrong.
    */
@@ -257,6 +268,20 @@ declare module 'tenure:ipam/types@0.1.0' {
    */
   export interface RefusalNotYet {
     tag: 'not-yet',
+    val: Delay,
+  }
+  /**
+   * A rule does not allow it, whatever is free: asking again does not help.
+   */
+  export interface RefusalDenied {
+    tag: 'denied',
+    val: Reason,
+  }
+  /**
+   * The owner, or the group that it belongs to, has as much as it may have; it may ask again when it has given something up.
+   */
+  export interface RefusalOverQuota {
+    tag: 'over-quota',
     val: Reason,
   }
   /**
