@@ -192,7 +192,9 @@ fn refusals() -> anyhow::Result<()> {
         ("define-refuse-config-silently", 7, "the network's configuration is wrong"),
         ("define-refuse-exhausted", 101, "all gone"),
         ("define-refuse-unavailable", 102, "not for you"),
-        ("define-refuse-not-yet", 11, "soon"),
+        ("define-refuse-not-yet", 11, "soon; ask again in 30 s"),
+        ("define-refuse-denied", 124, "no guests"),
+        ("define-refuse-over-quota", 125, "red has 3 of 3"),
         ("define-refuse-other", 104, "not today"),
         ("define-refuse-silently", 104, "it refused without a reason"),
     ] {
