@@ -27,3 +27,13 @@ fn the_committed_definitions_are_generated() {
         );
     }
 }
+
+#[test]
+fn the_api_server_knows_each_format() {
+    for (name, text) in tenure_cluster::definitions::files().unwrap() {
+        let formats = text.lines().filter_map(|line| line.trim().strip_prefix("format: "));
+        for format in formats {
+            assert!(["date-time", "int32", "int64"].contains(&format), "{name}: {format}");
+        }
+    }
+}

@@ -107,6 +107,26 @@ pub fn range_state(_: &mut SchemaGenerator) -> Schema {
     one_of(RangeState::ALL.iter().map(|word| word.as_str()))
 }
 
+/// The prefix length of an IPv4 block.
+pub fn ipv4_prefix(_: &mut SchemaGenerator) -> Schema {
+    between(8, 32)
+}
+
+/// The prefix length of an IPv6 block.
+pub fn ipv6_prefix(_: &mut SchemaGenerator) -> Schema {
+    between(16, 128)
+}
+
+/// The prefix length of a cell.
+pub fn unit(_: &mut SchemaGenerator) -> Schema {
+    between(0, 128)
+}
+
+/// A whole number. The API server warns of the formats of small and unsigned ones, which it does not know.
+fn between(minimum: u8, maximum: u8) -> Schema {
+    json_schema!({ "type": "integer", "format": "int32", "minimum": minimum, "maximum": maximum })
+}
+
 /// An address family.
 pub fn family(_: &mut SchemaGenerator) -> Schema {
     one_of(["IPv4", "IPv6"])

@@ -43,7 +43,7 @@ pub struct RangeEntry {
     #[schemars(schema_with = "schema::cidr")]
     pub cidr: String,
     /// The prefix length of a cell.
-    #[schemars(range(min = 0, max = 128))]
+    #[schemars(schema_with = "schema::unit")]
     pub unit: u8,
     /// The use of its cells.
     #[schemars(schema_with = "schema::range_use")]

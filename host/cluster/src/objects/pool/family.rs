@@ -22,7 +22,7 @@ pub struct Ipv4Ranges {
     pub cidrs: Vec<String>,
     /// The prefix length of a block.
     #[serde(default = "default_ipv4")]
-    #[schemars(range(min = 8, max = 32))]
+    #[schemars(schema_with = "schema::ipv4_prefix")]
     #[x_kube(validation = Rule::new("self == oldSelf").message("blockPrefix is immutable"))]
     pub block_prefix: u8,
 }
@@ -43,7 +43,7 @@ pub struct Ipv6Ranges {
     pub cidrs: Vec<String>,
     /// The prefix length of a block.
     #[serde(default = "default_ipv6")]
-    #[schemars(range(min = 16, max = 128))]
+    #[schemars(schema_with = "schema::ipv6_prefix")]
     #[x_kube(validation = Rule::new("self == oldSelf").message("blockPrefix is immutable"))]
     pub block_prefix: u8,
 }
