@@ -16,7 +16,7 @@ use std::time::Duration;
 /// Seconds for which a Lease is valid after its last change.
 pub(super) const LEASE_SECONDS: i32 = 15;
 
-/// A leader that could not renew for so long stops leading. Shorter than [`LEASE_SECONDS`], so that it stops before another begins.
+/// A leader that could not renew for so long stops leading. Shorter than the 15 seconds of a Lease, so that it stops before another begins.
 pub const RENEW_DEADLINE: Duration = Duration::from_secs(10);
 
 /// The pause between two looks at the Lease.
