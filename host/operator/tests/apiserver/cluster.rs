@@ -1,8 +1,8 @@
 //! An API server with the definitions; pools and nodes; operators whose clock a test moves.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
@@ -33,7 +33,7 @@ pub(crate) struct Cluster {
     pub(crate) client: Client,
     pub(crate) runtime: Runtime,
     pub(crate) kubeconfig: PathBuf,
-    _plane: ControlPlane,
+    plane: Mutex<ControlPlane>,
 }
 
 /// An operator in this process.
@@ -87,7 +87,29 @@ impl Cluster {
                 }
             }
         })?;
-        Ok(Self { client, runtime, kubeconfig, _plane: plane })
+        Ok(Self { client, runtime, kubeconfig, plane: Mutex::new(plane) })
+    }
+
+    /// Kills the API server, and starts it again when `meanwhile` returns.
+    pub(crate) fn without_server(
+        &self,
+        meanwhile: impl FnOnce() -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        self.plane.lock().unwrap().stop_server()?;
+        let result = meanwhile();
+        self.plane.lock().unwrap().start_server()?;
+        self.until("the API server to be back", || {
+            self.plane.lock().unwrap().check()?;
+            let kinds = [
+                self.list::<AddressPool>().is_ok(),
+                self.list::<AddressSpace>().is_ok(),
+                self.list::<IPBlock>().is_ok(),
+                self.list::<NodeIPAM>().is_ok(),
+                self.list::<Node>().is_ok(),
+            ];
+            Ok((kinds == [true; 5]).then_some(()))
+        })?;
+        result
     }
 
     /// Removes what the last test left.

@@ -19,6 +19,7 @@ use crate::grants::{agents, settle};
 
 pub(crate) const TESTS: &[Test] = &[
     ("leader::a_late_delete_fails_once_the_mark_was_taken_back", late_delete),
+    ("leader::an_operator_goes_on_when_the_api_server_is_back", outage),
     ("leader::a_lease_is_taken_after_its_holder_was_silent_by_ones_own_clock", election),
 ];
 
@@ -60,6 +61,41 @@ fn late_delete(cluster: &Cluster) -> anyhow::Result<()> {
     settle(cluster, &mut successor, &mut agents, 4)?;
     referee(&agents)?;
     Ok(())
+}
+
+fn outage(cluster: &Cluster) -> anyhow::Result<()> {
+    let pool = cluster.pool("short", "10.0.0.0/24", 26, &json!({}))?;
+    let mut agents = agents(cluster, 2)?;
+    let mut operator = cluster.operator(&Arc::default())?;
+    agents[0].want(cluster, &pool, 4)?;
+    settle(cluster, &mut operator, &mut agents, 4)?;
+    agents[0].idle = vec![agents[0].ledger[3].uid];
+    agents[0].want(cluster, &pool, 3)?;
+    cluster.drive(&mut operator, "a mark", || {
+        let blocks = cluster.list::<IPBlock>()?;
+        let marked =
+            blocks.iter().any(|block| block.status.as_ref().is_some_and(|status| status.mark.is_some()));
+        Ok(marked.then_some(()))
+    })?;
+    let versions = |blocks: Vec<IPBlock>| -> Vec<Option<String>> {
+        blocks.into_iter().map(|block| block.metadata.resource_version).collect()
+    };
+    let before = versions(cluster.list()?);
+    cluster.without_server(|| {
+        for _ in 0..3 {
+            let result = cluster.runtime.block_on(operator.operator.pass()).context("no pass")?;
+            ensure!(result.written == 0, "a write was confirmed without an API server");
+        }
+        Ok(())
+    })?;
+    ensure!(versions(cluster.list()?) == before, "an error of the API server changed a block");
+    // The release ends, and the block goes to the other node.
+    agents[1].want(cluster, &pool, 1)?;
+    cluster.drive(&mut operator, "the block to go over", || {
+        agents.iter_mut().try_for_each(|agent| agent.step(cluster))?;
+        referee(&agents)?;
+        Ok((agents[1].ledger.len() == 1 && agents[0].ledger.len() == 3).then_some(()))
+    })
 }
 
 fn election(cluster: &Cluster) -> anyhow::Result<()> {

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use anyhow::ensure;
+use anyhow::{Context as _, ensure};
+use k8s_openapi::api::core::v1::Node;
 use serde_json::json;
 use tenure_cluster::{AddressPool, IPBlock};
 use tenure_leases::agent::ledger::LeaseHold;
@@ -17,6 +18,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("releases::a_block_in_use_is_refused_and_left_alone_for_the_delay", refused),
     ("releases::an_operator_that_forgets_everything_between_two_steps_ends_the_release", forgetful),
     ("releases::an_inherited_mark_gets_a_new_id_before_anything_is_deleted", inherited),
+    ("releases::a_selector_that_no_longer_matches_drains_after_ten_minutes", unmatched),
     ("releases::a_deleted_block_drains_once_its_node_has_another", deleted),
 ];
 
@@ -126,6 +128,46 @@ fn inherited(cluster: &Cluster) -> anyhow::Result<()> {
         agents[0].step(cluster)?;
         Ok((cluster.list::<IPBlock>()?.len() == 3).then_some(()))
     })
+}
+
+fn unmatched(cluster: &Cluster) -> anyhow::Result<()> {
+    let zone = json!({ "nodeSelector": { "matchLabels": { "zone": "a" } } });
+    let (pool, other) = (
+        cluster.pool("zone", "10.0.0.0/24", 26, &zone)?,
+        cluster.pool("other", "10.1.0.0/24", 26, &json!({}))?,
+    );
+    let mut agents = agents(cluster, 1)?;
+    let label = |zone: &str| json!({ "metadata": { "labels": { "zone": zone } } });
+    cluster.change::<Node>("n1", &label("a"))?;
+    let clock = Arc::default();
+    let mut operator = cluster.operator(&clock)?;
+    agents[0].want(cluster, &pool, 1)?;
+    agents[0].want(cluster, &other, 1)?;
+    settle(cluster, &mut operator, &mut agents, 2)?;
+    // A typo: nothing happens for ten minutes, and the time of an earlier one does not count.
+    for seconds in [500, 599] {
+        cluster.change::<Node>("n1", &label("b"))?;
+        // The node's condition changes nothing; the pass that sees the label is one after the watch has it.
+        cluster.until("the label", || {
+            let seen = cluster.runtime.block_on(operator.operator.decide()).context("no decisions")?.0;
+            Ok((seen.hosts["n1"].labels["zone"] == "b").then_some(()))
+        })?;
+        clock.advance(seconds);
+        cluster.runtime.block_on(operator.operator.pass());
+        agents[0].step(cluster)?;
+        ensure!(marks(cluster)?.is_empty(), "drained {seconds} seconds after a typo");
+        if seconds == 500 {
+            cluster.change::<Node>("n1", &label("a"))?;
+            cluster.until("the label", || {
+                let seen = cluster.runtime.block_on(operator.operator.decide()).context("no decisions")?.0;
+                Ok((seen.hosts["n1"].labels["zone"] == "a").then_some(()))
+            })?;
+        }
+    }
+    clock.advance(1);
+    settle(cluster, &mut operator, &mut agents, 1)?;
+    ensure!(agents[0].usable().all(|cidr| cidr.starts_with("10.1.")), "{:?}", agents[0].ledger);
+    Ok(())
 }
 
 fn deleted(cluster: &Cluster) -> anyhow::Result<()> {
