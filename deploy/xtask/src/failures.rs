@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use crate::workspace::Workspace;
 
 /// Looks up each test that a table names as `` `suite::test` `` among those that `host/e2e/tests/suite.rs` registers. The suite `matrix`
-/// has a test for each situation.
+/// has a test for each situation, and the suite `operator` those of the modules in `host/operator/tests/apiserver`.
 ///
 /// # Errors
 /// Lists the full names of the tests that do not exist.
@@ -19,8 +19,14 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     };
     let situations =
         fs::read_to_string(workspace.root.join("host/e2e/src/matrix/situation.rs")).unwrap_or_default();
+    let operator = |test: &str| {
+        let module = test.split("::").next().unwrap_or_default();
+        let file = workspace.root.join("host/operator/tests/apiserver").join(module).with_extension("rs");
+        is_listed(&fs::read_to_string(file).unwrap_or_default(), test)
+    };
     let exists = |file: &str, test: &str| match file {
         "matrix" => is_situation(&situations, test),
+        "operator" => operator(test),
         _ => registered(&suite(file)).any(|name| name == test),
     };
     let missing: Vec<String> = named(&page)
@@ -53,6 +59,11 @@ fn is_situation(source: &str, name: &str) -> bool {
     source.lines().any(|line| line.split(", ").nth(1) == Some(&named))
 }
 
+/// Whether a module's list of tests has one of this name.
+fn is_listed(source: &str, name: &str) -> bool {
+    source.contains(&format!("(\"{name}\", "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,6 +87,13 @@ mod tests {
         let source = "situations! {\n    Calm, \"calm\", \"Nothing is wrong, not even \"down\".\";\n}";
         assert!(is_situation(source, "calm"));
         assert!(!is_situation(source, "down") && !is_situation(source, "Calm"));
+    }
+
+    #[test]
+    fn a_test_of_the_operator_is_known_by_its_module_and_name() {
+        let source = "pub(crate) const TESTS: &[Test] =\n    &[(\"dead::a_node_is_gone\", gone)];\nfn a_node_returns() {}";
+        assert!(is_listed(source, "dead::a_node_is_gone"));
+        assert!(!is_listed(source, "dead::a_node_returns") && !is_listed(source, "a_node_is_gone"));
     }
 
     #[test]

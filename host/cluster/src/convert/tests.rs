@@ -1,0 +1,103 @@
+//! Conversions there and back.
+
+use kube::api::ObjectMeta;
+use tenure_leases::node::PoolEcho;
+use tenure_leases::{
+    AddressSpace as LeaseSpace, BlockPhase, HeldBlock, HolderIdentity, IpBlock, LeasePool, LeaseRules,
+    MachineHash, MarkAck, MarkAnswer, MarkId, NodeIpamSpec, PoolDemand, PoolKey, RangeId, RangeState,
+    RangeUse, SpaceError, SpaceRange, Uid,
+};
+
+use super::{BlockLease, ConversionError, PoolRange};
+use crate::objects::block::IPBlockStatus;
+use crate::objects::space::{AddressSpace, AddressSpaceSpec};
+use crate::{AddressPool, AddressPoolSpec, NodeIPAM, NodeIPAMSpec};
+
+fn pool() -> PoolKey {
+    PoolKey { name: "blue".into(), uid: Uid(31) }
+}
+
+fn holder() -> HolderIdentity {
+    HolderIdentity { name: "n1".into(), uid: Uid(11), machine: MachineHash(12), boot: Uid(13) }
+}
+
+fn stored(name: &str) -> ObjectMeta {
+    ObjectMeta {
+        name: Some(name.to_owned()),
+        uid: Some(Uid(7).to_string()),
+        resource_version: Some("42".to_owned()),
+        ..ObjectMeta::default()
+    }
+}
+
+#[test]
+fn a_lease_is_read_as_it_was_granted() {
+    let cidr = "10.0.0.64/26".parse().unwrap();
+    let lease =
+        BlockLease { group: "default".into(), cidr, range: RangeId(1), pool: pool(), holder: holder() };
+    let mut object = lease.object().unwrap();
+    assert_eq!(object.metadata.name.as_deref(), Some("default.10-0-0-64.26"));
+    object.metadata = ObjectMeta { finalizers: object.metadata.finalizers, ..stored("x") };
+    let block = IpBlock::try_from(&object).unwrap();
+    assert_eq!((block.cidr, block.range, &block.pool, &block.holder), (cidr, RangeId(1), &pool(), &holder()));
+    assert_eq!((block.uid, block.version.0, block.phase), (Uid(7), 42, BlockPhase::Leased));
+    object.status = Some(IPBlockStatus { phase: "Evicted".into(), ..IPBlockStatus::default() });
+    let error = IpBlock::try_from(&object).unwrap_err();
+    assert_eq!(error.to_string(), "unknown BlockPhase \"Evicted\"");
+    object.metadata.uid = None;
+    assert_eq!(IpBlock::try_from(&object), Err(ConversionError::Missing("uid")));
+}
+
+#[test]
+fn a_nodes_words_come_back_as_they_went() {
+    let spec = NodeIpamSpec {
+        identity: holder(),
+        held: vec![HeldBlock { cidr: "fd00::/122".parse().unwrap(), uid: Uid(1) }],
+        demand: vec![PoolDemand { pool: pool(), is_ipv6: true, in_use: 1, cooling: 2, want: 3 }],
+        idle: vec![Uid(4)],
+        returned: vec![Uid(5)],
+        acks: vec![MarkAck { uid: Uid(1), mark: MarkId(2), answer: MarkAnswer::Cordoned }],
+        pools: vec![PoolEcho { uid: Uid(31), generation: 4, excluded_in_use: 1 }],
+    };
+    let mut object = NodeIPAM { metadata: stored("n1"), spec: NodeIPAMSpec::from(&spec), status: None };
+    assert_eq!(NodeIpamSpec::try_from(&object), Ok(spec));
+    object.spec.demand[0].family = "IPv5".into();
+    assert_eq!(NodeIpamSpec::try_from(&object).unwrap_err().to_string(), "unknown family \"IPv5\"");
+    object.spec.demand[0].family = "IPv4".into();
+    object.spec.demand[0].want = -1;
+    assert_eq!(NodeIpamSpec::try_from(&object), Err(ConversionError::Number("want")));
+}
+
+#[test]
+fn a_space_whose_ranges_overlap_is_refused() {
+    let range = |id, cidr: &str| SpaceRange {
+        id: RangeId(id),
+        cidr: cidr.parse().unwrap(),
+        unit: 26,
+        usage: RangeUse::Blocks,
+        pool: pool(),
+        state: RangeState::Open,
+    };
+    let mut space = LeaseSpace::default();
+    space.add(LeaseRules::ALL, range(1, "10.0.0.0/16")).unwrap();
+    space.add(LeaseRules::ALL, range(2, "10.1.0.0/16")).unwrap();
+    let mut object = AddressSpace { metadata: stored("default"), spec: AddressSpaceSpec::from(&space) };
+    assert_eq!(LeaseSpace::try_from(&object), Ok(space));
+    object.spec.ranges[1].cidr = "10.0.128.0/17".into();
+    let error = LeaseSpace::try_from(&object).unwrap_err();
+    assert!(matches!(error, ConversionError::Space(SpaceError::Overlap(..))), "{error}");
+}
+
+#[test]
+fn a_pool_gets_the_defaults_of_its_schema() {
+    let spec: AddressPoolSpec = serde_json::from_str(
+        r#"{"ipv4": {"cidrs": ["10.0.0.0/16"]}, "ipv6": {"cidrs": ["fd00::/112"], "blockPrefix": 124}, "nodeGoneQuarantineSeconds": -1}"#,
+    )
+    .unwrap();
+    let object = AddressPool { metadata: stored("blue"), spec, status: None };
+    let read = LeasePool::try_from(&object).unwrap();
+    let key = PoolKey { name: "blue".into(), uid: Uid(7) };
+    assert_eq!(read, LeasePool { node_gone_quarantine_seconds: None, ..LeasePool::new(key) });
+    let range = |cidr: &str, unit| PoolRange { cidr: cidr.parse().unwrap(), unit };
+    assert_eq!(object.ranges().unwrap(), [range("10.0.0.0/16", 26), range("fd00::/112", 124)]);
+}

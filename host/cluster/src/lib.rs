@@ -1,0 +1,39 @@
+//! The objects in the API server by which a cluster leases blocks of addresses to its nodes, in the group `ipam.tenure.dev`.
+//!
+//! ```text
+//!   AddressPool    a person      which addresses, for which nodes, in blocks of which size; its status is the operator's
+//!   AddressSpace   the operator  every range in use in one overlap group; no two overlap
+//!   IPBlock        the operator  the lease of one block to one machine; its name follows from its CIDR, so that creating it is the mutex
+//!   NodeIPAM       the agent     spec: what the node holds and wants, and its answers to marks
+//!                  the operator  status: hints to look at an IPBlock
+//! ```
+//!
+//! Each half of an object has one writer. [`objects`] are the types and the rules that the API server enforces, [`definitions`] renders them as
+//! CustomResourceDefinitions, and [`convert`] leads to the pure tables of `tenure-leases`, which decide everything. Objects are read leniently and
+//! converted strictly: a word of a later version makes one object unusable, and never a whole list.
+//!
+//! [`client`] is the connection. There is no loop here: the operator and the daemon's agent bring it.
+#![forbid(unsafe_code)]
+
+pub mod client;
+pub mod convert;
+pub mod definitions;
+pub mod objects;
+
+pub use self::convert::ConversionError;
+pub use self::objects::block::{IPBlock, IPBlockSpec, IPBlockStatus};
+pub use self::objects::node::{NodeIPAM, NodeIPAMSpec, NodeIPAMStatus};
+pub use self::objects::pool::{AddressPool, AddressPoolSpec, AddressPoolStatus};
+pub use self::objects::space::{AddressSpace, AddressSpaceSpec};
+
+/// The API group of all objects.
+pub const GROUP: &str = "ipam.tenure.dev";
+
+/// The finalizer of an AddressPool: it goes once no block of the pool is left.
+pub const POOL_FINALIZER: &str = "ipam.tenure.dev/in-use";
+
+/// The finalizer of an IPBlock, which turns its deletion into an order to give the block back.
+pub const BLOCK_FINALIZER: &str = "ipam.tenure.dev/lease";
+
+/// The annotation of a Node by which a person attests that the Node with this uid is powered off.
+pub const FENCED_ANNOTATION: &str = "ipam.tenure.dev/fenced";

@@ -1,0 +1,83 @@
+//! The entries of the operator's half.
+
+use kube::KubeSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::objects::reference::MarkEntry;
+use crate::objects::schema;
+
+/// The identity that the operator accepted for the node. A replacement under the same name overwrites the spec, and not this.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AcceptedIdentity {
+    /// The Node's uid.
+    #[serde(rename = "nodeUID")]
+    #[schemars(schema_with = "schema::uid")]
+    pub node_uid: String,
+    /// The machine.
+    #[schemars(schema_with = "schema::machine")]
+    pub machine: String,
+    /// The boot id.
+    #[serde(rename = "bootID")]
+    #[schemars(schema_with = "schema::uid")]
+    pub boot_id: String,
+}
+
+/// A hint that the agent should look at a block.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+pub struct HintEntry {
+    /// The IPBlock's name.
+    #[schemars(schema_with = "schema::name")]
+    pub name: String,
+    /// The addresses.
+    #[schemars(schema_with = "schema::cidr")]
+    pub cidr: String,
+    /// The IPBlock's uid.
+    #[schemars(schema_with = "schema::uid")]
+    pub uid: String,
+    /// The mark on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mark: Option<MarkEntry>,
+}
+
+/// The settings of a pool, as of a generation of its spec. An agent never goes back to a lower one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+pub struct PoolSettings {
+    /// The pool's name.
+    #[schemars(schema_with = "schema::name")]
+    pub name: String,
+    /// The pool's uid.
+    #[schemars(schema_with = "schema::uid")]
+    pub uid: String,
+    /// The generation of the pool's spec.
+    #[schemars(range(min = 0))]
+    pub generation: i64,
+    /// Addresses that are not handed out.
+    #[serde(default)]
+    #[schemars(length(max = 256))]
+    #[x_kube(merge_strategy = ListMerge::Atomic)]
+    pub exclusions: Vec<ExclusionEntry>,
+}
+
+/// Addresses that are not handed out: a CIDR, or all from `start` to `end`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[x_kube(
+    validation = Rule::new("has(self.cidr) != (has(self.start) && has(self.end)) && has(self.start) == has(self.end)")
+        .message("an exclusion is either a cidr, or a start and an end"),
+    validation = Rule::new("!has(self.start) || !has(self.end) || ip(self.start).family() == ip(self.end).family()")
+        .message("start and end must be of one family")
+)]
+pub struct ExclusionEntry {
+    /// The addresses, as a CIDR.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::optional_cidr")]
+    pub cidr: Option<String>,
+    /// The first address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::optional_address")]
+    pub start: Option<String>,
+    /// The last address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::optional_address")]
+    pub end: Option<String>,
+}

@@ -1,0 +1,131 @@
+//! `AddressPool`: which addresses are leased, to which nodes, and in blocks of which size.
+
+mod family;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, LabelSelector};
+use kube::{CustomResource, KubeSchema};
+use serde::{Deserialize, Serialize};
+
+pub use self::family::{Ipv4Ranges, Ipv6Ranges, PoolCapacityEntry};
+use crate::objects::node::ExclusionEntry;
+use crate::objects::schema;
+
+/// A person's half: addresses and settings.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, CustomResource, KubeSchema)]
+#[kube(
+    group = "ipam.tenure.dev",
+    version = "v1alpha1",
+    kind = "AddressPool",
+    plural = "addresspools",
+    shortname = "apool",
+    category = "tenure",
+    doc = "Addresses that are leased to nodes in blocks.",
+    derive = "PartialEq",
+    status = "AddressPoolStatus",
+    printcolumn(json_path = ".spec.ipv4.cidrs", name = "IPv4", type_ = "string"),
+    printcolumn(json_path = ".spec.ipv6.cidrs", name = "IPv6", type_ = "string"),
+    printcolumn(json_path = ".status.ipv4.leased", name = "Leased4", type_ = "integer"),
+    printcolumn(json_path = ".status.ipv4.free", name = "Free4", type_ = "integer"),
+    printcolumn(json_path = ".status.ipv6.leased", name = "Leased6", type_ = "integer", priority = 1),
+    printcolumn(json_path = ".status.ipv6.free", name = "Free6", type_ = "integer", priority = 1),
+    printcolumn(json_path = ".status.conditions[?(@.type==\"Ready\")].status", name = "Ready", type_ = "string"),
+    printcolumn(json_path = ".status.conditions[?(@.type==\"Ready\")].reason", name = "Reason", type_ = "string", priority = 1),
+    printcolumn(json_path = ".metadata.creationTimestamp", name = "Age", type_ = "date"),
+    validation = Rule::new("size(self.metadata.name) <= 60").message("the name of a pool has at most 60 characters")
+)]
+#[x_kube(
+    validation = Rule::new("has(self.ipv4) || has(self.ipv6)").message("a pool needs ipv4 or ipv6"),
+    validation = Rule::new("(!has(oldSelf.ipv4) || has(self.ipv4)) && (!has(oldSelf.ipv6) || has(self.ipv6))")
+        .message("a family cannot be taken away from a pool; empty its cidrs, and they drain"),
+    validation = Rule::new("!has(self.exclusions) || self.exclusions.all(x, (has(self.ipv4) && self.ipv4.cidrs.exists(c, has(x.cidr) ? cidr(c).containsCIDR(x.cidr) : has(x.start) && has(x.end) && cidr(c).containsIP(x.start) && cidr(c).containsIP(x.end))) || (has(self.ipv6) && self.ipv6.cidrs.exists(c, has(x.cidr) ? cidr(c).containsCIDR(x.cidr) : has(x.start) && has(x.end) && cidr(c).containsIP(x.start) && cidr(c).containsIP(x.end))))")
+        .message("an exclusion must lie in one of the pool's cidrs")
+)]
+#[serde(rename_all = "camelCase")]
+pub struct AddressPoolSpec {
+    /// The IPv4 addresses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ipv4: Option<Ipv4Ranges>,
+    /// The IPv6 addresses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ipv6: Option<Ipv6Ranges>,
+    /// Addresses that are not handed out.
+    #[serde(default)]
+    #[schemars(length(max = 64))]
+    #[x_kube(merge_strategy = ListMerge::Atomic)]
+    pub exclusions: Vec<ExclusionEntry>,
+    /// The nodes that get blocks; all, if it is missing or empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_selector: Option<LabelSelector>,
+    /// The overlap group. Equal addresses may be in use twice in different groups only.
+    #[serde(default = "default_group")]
+    #[schemars(schema_with = "schema::group")]
+    #[x_kube(validation = Rule::new("self == oldSelf").message("overlapGroup is immutable"))]
+    pub overlap_group: String,
+    /// Grants no blocks. Those that are leased stay.
+    #[serde(default)]
+    pub disabled: bool,
+    /// Whether idle blocks are taken back when the pool is short.
+    #[serde(default = "default_true")]
+    pub release_excess: bool,
+    /// Seconds for which a freed address is not handed out again.
+    #[serde(default = "default_cooldown")]
+    #[schemars(range(min = 0, max = 86_400))]
+    pub cooldown_seconds: i64,
+    /// Seconds for which the blocks of a deleted Node stay in quarantine; -1: until somebody attests its end.
+    #[serde(default = "default_quarantine")]
+    #[schemars(range(min = -1, max = 2_592_000))]
+    pub node_gone_quarantine_seconds: i64,
+    /// The most blocks that a node and the pool may have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quota: Option<PoolQuota>,
+}
+
+/// Limits of a pool, each for one family.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PoolQuota {
+    /// The most blocks of one node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 256))]
+    pub max_blocks_per_node: Option<i64>,
+    /// The most blocks of the pool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 2_097_152))]
+    pub max_blocks: Option<i64>,
+}
+
+/// The operator's half: what became of it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AddressPoolStatus {
+    /// The generation of the spec that the status is about.
+    #[serde(default)]
+    pub observed_generation: i64,
+    /// Blocks of IPv4.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ipv4: Option<PoolCapacityEntry>,
+    /// Blocks of IPv6.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ipv6: Option<PoolCapacityEntry>,
+    /// The conditions: Ready, Allocatable, Exhausted, Draining, ExclusionsInForce.
+    #[serde(default)]
+    #[schemars(length(max = 8))]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
+    pub conditions: Vec<Condition>,
+}
+
+fn default_group() -> String {
+    "default".to_owned()
+}
+
+const fn default_true() -> bool {
+    true
+}
+
+const fn default_cooldown() -> i64 {
+    60
+}
+
+const fn default_quarantine() -> i64 {
+    3600
+}

@@ -1,0 +1,64 @@
+//! NodeIPAMs.
+
+use anyhow::ensure;
+use serde_json::{Value, json};
+use tenure_cluster::{NodeIPAM, NodeIPAMSpec};
+use tenure_leases::{HolderIdentity, MachineHash, NodeIpamSpec, Uid};
+
+use crate::Test;
+use crate::cluster::{Cluster, refused};
+
+pub(crate) const TESTS: &[Test] =
+    &[("node::each_half_is_written_alone", halves), ("node::a_nodes_words_are_checked", checked)];
+
+fn create(cluster: &Cluster, name: &str) -> anyhow::Result<()> {
+    let identity =
+        HolderIdentity { name: name.into(), uid: Uid(11), machine: MachineHash(12), boot: Uid(13) };
+    let spec = NodeIpamSpec {
+        identity,
+        held: vec![],
+        demand: vec![],
+        idle: vec![],
+        returned: vec![],
+        acks: vec![],
+        pools: vec![],
+    };
+    let object = NodeIPAM::new(name, NodeIPAMSpec::from(&spec));
+    cluster.create::<NodeIPAM>(serde_json::to_value(object)?)?;
+    Ok(())
+}
+
+fn halves(cluster: &Cluster) -> anyhow::Result<()> {
+    create(cluster, "halves")?;
+    let status = json!({ "status": { "blockCount": 1 } });
+    let changed = cluster.change::<NodeIPAM>("halves", &status)?;
+    ensure!(changed.data.pointer("/status/blockCount").is_none(), "{changed:?}");
+    let idle = json!({ "spec": { "idle": [Uid(1).to_string()] }, "status": { "blockCount": 2 } });
+    let changed = cluster.change_status::<NodeIPAM>("halves", &idle)?;
+    ensure!(changed.data.pointer("/status/blockCount") == Some(&json!(2)), "{changed:?}");
+    ensure!(changed.data.pointer("/spec/idle") == Some(&json!([])), "{changed:?}");
+    Ok(())
+}
+
+fn checked(cluster: &Cluster) -> anyhow::Result<()> {
+    create(cluster, "checked")?;
+    let change = |spec: Value| cluster.change::<NodeIPAM>("checked", &json!({ "spec": spec }));
+    let (uid, mark) = (Uid(1).to_string(), "0000000000000001");
+    let ack = |answer: &str| json!({ "uid": uid, "markID": mark, "answer": answer });
+    let demand =
+        |family: &str, want: i64| json!({ "pool": "blue", "poolUID": uid, "family": family, "want": want });
+    for answer in ["ready", "cordoned", "inUse", "reserve"] {
+        change(json!({ "acks": [ack(answer)] }))?;
+    }
+    refused(change(json!({ "acks": [ack("perhaps")] })), "Unsupported value")?;
+    refused(change(json!({ "acks": [ack("ready"), ack("inUse")] })), "Duplicate value")?;
+    change(json!({ "demand": [demand("IPv4", 1), demand("IPv6", 1)] }))?;
+    refused(change(json!({ "demand": [demand("IPv5", 1)] })), "Unsupported value")?;
+    refused(change(json!({ "demand": [demand("IPv4", -1)] })), "greater than or equal to 0")?;
+    refused(change(json!({ "idle": [uid, uid] })), "Duplicate value")?;
+    let held: Vec<Value> =
+        (0..257).map(|n| json!({ "cidr": format!("10.{}.{}.0/24", n / 256, n % 256), "uid": uid })).collect();
+    refused(change(json!({ "held": held })), "must have at most 256 items")?;
+    change(json!({ "held": held[..256] }))?;
+    Ok(())
+}

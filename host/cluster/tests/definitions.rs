@@ -1,0 +1,39 @@
+//! The committed definitions are those that the types generate.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+#[test]
+fn the_committed_definitions_are_generated() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/kubernetes/definitions");
+    let committed: BTreeMap<String, String> = fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            (name, fs::read_to_string(path).unwrap())
+        })
+        .collect();
+    let generated: BTreeMap<String, String> =
+        tenure_cluster::definitions::files().unwrap().into_iter().collect();
+    let names = |files: &BTreeMap<String, String>| files.keys().cloned().collect::<Vec<_>>();
+    assert_eq!(names(&committed), names(&generated));
+    for (name, text) in &generated {
+        assert_eq!(
+            committed.get(name),
+            Some(text),
+            "{name} is out of date: run `cargo run -p tenure-cluster --example definitions`"
+        );
+    }
+}
+
+#[test]
+fn the_api_server_knows_each_format() {
+    for (name, text) in tenure_cluster::definitions::files().unwrap() {
+        let formats = text.lines().filter_map(|line| line.trim().strip_prefix("format: "));
+        for format in formats {
+            assert!(["date-time", "int32", "int64"].contains(&format), "{name}: {format}");
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Grants: lost leases are made again for their holders, and then each node gets the blocks that it wants.
+
+use std::collections::BTreeSet;
+
+use ipnet::IpNet;
+use tenure_cluster::convert::BlockLease;
+use tenure_leases::operator::grant::{GrantCandidate, GrantCase, GrantRefusal, grant, sort_candidates};
+use tenure_leases::operator::held::HeldVerdict;
+use tenure_leases::{PoolDemand, RangeId, RangeState, RangeUse};
+
+use super::held::{self, HeldClaims};
+use super::{FamilyKey, WaitReason, WaitingNodes};
+use crate::memory::OperatorMemory;
+use crate::view::{ClusterView, PoolView, SaidView, is_ipv6};
+use crate::writes::OperatorWrite;
+
+/// The most free cells of a range that are compared for one grant.
+const CANDIDATES: usize = 256;
+
+/// The grants, and who waits for one.
+#[derive(Debug, Default)]
+pub(super) struct GrantDecisions {
+    pub(super) writes: Vec<OperatorWrite>,
+    pub(super) waiting: WaitingNodes,
+}
+
+/// A grant under way: the snapshot, and what this pass has granted so far.
+struct Granting<'a> {
+    view: &'a ClusterView,
+    memory: &'a OperatorMemory,
+    /// Blocks that exist, that are held, or that this pass grants.
+    taken: BTreeSet<(String, IpNet)>,
+    decisions: GrantDecisions,
+}
+
+/// Decides on all grants of a pass.
+pub(super) fn grants(view: &ClusterView, memory: &mut OperatorMemory) -> GrantDecisions {
+    let claims = held::claims(view);
+    for claim in claims.values().flatten().filter(|claim| claim.verdict == HeldVerdict::Reclaim) {
+        memory.lost_lease(&claim.node, claim.uid);
+    }
+    let blocks = view.blocks.iter().map(|view| (view.group.clone(), view.block.cidr));
+    let believed = claims.iter().filter(|(_, claims)| {
+        claims.iter().any(|claim| matches!(claim.verdict, HeldVerdict::Taken | HeldVerdict::Reclaim))
+    });
+    let taken = blocks.chain(believed.map(|(place, _)| place.clone())).collect();
+    let mut granting = Granting { view, memory, taken, decisions: GrantDecisions::default() };
+    granting.reclaims(&claims);
+    for said in view.said.values() {
+        for demand in &said.spec.demand {
+            granting.demand(said, demand);
+        }
+    }
+    granting.decisions
+}
+
+impl Granting<'_> {
+    /// Makes each lost lease again that exactly one node claims.
+    fn reclaims(&mut self, claims: &HeldClaims) {
+        if !self.may_grant() {
+            return;
+        }
+        for ((group, cidr), claims) in claims {
+            let [claim] = claims.as_slice() else { continue };
+            let range = self.view.spaces.get(group).and_then(|space| space.space.cell(*cidr));
+            let (Some(range), Some(said), Some(pool)) =
+                (range, self.view.said.get(&claim.node), self.view.pool(claim.pool))
+            else {
+                continue;
+            };
+            if claim.verdict == HeldVerdict::Reclaim {
+                tracing::warn!("makes the lost lease of {cidr} again for node {}", claim.node);
+                let lease = lease(pool, said, range.id, *cidr);
+                self.decisions.writes.push(OperatorWrite::Grant(lease));
+            }
+        }
+    }
+
+    /// Grants what a node wants of one pool in one family.
+    fn demand(&mut self, said: &SaidView, demand: &PoolDemand) {
+        let key = (demand.pool.uid, demand.is_ipv6);
+        let mut have = self.blocks_of(said, key);
+        while have < demand.want {
+            match self.one(said, demand, have) {
+                Ok(lease) => {
+                    self.taken.insert((lease.group.clone(), lease.cidr));
+                    self.decisions.writes.push(OperatorWrite::Grant(lease));
+                    have += 1;
+                }
+                Err(reason) => {
+                    let waiting = self.decisions.waiting.entry(key).or_default();
+                    waiting.insert(said.spec.identity.name.to_string(), reason);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Picks one block for a node, or says why there is none.
+    fn one(&self, said: &SaidView, demand: &PoolDemand, have: u32) -> Result<BlockLease, WaitReason> {
+        if !self.may_grant() {
+            return Err(refusal(&GrantRefusal::Barrier));
+        }
+        let pool = self.view.pool(demand.pool.uid).ok_or_else(|| WaitReason {
+            reason: "PoolGone",
+            message: format!("there is no pool {} with the uid that the node names", demand.pool.name),
+        })?;
+        let space = self.view.spaces.get(&pool.group).ok_or_else(|| no_block(pool))?;
+        let (range, cidr) = self.candidate(said, demand, pool).ok_or_else(|| no_block(pool))?;
+        let case = GrantCase {
+            barrier_passed: true,
+            pool: &pool.lease,
+            space: &space.space,
+            range,
+            cidr,
+            held: HeldVerdict::Free,
+            node_admitted: self.view.admits(pool, &said.spec),
+            want: demand.want,
+            node_blocks: have,
+            pool_blocks: self.pool_blocks((demand.pool.uid, demand.is_ipv6)),
+        };
+        grant(&case).map_err(|error| refusal(&error))?;
+        Ok(lease(pool, said, range, cidr))
+    }
+
+    /// The best free cell of the pool's open ranges.
+    fn candidate(&self, said: &SaidView, demand: &PoolDemand, pool: &PoolView) -> Option<(RangeId, IpNet)> {
+        let space = &self.view.spaces.get(&pool.group)?.space;
+        let open = space.ranges().iter().filter(|range| {
+            let usable = range.state == RangeState::Open && range.usage == RangeUse::Blocks;
+            usable && range.pool == pool.lease.key && is_ipv6(range.cidr) == demand.is_ipv6
+        });
+        let mut candidates = Vec::new();
+        for range in open {
+            let Ok(cells) = range.cidr.subnets(range.unit) else { continue };
+            let free = cells.filter(|cell| !self.taken.contains(&(pool.group.clone(), *cell)));
+            candidates.extend(
+                free.take(CANDIDATES)
+                    .map(|cidr| GrantCandidate { cidr, released: self.memory.release_of(&pool.group, cidr) }),
+            );
+        }
+        sort_candidates(&said.spec.identity.name, &mut candidates);
+        let cidr = candidates.first()?.cidr;
+        Some((space.cell(cidr)?.id, cidr))
+    }
+
+    fn may_grant(&self) -> bool {
+        self.memory.barrier.may_grant() && !self.view.words_missing
+    }
+
+    /// A node's blocks of a pool and family that count for its demand: those that leave do not, so that their replacement can come first.
+    fn blocks_of(&self, said: &SaidView, (pool, ipv6): FamilyKey) -> u32 {
+        let blocks = self.view.blocks_of(&said.spec).filter(|view| {
+            let ours = view.block.pool.uid == pool && is_ipv6(view.block.cidr) == ipv6;
+            ours && !view.block.deleting && self.view.is_in_open_range(view)
+        });
+        u32::try_from(blocks.count()).unwrap_or(u32::MAX)
+    }
+
+    fn pool_blocks(&self, (pool, ipv6): FamilyKey) -> u32 {
+        let existing = self.view.blocks.iter().map(|view| (view.block.pool.uid, view.block.cidr));
+        let granted = self.decisions.writes.iter().filter_map(|write| match write {
+            OperatorWrite::Grant(lease) => Some((lease.pool.uid, lease.cidr)),
+            _ => None,
+        });
+        let all = existing.chain(granted);
+        let count = all.filter(|(uid, cidr)| *uid == pool && is_ipv6(*cidr) == ipv6).count();
+        u32::try_from(count).unwrap_or(u32::MAX)
+    }
+}
+
+fn lease(pool: &PoolView, said: &SaidView, range: RangeId, cidr: IpNet) -> BlockLease {
+    BlockLease {
+        group: pool.group.clone(),
+        cidr,
+        range,
+        pool: pool.lease.key.clone(),
+        holder: said.spec.identity.clone(),
+    }
+}
+
+fn no_block(pool: &PoolView) -> WaitReason {
+    if pool.lease.disabled || pool.lease.deleting {
+        return refusal(&GrantRefusal::PoolClosed);
+    }
+    WaitReason {
+        reason: "PoolExhausted",
+        message: format!("no block of pool {} is free", pool.lease.key.name),
+    }
+}
+
+fn refusal(refusal: &GrantRefusal) -> WaitReason {
+    let reason = match refusal {
+        GrantRefusal::Barrier => "OperatorWaits",
+        GrantRefusal::PoolClosed => "PoolClosed",
+        GrantRefusal::NotAdmitted => "NotAdmitted",
+        GrantRefusal::NodeQuota(_) | GrantRefusal::PoolQuota(_) => "QuotaReached",
+        GrantRefusal::Satisfied | GrantRefusal::Held | GrantRefusal::Space(_) => "BlockTaken",
+    };
+    WaitReason { reason, message: refusal.to_string() }
+}

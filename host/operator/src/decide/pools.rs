@@ -1,0 +1,143 @@
+//! The operator's half of each AddressPool, and its finalizer.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tenure_cluster::POOL_FINALIZER;
+use tenure_cluster::objects::pool::{AddressPool, AddressPoolStatus, PoolCapacityEntry};
+use tenure_leases::operator::account::{PoolCapacity, PoolSituation, conditions};
+use tenure_leases::{MarkReason, Uid};
+
+use super::WaitingNodes;
+use super::conditions::{WantedCondition, condition};
+use super::releases::family_capacity;
+use crate::view::{ClusterView, PoolView};
+use crate::writes::{ObjectTarget, OperatorWrite, WriteTime};
+
+/// Adds the finalizer to each pool, and removes it once a pool that is being deleted has no block and no range.
+pub(super) fn finalizers(view: &ClusterView) -> Vec<OperatorWrite> {
+    view.pools.iter().filter_map(|pool| finalizer(view, pool)).collect()
+}
+
+fn finalizer(view: &ClusterView, pool: &PoolView) -> Option<OperatorWrite> {
+    let mut finalizers = pool.object.metadata.finalizers.clone().unwrap_or_default();
+    let has = finalizers.iter().any(|name| name == POOL_FINALIZER);
+    let uid = pool.lease.key.uid;
+    let in_use = view.blocks.iter().any(|view| view.block.pool.uid == uid)
+        || view.spaces.values().any(|space| space.space.ranges().iter().any(|range| range.pool.uid == uid))
+        || !view.unreadable.is_empty();
+    match (pool.lease.deleting, has) {
+        (false, false) => finalizers.push(POOL_FINALIZER.to_owned()),
+        (true, true) if !in_use => finalizers.retain(|name| name != POOL_FINALIZER),
+        _ => return None,
+    }
+    Some(OperatorWrite::PoolFinalizer(ObjectTarget::from(&pool.object.metadata), finalizers))
+}
+
+/// Writes the status of each pool where it differs.
+pub(super) fn statuses(
+    view: &ClusterView,
+    waiting: &WaitingNodes,
+    overlapping: &BTreeSet<Uid>,
+    now: WriteTime,
+) -> Vec<OperatorWrite> {
+    let write = |pool: &PoolView| {
+        let status = status(view, pool, waiting, overlapping, now);
+        (pool.object.status.as_ref() != Some(&status)).then(|| {
+            let object = AddressPool { status: Some(status), ..pool.object.as_ref().clone() };
+            OperatorWrite::PoolStatus(Box::new(object))
+        })
+    };
+    view.pools.iter().filter_map(write).collect()
+}
+
+fn status(
+    view: &ClusterView,
+    pool: &PoolView,
+    waiting: &WaitingNodes,
+    overlapping: &BTreeSet<Uid>,
+    now: WriteTime,
+) -> AddressPoolStatus {
+    let uid = pool.lease.key.uid;
+    let spec = &pool.object.spec;
+    let of = |has: bool, ipv6: bool| has.then(|| family_capacity(view, (uid, ipv6)));
+    let (ipv4, ipv6) = (of(spec.ipv4.is_some(), false), of(spec.ipv6.is_some(), true));
+    let waits = |ipv6: bool| waiting.get(&(uid, ipv6)).map_or(0, BTreeMap::len);
+    let families = [(ipv4, waits(false)), (ipv6, waits(true))];
+    // The conditions speak of the family that is worse off.
+    let present = families.iter().filter_map(|(capacity, waits)| Some(((*capacity)?, *waits)));
+    let (worst, waits) = present
+        .max_by_key(|(capacity, waits)| (*waits > 0 && capacity.free == 0, std::cmp::Reverse(capacity.free)))
+        .unwrap_or_default();
+    let generation = pool.object.metadata.generation.unwrap_or_default();
+    let situation = PoolSituation {
+        overlaps: overlapping.contains(&uid),
+        nodes_waiting: number(waits),
+        draining: number(draining(view, uid)),
+        echoes_missing: number(echoes_missing(view, pool, generation)),
+    };
+    let old = pool.object.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+    let conditions = conditions(&pool.lease, &worst, &situation).map(|wanted| {
+        let message = message(wanted.reason, &situation);
+        let wanted =
+            WantedCondition { name: wanted.name, is_true: wanted.is_true, reason: wanted.reason, message };
+        condition(old, wanted, generation, now)
+    });
+    AddressPoolStatus {
+        observed_generation: generation,
+        ipv4: ipv4.map(entry),
+        ipv6: ipv6.map(entry),
+        conditions: conditions.to_vec(),
+    }
+}
+
+fn entry(capacity: PoolCapacity) -> PoolCapacityEntry {
+    let count = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+    PoolCapacityEntry {
+        total: count(capacity.total),
+        leased: count(capacity.leased),
+        quarantined: count(capacity.quarantined),
+        free: count(capacity.free),
+    }
+}
+
+/// Blocks that are wanted back although their nodes use them.
+fn draining(view: &ClusterView, pool: Uid) -> usize {
+    let marks =
+        view.blocks.iter().filter(|view| view.block.pool.uid == pool).filter_map(|view| view.block.mark);
+    marks.filter(|mark| mark.why != MarkReason::Excess).count()
+}
+
+/// Nodes that hold blocks of a pool and do not yet have its exclusions in force.
+fn echoes_missing(view: &ClusterView, pool: &PoolView, generation: i64) -> usize {
+    if pool.object.spec.exclusions.is_empty() {
+        return 0;
+    }
+    let uid = pool.lease.key.uid;
+    let holders =
+        view.said.values().filter(|said| view.blocks_of(&said.spec).any(|view| view.block.pool.uid == uid));
+    let behind = holders.filter(|said| {
+        let echo = said.spec.pools.iter().find(|echo| echo.uid == uid);
+        echo.is_none_or(|echo| i64::try_from(echo.generation).is_ok_and(|echo| echo < generation))
+    });
+    behind.count()
+}
+
+/// The message of a condition.
+fn message(reason: &str, now: &PoolSituation) -> String {
+    match reason {
+        "NoBlockFree" => format!("no block is free, and {} nodes wait for one", now.nodes_waiting),
+        "RangeOverlap" => {
+            "a range overlaps one that an older pool of the overlap group has, or that is not empty yet"
+                .to_owned()
+        }
+        "BlocksInUse" => format!("{} blocks are wanted back from nodes that use them", now.draining),
+        "WaitingForNodes" => format!("{} nodes do not yet have the exclusions in force", now.echoes_missing),
+        "Disabled" => "the pool is disabled".to_owned(),
+        "Deleting" => "the pool is being deleted".to_owned(),
+        _ => String::new(),
+    }
+}
+
+fn number(count: usize) -> u32 {
+    count.try_into().unwrap_or(u32::MAX)
+}

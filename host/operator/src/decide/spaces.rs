@@ -1,0 +1,105 @@
+//! The ranges in use: what pools want, added where nothing overlaps; what they no longer want, closed and later removed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tenure_cluster::convert::PoolRange;
+use tenure_leases::{
+    AddressSpace as LeaseSpace, LeaseRules, PoolKey, RangeId, RangeState, RangeUse, SpaceError, SpaceRange,
+    Uid,
+};
+
+use crate::view::{ClusterView, PoolView};
+use crate::writes::OperatorWrite;
+
+/// The changes of spaces.
+#[derive(Debug, Default)]
+pub(super) struct SpaceDecisions {
+    pub(super) writes: Vec<OperatorWrite>,
+    /// The pools of which a range overlaps another.
+    pub(super) overlapping: BTreeSet<Uid>,
+}
+
+/// Brings each space to what the pools want. The oldest pool has its ranges first.
+pub(super) fn spaces(view: &ClusterView) -> SpaceDecisions {
+    let mut decisions = SpaceDecisions::default();
+    let mut groups: BTreeMap<&str, Vec<&PoolView>> =
+        view.spaces.keys().map(|group| (&**group, vec![])).collect();
+    for pool in &view.pools {
+        groups.entry(&pool.group).or_default().push(pool);
+    }
+    for (group, pools) in groups {
+        let read = view.spaces.get(group);
+        let is_unreadable =
+            view.unreadable.iter().any(|name| name.starts_with(&format!("AddressSpace {group}:")));
+        if is_unreadable {
+            continue;
+        }
+        let before = read.map(|read| read.space.clone()).unwrap_or_default();
+        let mut space = before.clone();
+        let wanted = wanted(&pools);
+        for range in before.ranges().iter().filter(|range| range.usage == RangeUse::Blocks) {
+            let is_wanted =
+                wanted.contains(&(range.pool.clone(), PoolRange { cidr: range.cidr, unit: range.unit }));
+            if !is_wanted && range.state == RangeState::Open {
+                // It is in the space.
+                let _ = space.close(range.id);
+            }
+        }
+        for (pool, range) in &wanted {
+            if !is_open(&before, pool, *range) && add(&mut space, pool, *range).is_err() {
+                decisions.overlapping.insert(pool.uid);
+            }
+        }
+        let version = read.map(|read| read.version);
+        if space != before {
+            decisions.writes.push(OperatorWrite::Space { group: group.to_owned(), version, space });
+        } else if let Some(version) = version {
+            decisions.writes.extend(removal(view, group, version, before));
+        }
+    }
+    decisions
+}
+
+/// The ranges of pools that are not being deleted.
+fn wanted(pools: &[&PoolView]) -> Vec<(PoolKey, PoolRange)> {
+    let living = pools.iter().filter(|pool| !pool.lease.deleting);
+    living.flat_map(|pool| pool.ranges.iter().map(|range| (pool.lease.key.clone(), *range))).collect()
+}
+
+fn is_open(space: &LeaseSpace, pool: &PoolKey, wanted: PoolRange) -> bool {
+    space.ranges().iter().any(|range| {
+        let same = range.cidr == wanted.cidr && range.unit == wanted.unit && range.pool == *pool;
+        same && range.state == RangeState::Open && range.usage == RangeUse::Blocks
+    })
+}
+
+fn add(space: &mut LeaseSpace, pool: &PoolKey, range: PoolRange) -> Result<(), SpaceError> {
+    let range = SpaceRange {
+        id: RangeId(crate::memory::random()),
+        cidr: range.cidr,
+        unit: range.unit,
+        usage: RangeUse::Blocks,
+        pool: pool.clone(),
+        state: RangeState::Open,
+    };
+    space.add(LeaseRules::ALL, range)
+}
+
+/// The removal of closed ranges of which no block is seen; a quorum LIST has the last word.
+fn removal(
+    view: &ClusterView,
+    group: &str,
+    version: tenure_leases::ObjectVersion,
+    space: LeaseSpace,
+) -> Option<OperatorWrite> {
+    let is_empty =
+        |id: RangeId| !view.blocks.iter().any(|view| view.group == group && view.block.range == id);
+    let closed = space.ranges().iter().filter(|range| range.state == RangeState::Closed);
+    let ranges: Vec<RangeId> = closed.map(|range| range.id).filter(|id| is_empty(*id)).collect();
+    (!ranges.is_empty()).then(|| OperatorWrite::RemoveRanges {
+        group: group.to_owned(),
+        version,
+        space,
+        ranges,
+    })
+}

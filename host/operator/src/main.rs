@@ -1,0 +1,72 @@
+//! `tenure-operator`: its parts put together.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::Parser as _;
+use tenure_conditions::Conditions;
+use tenure_operator::clock::MachineClock;
+use tenure_operator::leadership::Election;
+use tenure_operator::view::Watches;
+use tenure_operator::{Operator, OperatorArguments};
+use tenure_supervise::{Gate, Signals, Supervisor, exit};
+
+/// The longest that the parts may take to stop. Each call has a deadline of its own; a write in flight may fail.
+const STOP_DEADLINE: Duration = Duration::from_secs(5);
+
+fn main() -> ExitCode {
+    let arguments = OperatorArguments::parse();
+    let log = tracing_subscriber::fmt().with_writer(std::io::stderr);
+    if arguments.json {
+        log.json().init();
+    } else {
+        log.init();
+    }
+    let run = || -> anyhow::Result<()> {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        runtime.block_on(run(&arguments))
+    };
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!("{error:#}");
+            exit::code(&error, |_| None).into()
+        }
+    }
+}
+
+/// Runs until a signal, or until the Lease is lost.
+async fn run(arguments: &OperatorArguments) -> anyhow::Result<()> {
+    let mut signals = Signals::listen()?;
+    rustls::crypto::ring::default_provider()
+        .install_default()
+        .map_err(|_| anyhow::anyhow!("the cryptography of TLS is chosen twice"))?;
+    let client = tenure_cluster::client::connect(arguments.kubeconfig.as_deref())
+        .await
+        .context("cannot connect to the API server")?;
+    let (leading, watches) = (Gate::default(), Watches::new(&client));
+    let election = Election::new(
+        client.clone(),
+        &arguments.namespace,
+        &arguments.identity,
+        Arc::new(MachineClock),
+        leading.clone(),
+    );
+    let operator = Operator::new(client, &watches, Arc::new(MachineClock), leading);
+    let conditions = Arc::new(Conditions::new(Arc::new(MachineClock)));
+    let mut supervisor = Supervisor::new(&conditions);
+    let election = supervisor.essential("election", election, &[]);
+    let watches = supervisor.restarted("watches", watches, &[]);
+    supervisor.essential("operator", operator, &[election, watches]);
+    let mut running = supervisor.start();
+    let failed = tokio::select! {
+        signal = signals.stop() => { tracing::info!("{signal}: stopping"); None }
+        ended = running.failed() => Some(ended),
+    };
+    for part in running.stop(STOP_DEADLINE).await {
+        tracing::warn!(part, "did not stop in time");
+    }
+    failed.map_or(Ok(()), |ended| Err(ended.into()))
+}

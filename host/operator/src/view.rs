@@ -1,0 +1,146 @@
+//! A snapshot of the cluster, in the types of the tables.
+//!
+//! What this version cannot read is left out and named: an IPBlock that cannot be read keeps its name taken all the same, and while a NodeIPAM cannot
+//! be read nothing is granted, since nobody knows what that node holds.
+
+mod read;
+mod watch;
+mod written;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ipnet::IpNet;
+use kube::core::{Selector, SelectorExt as _};
+use tenure_cluster::convert::PoolRange;
+use tenure_cluster::{AddressPool, NodeIPAM};
+use tenure_leases::operator::fence::NodeEvidence;
+use tenure_leases::{
+    AddressSpace as LeaseSpace, IpBlock, LeasePool, NodeIpamSpec, NodeIpamStatus, ObjectVersion, Uid,
+};
+
+pub use self::read::{ViewSources, evidence, view};
+pub use self::watch::{WatchStores, Watches};
+pub use self::written::WrittenObjects;
+
+/// An AddressPool.
+#[derive(Debug, Clone)]
+pub struct PoolView {
+    /// The settings.
+    pub lease: LeasePool,
+    /// The overlap group.
+    pub group: String,
+    /// The CIDRs.
+    pub ranges: Vec<PoolRange>,
+    /// The nodes that get blocks.
+    pub selector: Selector,
+    /// The object.
+    pub object: Arc<AddressPool>,
+}
+
+/// An AddressSpace.
+#[derive(Debug, Clone)]
+pub struct SpaceView {
+    /// The ranges.
+    pub space: LeaseSpace,
+    /// The version that was read.
+    pub version: ObjectVersion,
+}
+
+/// An IPBlock.
+#[derive(Debug, Clone)]
+pub struct BlockView {
+    /// The lease.
+    pub block: IpBlock,
+    /// The name.
+    pub name: String,
+    /// The overlap group.
+    pub group: String,
+}
+
+/// A NodeIPAM.
+#[derive(Debug, Clone)]
+pub struct SaidView {
+    /// The agent's half.
+    pub spec: NodeIpamSpec,
+    /// The operator's half.
+    pub status: NodeIpamStatus,
+    /// The object.
+    pub object: Arc<NodeIPAM>,
+}
+
+/// A Node.
+#[derive(Debug, Clone)]
+pub struct HostView {
+    /// The labels.
+    pub labels: BTreeMap<String, String>,
+    /// The identity and what is attested about it; `None` if its machine cannot be told from others.
+    pub evidence: Option<NodeEvidence>,
+}
+
+/// Everything that the operator decides on.
+#[derive(Debug, Clone, Default)]
+pub struct ClusterView {
+    /// The pools, the oldest first.
+    pub pools: Vec<PoolView>,
+    /// The spaces by overlap group.
+    pub spaces: BTreeMap<String, SpaceView>,
+    /// The blocks, by name.
+    pub blocks: Vec<BlockView>,
+    /// The nodes' words, by node.
+    pub said: BTreeMap<String, SaidView>,
+    /// The Nodes, by name.
+    pub hosts: BTreeMap<String, HostView>,
+    /// Objects that cannot be read, each with the reason.
+    pub unreadable: Vec<String>,
+    /// Whether one of them is a NodeIPAM: then nothing is granted.
+    pub words_missing: bool,
+    /// The highest resourceVersion of an object.
+    pub highest: Option<ObjectVersion>,
+}
+
+impl PoolView {
+    /// Whether nodes with these labels get blocks.
+    #[must_use]
+    pub fn selects(&self, labels: &BTreeMap<String, String>) -> bool {
+        self.selector.matches(labels)
+    }
+}
+
+impl ClusterView {
+    /// The pool with this uid.
+    #[must_use]
+    pub fn pool(&self, uid: Uid) -> Option<&PoolView> {
+        self.pools.iter().find(|pool| pool.lease.key.uid == uid)
+    }
+
+    /// The blocks of a node's machine.
+    pub fn blocks_of<'a>(&'a self, said: &'a NodeIpamSpec) -> impl Iterator<Item = &'a BlockView> {
+        self.blocks.iter().filter(|view| said.counts_for(&view.block))
+    }
+
+    /// Whether the range of a block is open, so that the block counts for its node's demand.
+    #[must_use]
+    pub fn is_in_open_range(&self, view: &BlockView) -> bool {
+        let space = self.spaces.get(&view.group);
+        space.is_some_and(|space| space.space.admit(view.block.range, view.block.cidr).is_ok())
+    }
+
+    /// Whether a pool's settings admit a node: its Node is there, is the machine that speaks, is not attested to be off, and matches the selector.
+    #[must_use]
+    pub fn admits(&self, pool: &PoolView, said: &NodeIpamSpec) -> bool {
+        self.hosts.get(&*said.identity.name).is_some_and(|host| {
+            let alive = host.evidence.is_some_and(|node| {
+                let same = node.uid == said.identity.uid && node.machine == said.identity.machine;
+                same && !node.out_of_service && node.fenced != Some(node.uid)
+            });
+            alive && pool.selects(&host.labels)
+        })
+    }
+}
+
+/// Whether a CIDR is one of IPv6.
+#[must_use]
+pub fn is_ipv6(cidr: IpNet) -> bool {
+    matches!(cidr, IpNet::V6(_))
+}

@@ -1,0 +1,131 @@
+//! Objects become a snapshot.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::Node;
+use kube::ResourceExt as _;
+use kube::core::Selector;
+use tenure_cluster::convert::object_version;
+use tenure_cluster::{AddressPool, AddressSpace, ConversionError, FENCED_ANNOTATION, IPBlock, NodeIPAM};
+use tenure_leases::operator::fence::NodeEvidence;
+use tenure_leases::{MachineHash, ObjectVersion};
+
+use super::{BlockView, ClusterView, HostView, PoolView, SaidView, SpaceView};
+
+/// The taint by which an administrator attests that a node is powered off.
+const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
+
+/// The objects that a snapshot is made of.
+#[derive(Debug, Default)]
+pub struct ViewSources {
+    /// The pools.
+    pub pools: Vec<Arc<AddressPool>>,
+    /// The spaces.
+    pub spaces: Vec<Arc<AddressSpace>>,
+    /// The blocks.
+    pub blocks: Vec<Arc<IPBlock>>,
+    /// The nodes' words.
+    pub said: Vec<Arc<NodeIPAM>>,
+    /// The Nodes.
+    pub hosts: Vec<Arc<Node>>,
+}
+
+/// Makes a snapshot.
+#[must_use]
+pub fn view(mut sources: ViewSources) -> ClusterView {
+    let mut view = ClusterView::default();
+    sources.pools.sort_by_key(|pool| {
+        let created = pool.metadata.creation_timestamp.as_ref().map(|time| time.0);
+        (created, pool.metadata.uid.clone())
+    });
+    for pool in &sources.pools {
+        match read_pool(pool) {
+            Ok(read) => view.pools.push(read),
+            Err(error) => view.unreadable.push(format!("AddressPool {}: {error}", pool.name_any())),
+        }
+    }
+    for space in &sources.spaces {
+        match read_space(space) {
+            Ok(read) => drop(view.spaces.insert(space.name_any(), read)),
+            Err(error) => view.unreadable.push(format!("AddressSpace {}: {error}", space.name_any())),
+        }
+    }
+    for block in &sources.blocks {
+        match block.as_ref().try_into() {
+            Ok(read) => view.blocks.push(BlockView {
+                block: read,
+                name: block.name_any(),
+                group: block.spec.group.clone(),
+            }),
+            Err::<_, ConversionError>(error) => {
+                view.unreadable.push(format!("IPBlock {}: {error}", block.name_any()));
+            }
+        }
+    }
+    view.blocks.sort_by(|one, other| one.name.cmp(&other.name));
+    for said in &sources.said {
+        match read_said(said) {
+            Ok(read) => drop(view.said.insert(said.name_any(), read)),
+            Err(error) => {
+                view.words_missing = true;
+                view.unreadable.push(format!("NodeIPAM {}: {error}", said.name_any()));
+            }
+        }
+    }
+    for host in &sources.hosts {
+        let labels = host.metadata.labels.clone().unwrap_or_default();
+        view.hosts.insert(host.name_any(), HostView { labels, evidence: evidence(host) });
+    }
+    view.highest = highest(&sources);
+    view
+}
+
+/// Reads what a Node proves; `None` if its machine cannot be told from others.
+#[must_use]
+pub fn evidence(host: &Node) -> Option<NodeEvidence> {
+    let info = host.status.as_ref()?.node_info.as_ref()?;
+    let spec = host.spec.as_ref();
+    let taints = spec.and_then(|spec| spec.taints.as_ref());
+    let fenced = host.annotations().get(FENCED_ANNOTATION);
+    let conditions = host.status.as_ref().and_then(|status| status.conditions.as_ref());
+    Some(NodeEvidence {
+        uid: host.metadata.uid.as_deref()?.parse().ok()?,
+        machine: MachineHash::of(&info.machine_id, &info.system_uuid).ok()?,
+        boot: info.boot_id.parse().ok()?,
+        out_of_service: taints.into_iter().flatten().any(|taint| taint.key == OUT_OF_SERVICE),
+        fenced: fenced.and_then(|uid| uid.parse().ok()),
+        ready: conditions
+            .into_iter()
+            .flatten()
+            .any(|condition| condition.type_ == "Ready" && condition.status == "True"),
+    })
+}
+
+fn read_pool(pool: &Arc<AddressPool>) -> Result<PoolView, ConversionError> {
+    let selector = pool.spec.node_selector.clone().unwrap_or_default();
+    // A selector that this version cannot read is one that it must not guess.
+    let selector =
+        Selector::try_from(selector).map_err(|_| ConversionError::Missing("readable nodeSelector"))?;
+    Ok(PoolView {
+        lease: pool.as_ref().try_into()?,
+        group: pool.spec.overlap_group.clone(),
+        ranges: pool.ranges()?,
+        selector,
+        object: Arc::clone(pool),
+    })
+}
+
+fn read_space(space: &AddressSpace) -> Result<SpaceView, ConversionError> {
+    Ok(SpaceView { space: space.try_into()?, version: object_version(&space.metadata)? })
+}
+
+fn read_said(said: &Arc<NodeIPAM>) -> Result<SaidView, ConversionError> {
+    let object = said.as_ref();
+    Ok(SaidView { spec: object.try_into()?, status: object.try_into()?, object: Arc::clone(said) })
+}
+
+fn highest(sources: &ViewSources) -> Option<ObjectVersion> {
+    let blocks = sources.blocks.iter().map(|object| &object.metadata);
+    let said = sources.said.iter().map(|object| &object.metadata);
+    blocks.chain(said).filter_map(|metadata| object_version(metadata).ok()).max()
+}

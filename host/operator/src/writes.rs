@@ -1,0 +1,145 @@
+//! The writes of an operator, one call each. A write that changes or ends an object carries the uid and the resourceVersion that were read, so that
+//! the late write of a deposed leader fails.
+
+mod block;
+mod objects;
+
+use std::time::Duration;
+
+use k8s_openapi::jiff::Timestamp;
+use kube::Client;
+use tenure_cluster::client::ApiCallError;
+use tenure_cluster::convert::BlockLease;
+use tenure_cluster::{AddressPool, NodeIPAM};
+use tenure_leases::operator::fence::FenceReason;
+use tenure_leases::{AddressSpace as LeaseSpace, BlockMark, IpBlock, MarkId, ObjectVersion, RangeId, Uid};
+
+use crate::memory::OperatorMemory;
+use crate::view::BlockView;
+
+/// An object as it was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ObjectTarget {
+    /// The name.
+    pub name: String,
+    /// The uid.
+    pub uid: String,
+    /// The version that was read.
+    pub version: String,
+}
+
+/// A change of an IPBlock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BlockChange {
+    /// Order it back.
+    Mark(BlockMark),
+    /// Take a mark back.
+    Clear(MarkId),
+    /// Delete it: its holder is ready, or its quarantine is over.
+    Delete,
+    /// Let it go.
+    RemoveFinalizer,
+    /// Note that its pool is gone.
+    Orphan,
+    /// Put it in quarantine.
+    Quarantine(FenceReason),
+    /// Add up its time in quarantine.
+    Elapse(u64),
+    /// Give it back to its holder.
+    Return,
+    /// Note the uid of its holder's new Node.
+    Adopt(Uid),
+}
+
+/// A write.
+#[derive(Debug, Clone, PartialEq)]
+pub enum OperatorWrite {
+    /// Write a space: `None` creates it, a version replaces it.
+    Space {
+        /// The overlap group.
+        group: String,
+        /// The version that was read.
+        version: Option<ObjectVersion>,
+        /// The ranges.
+        space: LeaseSpace,
+    },
+    /// Remove closed ranges, if a quorum LIST shows no block of them.
+    RemoveRanges {
+        /// The overlap group.
+        group: String,
+        /// The version at which the ranges were read as closed.
+        version: ObjectVersion,
+        /// The space as it was read.
+        space: LeaseSpace,
+        /// The ranges.
+        ranges: Vec<RangeId>,
+    },
+    /// Create an IPBlock.
+    Grant(BlockLease),
+    /// Change an IPBlock.
+    Block(Box<IpBlock>, String, String, BlockChange),
+    /// Write the operator's half of a NodeIPAM.
+    Hints(Box<NodeIPAM>),
+    /// Delete the NodeIPAM of a Node that is gone, and whose blocks are settled.
+    Forget(ObjectTarget),
+    /// Write a pool's status.
+    PoolStatus(Box<AddressPool>),
+    /// Add or remove a pool's finalizer.
+    PoolFinalizer(ObjectTarget, Vec<String>),
+}
+
+impl OperatorWrite {
+    /// The change of a block.
+    #[must_use]
+    pub fn block(view: &BlockView, change: BlockChange) -> Self {
+        Self::Block(Box::new(view.block.clone()), view.name.clone(), view.group.clone(), change)
+    }
+}
+
+/// The time of a write.
+#[derive(Debug, Clone, Copy)]
+pub struct WriteTime {
+    /// Since the machine's boot.
+    pub elapsed: Duration,
+    /// The time of day, for people.
+    pub day: Timestamp,
+}
+
+/// Makes one write, and notes what the API server confirmed.
+///
+/// # Errors
+/// If the API server refuses it or does not answer. A conflict means that the object has changed: the next pass decides from its new state.
+pub async fn perform(
+    client: &Client,
+    memory: &mut OperatorMemory,
+    write: OperatorWrite,
+    now: WriteTime,
+) -> Result<(), ApiCallError> {
+    match write {
+        OperatorWrite::Grant(lease) => block::grant(client, memory, &lease, now).await,
+        OperatorWrite::Block(read, name, group, change) => {
+            block::change(client, memory, &block::ChangedBlock { read: &read, name, group }, change, now)
+                .await
+        }
+        OperatorWrite::Space { group, version, space } => {
+            objects::write_space(client, memory, &group, version, &space, now).await
+        }
+        OperatorWrite::RemoveRanges { group, version, space, ranges } => {
+            objects::remove_ranges(client, memory, &group, version, space, &ranges, now).await
+        }
+        OperatorWrite::Hints(object) => {
+            let written = objects::write_status(client, &*object).await?;
+            memory.said.wrote(written, now.elapsed);
+            Ok(())
+        }
+        OperatorWrite::Forget(target) => objects::forget(client, memory, &target, now).await,
+        OperatorWrite::PoolStatus(object) => {
+            let written = objects::write_status(client, &*object).await?;
+            memory.pools.wrote(written, now.elapsed);
+            Ok(())
+        }
+        OperatorWrite::PoolFinalizer(target, finalizers) => {
+            objects::write_finalizers(client, memory, &target, &finalizers, now).await
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! The operator against a real API server and etcd, with agents that decide by the tables of `tenure-leases`.
+//!
+//! The operators run in this process, so that a test holds their writes back, forgets their memory, and moves their clock; one suite runs the built
+//! program. The tests run one after the other: an operator works on every object of the cluster.
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a panic fails the test")]
+
+#[path = "apiserver/agent.rs"]
+mod agent;
+#[path = "apiserver/cluster.rs"]
+mod cluster;
+#[path = "apiserver/dead.rs"]
+mod dead;
+#[path = "apiserver/grants.rs"]
+mod grants;
+#[path = "apiserver/leader.rs"]
+mod leader;
+#[path = "apiserver/program.rs"]
+mod program;
+#[path = "apiserver/releases.rs"]
+mod releases;
+#[path = "apiserver/spaces.rs"]
+mod spaces;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+
+use cluster::Cluster;
+
+/// A test: its name, and its body.
+type Test = (&'static str, fn(&Cluster) -> anyhow::Result<()>);
+
+fn main() -> ExitCode {
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads = Some(1);
+    let cluster = match (!arguments.list).then(Cluster::start).transpose() {
+        Ok(cluster) => cluster.map(Arc::new),
+        Err(error) => {
+            eprintln!("the API server of the tests does not run: {error:#}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let tests =
+        [grants::TESTS, releases::TESTS, leader::TESTS, dead::TESTS, spaces::TESTS, program::TESTS].concat();
+    let trial = |(name, test): Test| {
+        let cluster = cluster.clone();
+        Trial::test(name, move || match &cluster {
+            Some(cluster) => {
+                let _inside = cluster.runtime.enter();
+                let result = cluster.clear().and_then(|()| test(cluster));
+                result.map_err(|error| Failed::from(format!("{error:#}")))
+            }
+            None => Ok(()),
+        })
+    };
+    libtest_mimic::run(&arguments, tests.into_iter().map(trial).collect()).exit_code()
+}

@@ -1,0 +1,293 @@
+//! An API server with the definitions; pools and nodes; operators whose clock a test moves.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use anyhow::{Context as _, bail, ensure};
+use k8s_openapi::api::core::v1::{Namespace, Node};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::{Client, Resource, ResourceExt as _};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tenure_cluster::client::{call, connect};
+use tenure_cluster::definitions::definitions;
+use tenure_cluster::{AddressPool, AddressSpace, IPBlock, NodeIPAM};
+use tenure_fixtures::control_plane::{ADMIN_TOKEN, ControlPlane};
+use tenure_operator::Operator;
+use tenure_operator::view::Watches;
+use tenure_supervise::{Gate, Interruptible as _};
+use tenure_types::{Clock, Moment};
+use tokio::runtime::Runtime;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep};
+
+/// The longest that anything may take on a busy machine.
+pub(crate) const LIMIT: Duration = Duration::from_secs(120);
+
+/// The control plane with the definitions.
+pub(crate) struct Cluster {
+    pub(crate) client: Client,
+    pub(crate) runtime: Runtime,
+    pub(crate) kubeconfig: PathBuf,
+    plane: Mutex<ControlPlane>,
+}
+
+/// An operator in this process.
+pub(crate) struct TestOperator {
+    pub(crate) operator: Operator,
+    watches: JoinHandle<()>,
+}
+
+/// A clock that a test moves.
+#[derive(Default)]
+pub(crate) struct TestClock(AtomicU64);
+
+impl Clock for TestClock {
+    fn now(&self) -> Moment {
+        Moment { boot_ns: self.0.load(Ordering::Relaxed), wall_ms: 1_800_000_000_000 }
+    }
+
+    fn monotonic(&self) -> Duration {
+        Duration::from_nanos(self.now().boot_ns)
+    }
+}
+
+impl TestClock {
+    pub(crate) fn advance(&self, seconds: u64) {
+        self.0.fetch_add(seconds * 1_000_000_000, Ordering::Relaxed);
+    }
+}
+
+impl Drop for TestOperator {
+    fn drop(&mut self) {
+        self.watches.abort();
+    }
+}
+
+impl Cluster {
+    /// Starts it, and waits until each kind is served.
+    pub(crate) fn start() -> anyhow::Result<Self> {
+        // Another part of the program may have installed it.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+        let mut plane = ControlPlane::start()?;
+        let kubeconfig = plane.kubeconfig(ADMIN_TOKEN)?;
+        let client = runtime.block_on(async {
+            let begin = Instant::now();
+            loop {
+                plane.check()?;
+                match install(&kubeconfig).await {
+                    Ok(client) => return Ok(client),
+                    Err(error) if begin.elapsed() > LIMIT => return Err(error),
+                    Err(_) => sleep(Duration::from_millis(100)).await,
+                }
+            }
+        })?;
+        Ok(Self { client, runtime, kubeconfig, plane: Mutex::new(plane) })
+    }
+
+    /// Kills the API server, and starts it again when `meanwhile` returns.
+    pub(crate) fn without_server(
+        &self,
+        meanwhile: impl FnOnce() -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        self.plane.lock().unwrap().stop_server()?;
+        let result = meanwhile();
+        self.plane.lock().unwrap().start_server()?;
+        self.until("the API server to be back", || {
+            self.plane.lock().unwrap().check()?;
+            let kinds = [
+                self.list::<AddressPool>().is_ok(),
+                self.list::<AddressSpace>().is_ok(),
+                self.list::<IPBlock>().is_ok(),
+                self.list::<NodeIPAM>().is_ok(),
+                self.list::<Node>().is_ok(),
+            ];
+            Ok((kinds == [true; 5]).then_some(()))
+        })?;
+        result
+    }
+
+    /// Removes what the last test left.
+    pub(crate) fn clear(&self) -> anyhow::Result<()> {
+        self.runtime.block_on(async {
+            clear::<AddressPool>(&self.client).await?;
+            clear::<IPBlock>(&self.client).await?;
+            clear::<NodeIPAM>(&self.client).await?;
+            clear::<AddressSpace>(&self.client).await?;
+            clear::<Node>(&self.client).await
+        })
+    }
+
+    /// Creates a pool of IPv4.
+    pub(crate) fn pool(
+        &self,
+        name: &str,
+        cidr: &str,
+        prefix: u8,
+        more: &Value,
+    ) -> anyhow::Result<AddressPool> {
+        let mut spec = json!({ "ipv4": { "cidrs": [cidr], "blockPrefix": prefix } });
+        for (field, value) in more.as_object().into_iter().flatten() {
+            spec[field] = value.clone();
+        }
+        self.create(&AddressPool::new(name, serde_json::from_value(spec)?))
+    }
+
+    /// Creates a Node, as the kubelet of a machine registers it.
+    pub(crate) fn host(&self, name: &str, machine: &str, boot: u64) -> anyhow::Result<Node> {
+        let info = json!({
+            "architecture": "amd64", "bootID": format!("00000000-0000-4000-8000-{boot:012x}"),
+            "containerRuntimeVersion": "containerd://2", "kernelVersion": "6.18", "kubeProxyVersion": "",
+            "kubeletVersion": "v1.36.3", "machineID": machine, "operatingSystem": "linux", "osImage": "test",
+            "systemUUID": format!("firmware of {machine}"),
+        });
+        let node = json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": name }, "status": { "nodeInfo": info } });
+        self.create(&serde_json::from_value::<Node>(node)?)
+    }
+
+    /// An operator without memory, which has listed everything.
+    pub(crate) fn operator(&self, clock: &Arc<TestClock>) -> anyhow::Result<TestOperator> {
+        let mut watches = Watches::new(&self.client);
+        let clock: Arc<dyn Clock> = Arc::clone(clock) as _;
+        let operator = Operator::new(self.client.clone(), &watches, clock, Gate::default());
+        let stores = watches.stores();
+        let watches = self.runtime.spawn(async move { watches.work().await });
+        self.until("the watches to list everything", || Ok((stores.listings() > 0).then_some(())))?;
+        Ok(TestOperator { operator, watches })
+    }
+
+    /// Makes passes of an operator until a probe returns something.
+    pub(crate) fn drive<T>(
+        &self,
+        operator: &mut TestOperator,
+        what: &str,
+        mut probe: impl FnMut() -> anyhow::Result<Option<T>>,
+    ) -> anyhow::Result<T> {
+        self.until(what, || {
+            self.runtime.block_on(operator.operator.pass());
+            probe()
+        })
+    }
+
+    /// Repeats a probe until it returns something.
+    pub(crate) fn until<T>(
+        &self,
+        what: &str,
+        mut probe: impl FnMut() -> anyhow::Result<Option<T>>,
+    ) -> anyhow::Result<T> {
+        let begin = Instant::now();
+        loop {
+            if let Some(found) = probe().with_context(|| format!("waiting for {what}"))? {
+                return Ok(found);
+            }
+            if begin.elapsed() > LIMIT {
+                bail!("waited {LIMIT:?} for {what}");
+            }
+            self.runtime.block_on(sleep(Duration::from_millis(20)));
+        }
+    }
+
+    pub(crate) fn create<K>(&self, object: &K) -> anyhow::Result<K>
+    where
+        K: Resource<DynamicType = ()> + Clone + std::fmt::Debug + DeserializeOwned + Serialize,
+    {
+        let api: Api<K> = all(&self.client);
+        Ok(self.runtime.block_on(call(api.create(&PostParams::default(), object)))?)
+    }
+
+    pub(crate) fn get<K>(&self, name: &str) -> anyhow::Result<Option<K>>
+    where
+        K: Resource<DynamicType = ()> + Clone + std::fmt::Debug + DeserializeOwned,
+    {
+        let api: Api<K> = all(&self.client);
+        Ok(self.runtime.block_on(call(api.get_opt(name)))?)
+    }
+
+    pub(crate) fn list<K>(&self) -> anyhow::Result<Vec<K>>
+    where
+        K: Resource<DynamicType = ()> + Clone + std::fmt::Debug + DeserializeOwned,
+    {
+        let api: Api<K> = all(&self.client);
+        Ok(self.runtime.block_on(call(api.list(&ListParams::default())))?.items)
+    }
+
+    pub(crate) fn delete<K>(&self, name: &str) -> anyhow::Result<()>
+    where
+        K: Resource<DynamicType = ()> + Clone + std::fmt::Debug + DeserializeOwned,
+    {
+        let api: Api<K> = all(&self.client);
+        self.runtime.block_on(call(api.delete(name, &DeleteParams::default())))?;
+        Ok(())
+    }
+
+    pub(crate) fn change<K>(&self, name: &str, patch: &Value) -> anyhow::Result<K>
+    where
+        K: Resource<DynamicType = ()> + Clone + std::fmt::Debug + DeserializeOwned,
+    {
+        let api: Api<K> = all(&self.client);
+        let parameters = PatchParams::default();
+        Ok(self.runtime.block_on(call(api.patch(name, &parameters, &Patch::Merge(patch))))?)
+    }
+
+    /// The status and the reason of a pool's condition.
+    pub(crate) fn condition(&self, pool: &str, name: &str) -> anyhow::Result<Option<(String, String)>> {
+        let pool: AddressPool = self.get(pool)?.context("no pool")?;
+        let conditions = pool.status.map(|status| status.conditions).unwrap_or_default();
+        let found = conditions.into_iter().find(|condition| condition.type_ == name);
+        Ok(found.map(|condition| (condition.status, condition.reason)))
+    }
+}
+
+/// The objects of a kind, all of which have no namespace.
+fn all<K: Resource<DynamicType = ()>>(client: &Client) -> Api<K> {
+    // `Api::all` of a kind with namespaces could not create.
+    Api::all(client.clone())
+}
+
+/// Deletes all objects of a kind, finalizers or not.
+async fn clear<K>(client: &Client) -> anyhow::Result<()>
+where
+    K: Resource<DynamicType = ()> + Clone + std::fmt::Debug + DeserializeOwned,
+{
+    let api: Api<K> = all(client);
+    for object in call(api.list(&ListParams::default())).await? {
+        let name = object.name_any();
+        let patch = json!({ "metadata": { "finalizers": null } });
+        // It may go at once, and be gone by then.
+        let _ = call(api.delete(&name, &DeleteParams::default())).await;
+        let _ = call(api.patch(&name, &PatchParams::default(), &Patch::Merge(&patch))).await;
+    }
+    let left = call(api.list(&ListParams::default())).await?.items.len();
+    ensure!(left == 0, "{left} {} are left", K::plural(&()));
+    Ok(())
+}
+
+/// Waits for a part of the start: the server, then the definitions, then the namespace of the election.
+async fn install(kubeconfig: &std::path::Path) -> anyhow::Result<Client> {
+    let client = connect(Some(kubeconfig)).await?;
+    let api: Api<CustomResourceDefinition> = all(&client);
+    for definition in definitions() {
+        let name = definition.name_any();
+        let applied =
+            call(api.patch(&name, &PatchParams::apply("tests").force(), &Patch::Apply(&definition))).await?;
+        let conditions = applied.status.and_then(|status| status.conditions).unwrap_or_default();
+        let holds = conditions.iter().any(|given| given.type_ == "Established" && given.status == "True");
+        ensure!(holds, "{name} is not yet established: {conditions:?}");
+    }
+    clear::<AddressPool>(&client).await?;
+    clear::<AddressSpace>(&client).await?;
+    clear::<IPBlock>(&client).await?;
+    clear::<NodeIPAM>(&client).await?;
+    let namespace =
+        json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "tenure-system" } });
+    let namespace: Namespace = serde_json::from_value(namespace)?;
+    match call(all::<Namespace>(&client).create(&PostParams::default(), &namespace)).await {
+        Err(error) if !error.is_already_exists() => Err(error.into()),
+        _ => Ok(client),
+    }
+}

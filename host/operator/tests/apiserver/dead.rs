@@ -1,0 +1,145 @@
+//! Dead nodes: proof or attestation, quarantine, and return.
+
+use std::sync::Arc;
+
+use anyhow::ensure;
+use k8s_openapi::api::core::v1::Node;
+use serde_json::json;
+use tenure_cluster::{IPBlock, NodeIPAM};
+
+use crate::Test;
+use crate::agent::TestAgent;
+use crate::cluster::{Cluster, TestClock, TestOperator};
+use crate::grants::{agents, settle};
+
+pub(crate) const TESTS: &[Test] = &[
+    ("dead::a_node_that_is_not_ready_keeps_its_blocks", not_ready),
+    ("dead::the_blocks_of_a_deleted_node_wait_in_quarantine_over_leaders", quarantine),
+    ("dead::a_node_that_registers_again_is_adopted", adopted),
+    ("dead::an_attested_death_frees_after_a_minute", attested),
+    ("dead::another_machine_under_the_name_speaks_for_itself_alone", replaced),
+];
+
+/// A node with one block of a pool with two.
+fn one(cluster: &Cluster, clock: &Arc<TestClock>) -> anyhow::Result<(TestOperator, Vec<TestAgent>)> {
+    let pool = cluster.pool("two", "10.0.0.0/25", 26, &json!({}))?;
+    let mut agents = agents(cluster, 1)?;
+    let mut operator = cluster.operator(clock)?;
+    agents[0].want(cluster, &pool, 1)?;
+    settle(cluster, &mut operator, &mut agents, 1)?;
+    Ok((operator, agents))
+}
+
+/// The phase and the reason of the only block.
+fn phase(cluster: &Cluster) -> anyhow::Result<Option<(String, Option<String>)>> {
+    let block = cluster.list::<IPBlock>()?.pop();
+    Ok(block.map(|block| block.status.map_or((String::new(), None), |status| (status.phase, status.reason))))
+}
+
+fn quarantined(reason: &str) -> Option<(String, Option<String>)> {
+    Some(("Quarantined".into(), Some(reason.into())))
+}
+
+fn until_quarantined(cluster: &Cluster, operator: &mut TestOperator, reason: &str) -> anyhow::Result<()> {
+    cluster.drive(operator, "quarantine", || Ok((phase(cluster)? == quarantined(reason)).then_some(())))
+}
+
+fn passes(cluster: &Cluster, operator: &mut TestOperator) {
+    for _ in 0..5 {
+        cluster.runtime.block_on(operator.operator.pass());
+    }
+}
+
+fn not_ready(cluster: &Cluster) -> anyhow::Result<()> {
+    let clock = Arc::default();
+    let (mut operator, _agents) = one(cluster, &clock)?;
+    let taint = json!({ "spec": { "taints": [
+        { "key": "node.kubernetes.io/unreachable", "effect": "NoExecute" },
+        { "key": "node.kubernetes.io/not-ready", "effect": "NoSchedule" },
+    ] } });
+    cluster.change::<Node>("n1", &taint)?;
+    clock.advance(1_000_000);
+    passes(cluster, &mut operator);
+    ensure!(phase(cluster)? == Some((String::new(), None)), "{:?}", phase(cluster)?);
+    Ok(())
+}
+
+fn quarantine(cluster: &Cluster) -> anyhow::Result<()> {
+    let clock = Arc::default();
+    let (mut operator, agents) = one(cluster, &clock)?;
+    cluster.delete::<Node>("n1")?;
+    until_quarantined(cluster, &mut operator, "NodeGone")?;
+    // An hour, counted by four leaders.
+    for quarter in 1..=4 {
+        clock.advance(900);
+        cluster.drive(&mut operator, "the time to be written", || {
+            let block = cluster.list::<IPBlock>()?.pop();
+            let written = block.and_then(|block| block.status).map(|status| status.elapsed_seconds);
+            Ok(written.is_none_or(|written| written == quarter * 900).then_some(()))
+        })?;
+        if quarter < 4 {
+            ensure!(phase(cluster)? == quarantined("NodeGone"), "freed after {quarter} quarters");
+            drop(operator);
+            operator = cluster.operator(&clock)?;
+            passes(cluster, &mut operator);
+        }
+    }
+    cluster.drive(&mut operator, "the block to go", || Ok(phase(cluster)?.is_none().then_some(())))?;
+    // What the agent said is evidence until it says that it holds nothing.
+    passes(cluster, &mut operator);
+    ensure!(cluster.get::<NodeIPAM>("n1")?.is_some(), "the evidence was deleted");
+    let mut agent = agents.into_iter().next().unwrap();
+    agent.ledger.clear();
+    agent.say(cluster)?;
+    cluster.drive(&mut operator, "the node to be forgotten", || {
+        Ok(cluster.get::<NodeIPAM>("n1")?.is_none().then_some(()))
+    })
+}
+
+fn adopted(cluster: &Cluster) -> anyhow::Result<()> {
+    let clock = Arc::default();
+    let (mut operator, mut agents) = one(cluster, &clock)?;
+    cluster.delete::<Node>("n1")?;
+    until_quarantined(cluster, &mut operator, "NodeGone")?;
+    let node = cluster.host("n1", "machine1", 1)?;
+    agents[0].identity = TestAgent::new(&node)?.identity;
+    agents[0].say(cluster)?;
+    cluster.drive(&mut operator, "the adoption", || {
+        let block = cluster.list::<IPBlock>()?.pop().and_then(|block| block.status);
+        let adopted =
+            block.filter(|status| status.phase.is_empty()).and_then(|status| status.adopted_node_uid);
+        Ok((adopted == node.metadata.uid).then_some(()))
+    })?;
+    clock.advance(1_000_000);
+    passes(cluster, &mut operator);
+    settle(cluster, &mut operator, &mut agents, 1)
+}
+
+fn attested(cluster: &Cluster) -> anyhow::Result<()> {
+    let clock = Arc::default();
+    let (mut operator, _agents) = one(cluster, &clock)?;
+    let taint = json!({ "spec": { "taints": [{ "key": "node.kubernetes.io/out-of-service", "effect": "NoExecute" }] } });
+    cluster.change::<Node>("n1", &taint)?;
+    until_quarantined(cluster, &mut operator, "OutOfService")?;
+    clock.advance(14);
+    passes(cluster, &mut operator);
+    ensure!(phase(cluster)?.is_some(), "freed before a minute was over");
+    clock.advance(46);
+    cluster.drive(&mut operator, "the block to go", || Ok(phase(cluster)?.is_none().then_some(())))
+}
+
+fn replaced(cluster: &Cluster) -> anyhow::Result<()> {
+    let clock = Arc::default();
+    let (mut operator, agents) = one(cluster, &clock)?;
+    let held = agents[0].ledger.clone();
+    cluster.delete::<Node>("n1")?;
+    // The replacement overwrites everything in NodeIPAM, and a cloned disk says the same as the old machine.
+    let mut clone = TestAgent::new(&cluster.host("n1", "machine2", 2)?)?;
+    clone.ledger = held;
+    clone.say(cluster)?;
+    until_quarantined(cluster, &mut operator, "MachineReplaced")?;
+    clock.advance(900);
+    passes(cluster, &mut operator);
+    ensure!(phase(cluster)? == quarantined("MachineReplaced"), "{:?}", phase(cluster)?);
+    Ok(())
+}

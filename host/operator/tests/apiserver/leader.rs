@@ -1,0 +1,127 @@
+//! A deposed leader: its late writes fail.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
+use serde_json::json;
+use tenure_cluster::IPBlock;
+use tenure_leases::agent::ledger::LeaseHold;
+use tenure_operator::leadership::Election;
+use tenure_operator::writes::{BlockChange, OperatorWrite};
+use tenure_supervise::Gate;
+use tokio::time::timeout;
+
+use crate::Test;
+use crate::agent::referee;
+use crate::cluster::{Cluster, TestClock};
+use crate::grants::{agents, settle};
+
+pub(crate) const TESTS: &[Test] = &[
+    ("leader::a_late_delete_fails_once_the_mark_was_taken_back", late_delete),
+    ("leader::an_operator_goes_on_when_the_api_server_is_back", outage),
+    ("leader::a_lease_is_taken_after_its_holder_was_silent_by_ones_own_clock", election),
+];
+
+fn late_delete(cluster: &Cluster) -> anyhow::Result<()> {
+    let clock: Arc<TestClock> = Arc::default();
+    let pool = cluster.pool("short", "10.0.0.0/24", 26, &json!({}))?;
+    let mut agents = agents(cluster, 1)?;
+    let mut deposed = cluster.operator(&clock)?;
+    agents[0].want(cluster, &pool, 4)?;
+    settle(cluster, &mut deposed, &mut agents, 4)?;
+    agents[0].want(cluster, &pool, 3)?;
+    agents[0].idle = vec![agents[0].ledger[3].uid];
+    // Up to the moment at which it has read mark and answer.
+    let delete = cluster.until("the decision to delete", || {
+        agents[0].step(cluster)?;
+        let (_, writes) = cluster.runtime.block_on(deposed.operator.decide()).context("no decisions")?;
+        for write in writes {
+            if matches!(write, OperatorWrite::Block(_, _, _, BlockChange::Delete)) {
+                return Ok(Some(write));
+            }
+            // The agent may have written in between.
+            let _ = cluster.runtime.block_on(deposed.operator.perform(write));
+        }
+        Ok(None)
+    })?;
+    // Its successor hears that the node needs the block, and takes the mark back; pods start there.
+    agents[0].idle.clear();
+    agents[0].want(cluster, &pool, 4)?;
+    let mut successor = cluster.operator(&clock)?;
+    settle(cluster, &mut successor, &mut agents, 4)?;
+    ensure!(agents[0].ledger.iter().all(|row| row.hold == LeaseHold::Open), "{:?}", agents[0].ledger);
+    let cidr = agents[0].ledger[3].cidr.to_string();
+    agents[0].use_addresses(&cidr, 1)?;
+    let late = cluster.runtime.block_on(deposed.operator.perform(delete));
+    let error = late.err().context("the late delete succeeded")?;
+    ensure!(error.is_conflict(), "{error}");
+    let blocks = cluster.list::<IPBlock>()?;
+    ensure!(blocks.len() == 4 && blocks.iter().all(|block| block.metadata.deletion_timestamp.is_none()));
+    settle(cluster, &mut successor, &mut agents, 4)?;
+    referee(&agents)?;
+    Ok(())
+}
+
+fn outage(cluster: &Cluster) -> anyhow::Result<()> {
+    let pool = cluster.pool("short", "10.0.0.0/24", 26, &json!({}))?;
+    let mut agents = agents(cluster, 2)?;
+    let mut operator = cluster.operator(&Arc::default())?;
+    agents[0].want(cluster, &pool, 4)?;
+    settle(cluster, &mut operator, &mut agents, 4)?;
+    agents[0].idle = vec![agents[0].ledger[3].uid];
+    agents[0].want(cluster, &pool, 3)?;
+    cluster.drive(&mut operator, "a mark", || {
+        let blocks = cluster.list::<IPBlock>()?;
+        let marked =
+            blocks.iter().any(|block| block.status.as_ref().is_some_and(|status| status.mark.is_some()));
+        Ok(marked.then_some(()))
+    })?;
+    let versions = |blocks: Vec<IPBlock>| -> Vec<Option<String>> {
+        blocks.into_iter().map(|block| block.metadata.resource_version).collect()
+    };
+    let before = versions(cluster.list()?);
+    cluster.without_server(|| {
+        for _ in 0..3 {
+            let result = cluster.runtime.block_on(operator.operator.pass()).context("no pass")?;
+            ensure!(result.written == 0, "a write was confirmed without an API server");
+        }
+        Ok(())
+    })?;
+    ensure!(versions(cluster.list()?) == before, "an error of the API server changed a block");
+    // The release ends, and the block goes to the other node.
+    agents[1].want(cluster, &pool, 1)?;
+    cluster.drive(&mut operator, "the block to go over", || {
+        agents.iter_mut().try_for_each(|agent| agent.step(cluster))?;
+        referee(&agents)?;
+        Ok((agents[1].ledger.len() == 1 && agents[0].ledger.len() == 3).then_some(()))
+    })
+}
+
+fn election(cluster: &Cluster) -> anyhow::Result<()> {
+    let clock: Arc<TestClock> = Arc::default();
+    let elect = |name: &str| {
+        let gate = Gate::default();
+        let election =
+            Election::new(cluster.client.clone(), "kube-system", name, Arc::clone(&clock) as _, gate.clone());
+        (election, gate)
+    };
+    let leads = |gate: &Gate| cluster.runtime.block_on(timeout(Duration::ZERO, gate.passed())).is_ok();
+    let ((mut first, one), (mut second, two)) = (elect("first"), elect("second"));
+    cluster.runtime.block_on(first.look())?;
+    cluster.runtime.block_on(second.look())?;
+    ensure!(leads(&one) && !leads(&two), "not the first one leads");
+    clock.advance(9);
+    cluster.runtime.block_on(first.look())?;
+    clock.advance(9);
+    cluster.runtime.block_on(second.look())?;
+    clock.advance(14);
+    cluster.runtime.block_on(second.look())?;
+    ensure!(!leads(&two), "the Lease was taken from a leader that had renewed it");
+    clock.advance(1);
+    cluster.runtime.block_on(second.look())?;
+    ensure!(leads(&two), "the Lease of a silent leader was not taken");
+    let lost = cluster.runtime.block_on(first.look());
+    ensure!(lost.is_err(), "a deposed leader believes that it leads");
+    Ok(())
+}
