@@ -31,20 +31,20 @@ pub(super) struct CarriedOut {
     pub(super) created: Vec<ClaimKey>,
     pub(super) kept: Vec<ClaimKey>,
     pub(super) released: Vec<ClaimKey>,
-    /// Of the last facts; everything staged before is durable with them.
+    /// Of the last facts that are not known to be durable; everything staged before is durable with them.
     ticket: Option<Ticket>,
+    /// Whether anything was staged.
+    has_begun: bool,
 }
 
 impl CarriedOut {
     /// Passes on an error, and says if it comes too late for nothing to have happened.
     fn explained(&self, error: Error) -> Error {
-        match self.ticket {
-            None => error,
-            Some(_) => {
-                let cause = format!("{}; the declaration is carried out in part: declare again", error.cause);
-                Error { cause, ..error }
-            }
+        if !self.has_begun {
+            return error;
         }
+        let cause = format!("{}; the declaration is carried out in part: declare again", error.cause);
+        Error { cause, ..error }
     }
 
     /// Resolves once all of it is durable.
@@ -119,14 +119,14 @@ impl AgentClaims {
     ) -> Result<()> {
         let mut piece = self.piece(slot).await;
         for key in std::mem::take(&mut portion.gone) {
-            piece = self.next_step(slot, piece).await;
+            piece = self.next_change(slot, piece, done).await?;
             self.end_in(&piece, key, done)?;
             self.heard.forget(key);
             done.released.push(key.clone());
         }
         let mut missing = Vec::new();
         for (key, ask) in std::mem::take(&mut portion.wanted) {
-            piece = self.next_step(slot, piece).await;
+            piece = self.next_change(slot, piece, done).await?;
             let now = self.core.now();
             let book = book_of(&piece.alone)?;
             match self.held(&book, key, &ask.wish, now) {
@@ -149,12 +149,28 @@ impl AgentClaims {
         }
         self.imports.admits_beside_others(portion.network, None, None).await?;
         for one in missing {
-            piece = self.next_step(slot, piece).await;
+            piece = self.next_change(slot, piece, done).await?;
             let facts = self.making(&piece.alone, portion, &one, given).await?;
             self.stage_in(&piece, &facts, done)?;
             done.created.push(one.key.clone());
         }
         Ok(())
+    }
+
+    /// The piece for the next change. Between two pieces, what the one before has changed becomes durable: whoever is served there waits for
+    /// the disk with a piece's facts before his own, and not with those of the whole declaration.
+    async fn next_change<'slot>(
+        &self,
+        slot: &'slot Entered<'_>,
+        mut piece: TurnPiece<'slot>,
+        done: &mut CarriedOut,
+    ) -> Result<TurnPiece<'slot>> {
+        if self.is_over(&piece) {
+            drop(piece);
+            done.durable().await?;
+            piece = self.piece(slot).await;
+        }
+        Ok(self.next_step(slot, piece).await)
     }
 
     fn end_in(&self, piece: &TurnPiece<'_>, key: &ClaimKey, done: &mut CarriedOut) -> Result<()> {
@@ -170,6 +186,7 @@ impl AgentClaims {
         let mut state = piece.alone.state();
         let served = state.as_mut().ok_or_else(no_book)?;
         done.ticket = Some(self.core.committer.commit(&mut served.book, facts)?.1);
+        done.has_begun = true;
         Ok(())
     }
 

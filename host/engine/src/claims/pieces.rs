@@ -32,9 +32,7 @@ impl AgentClaims {
         slot: &'slot Entered<'_>,
         piece: TurnPiece<'slot>,
     ) -> TurnPiece<'slot> {
-        let lasted = self.core.ports.clock.monotonic().saturating_sub(piece.began);
-        let is_over = piece.steps >= MOST_IN_A_PIECE || (piece.steps > 0 && lasted >= LONGEST_PIECE);
-        let mut piece = match is_over {
+        let mut piece = match self.is_over(&piece) {
             true => {
                 drop(piece);
                 self.piece(slot).await
@@ -43,5 +41,11 @@ impl AgentClaims {
         };
         piece.steps += 1;
         piece
+    }
+
+    /// Whether a piece has lasted long enough.
+    pub(super) fn is_over(&self, piece: &TurnPiece<'_>) -> bool {
+        let lasted = self.core.ports.clock.monotonic().saturating_sub(piece.began);
+        piece.steps >= MOST_IN_A_PIECE || (piece.steps > 0 && lasted >= LONGEST_PIECE)
     }
 }
