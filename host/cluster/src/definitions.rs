@@ -34,3 +34,6 @@ pub fn files() -> Result<Vec<(String, String)>, serde_saphyr::ser::Error> {
     };
     definitions().iter().map(file).collect()
 }
+
+#[cfg(test)]
+mod tests;

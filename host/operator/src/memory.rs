@@ -1,6 +1,7 @@
 //! A leader's memory: its barrier, its marks, its counts of time, and its own last writes. A successor begins without it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{BuildHasher as _, RandomState};
 use std::time::Duration;
 
 use ipnet::IpNet;
@@ -177,16 +178,9 @@ impl OperatorMemory {
     }
 }
 
-/// A random number: the id of a mark or a range. Nobody must guess it; two must not be equal.
+/// A random number: the id of a mark or a range. No two are equal, and no other leader draws the same ones.
 #[must_use]
 pub fn random() -> u64 {
-    let mut bytes = [0; 8];
-    // The kernel has been seeded long before an operator runs, and eight bytes come at once.
-    match rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()) {
-        Ok(8) => u64::from_ne_bytes(bytes),
-        _ => {
-            use std::hash::{BuildHasher as _, RandomState};
-            RandomState::new().hash_one(bytes)
-        }
-    }
+    // Each of these has keys of its own, which come from the kernel's random numbers.
+    RandomState::new().hash_one(std::process::id())
 }

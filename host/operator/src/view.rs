@@ -87,6 +87,8 @@ pub struct ClusterView {
     pub spaces: BTreeMap<String, SpaceView>,
     /// The blocks, by name.
     pub blocks: Vec<BlockView>,
+    /// The positions of a node's blocks, whichever machine has its name.
+    pub by_node: BTreeMap<String, Vec<usize>>,
     /// The nodes' words, by node.
     pub said: BTreeMap<String, SaidView>,
     /// The Nodes, by name.
@@ -116,7 +118,10 @@ impl ClusterView {
 
     /// The blocks of a node's machine.
     pub fn blocks_of<'a>(&'a self, said: &'a NodeIpamSpec) -> impl Iterator<Item = &'a BlockView> {
-        self.blocks.iter().filter(|view| said.counts_for(&view.block))
+        let positions = self.by_node.get(&*said.identity.name).into_iter().flatten();
+        positions
+            .filter_map(|position| self.blocks.get(*position))
+            .filter(|view| said.counts_for(&view.block))
     }
 
     /// Whether the range of a block is open, so that the block counts for its node's demand.

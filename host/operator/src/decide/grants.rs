@@ -1,6 +1,6 @@
 //! Grants: lost leases are made again for their holders, and then each node gets the blocks that it wants.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use ipnet::IpNet;
 use tenure_cluster::convert::BlockLease;
@@ -29,7 +29,9 @@ struct Granting<'a> {
     view: &'a ClusterView,
     memory: &'a OperatorMemory,
     /// Blocks that exist, that are held, or that this pass grants.
-    taken: BTreeSet<(String, IpNet)>,
+    taken: HashMap<String, HashSet<IpNet>>,
+    /// Blocks of each pool and family, with those that this pass grants.
+    counts: BTreeMap<FamilyKey, u32>,
     decisions: GrantDecisions,
 }
 
@@ -43,8 +45,14 @@ pub(super) fn grants(view: &ClusterView, memory: &mut OperatorMemory) -> GrantDe
     let believed = claims.iter().filter(|(_, claims)| {
         claims.iter().any(|claim| matches!(claim.verdict, HeldVerdict::Taken | HeldVerdict::Reclaim))
     });
-    let taken = blocks.chain(believed.map(|(place, _)| place.clone())).collect();
-    let mut granting = Granting { view, memory, taken, decisions: GrantDecisions::default() };
+    let (mut taken, mut counts) = (HashMap::<String, HashSet<IpNet>>::new(), BTreeMap::new());
+    for (group, cidr) in blocks.chain(believed.map(|(place, _)| place.clone())) {
+        taken.entry(group).or_default().insert(cidr);
+    }
+    for view in &view.blocks {
+        *counts.entry((view.block.pool.uid, is_ipv6(view.block.cidr))).or_default() += 1;
+    }
+    let mut granting = Granting { view, memory, taken, counts, decisions: GrantDecisions::default() };
     granting.reclaims(&claims);
     for said in view.said.values() {
         for demand in &said.spec.demand {
@@ -83,7 +91,8 @@ impl Granting<'_> {
         while have < demand.want {
             match self.one(said, demand, have) {
                 Ok(lease) => {
-                    self.taken.insert((lease.group.clone(), lease.cidr));
+                    self.taken.entry(lease.group.clone()).or_default().insert(lease.cidr);
+                    *self.counts.entry(key).or_default() += 1;
                     self.decisions.writes.push(OperatorWrite::Grant(lease));
                     have += 1;
                 }
@@ -117,7 +126,7 @@ impl Granting<'_> {
             node_admitted: self.view.admits(pool, &said.spec),
             want: demand.want,
             node_blocks: have,
-            pool_blocks: self.pool_blocks((demand.pool.uid, demand.is_ipv6)),
+            pool_blocks: self.counts.get(&(demand.pool.uid, demand.is_ipv6)).copied().unwrap_or_default(),
         };
         grant(&case).map_err(|error| refusal(&error))?;
         Ok(lease(pool, said, range, cidr))
@@ -130,10 +139,11 @@ impl Granting<'_> {
             let usable = range.state == RangeState::Open && range.usage == RangeUse::Blocks;
             usable && range.pool == pool.lease.key && is_ipv6(range.cidr) == demand.is_ipv6
         });
+        let taken = self.taken.get(&pool.group);
         let mut candidates = Vec::new();
         for range in open {
             let Ok(cells) = range.cidr.subnets(range.unit) else { continue };
-            let free = cells.filter(|cell| !self.taken.contains(&(pool.group.clone(), *cell)));
+            let free = cells.filter(|cell| taken.is_none_or(|taken| !taken.contains(cell)));
             candidates.extend(
                 free.take(CANDIDATES)
                     .map(|cidr| GrantCandidate { cidr, released: self.memory.release_of(&pool.group, cidr) }),
@@ -155,17 +165,6 @@ impl Granting<'_> {
             ours && !view.block.deleting && self.view.is_in_open_range(view)
         });
         u32::try_from(blocks.count()).unwrap_or(u32::MAX)
-    }
-
-    fn pool_blocks(&self, (pool, ipv6): FamilyKey) -> u32 {
-        let existing = self.view.blocks.iter().map(|view| (view.block.pool.uid, view.block.cidr));
-        let granted = self.decisions.writes.iter().filter_map(|write| match write {
-            OperatorWrite::Grant(lease) => Some((lease.pool.uid, lease.cidr)),
-            _ => None,
-        });
-        let all = existing.chain(granted);
-        let count = all.filter(|(uid, cidr)| *uid == pool && is_ipv6(*cidr) == ipv6).count();
-        u32::try_from(count).unwrap_or(u32::MAX)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ipnet::IpNet;
 use tenure_leases::operator::account::{PoolCapacity, capacity};
 use tenure_leases::operator::held::is_contested;
 use tenure_leases::operator::release::{ReleaseCase, ReleaseStep, release};
@@ -15,32 +16,75 @@ use crate::memory::OperatorMemory;
 use crate::view::{BlockView, ClusterView, PoolView, SaidView, is_ipv6};
 use crate::writes::{BlockChange, OperatorWrite, WriteTime};
 
+/// Facts about all blocks, gathered once in a pass.
+struct ReleaseFacts<'a> {
+    /// The uids of all leases.
+    leases: BTreeSet<Uid>,
+    /// The nodes that say they hold a block.
+    holders: BTreeMap<IpNet, Vec<&'a NodeIpamSpec>>,
+    /// The nodes with blocks of a pool.
+    pool_nodes: BTreeMap<Uid, BTreeSet<&'a str>>,
+    /// The count of blocks by pool and family.
+    capacities: BTreeMap<FamilyKey, PoolCapacity>,
+    /// The nodes that drain because a pool's selector no longer matches them.
+    draining: BTreeMap<Uid, BTreeSet<String>>,
+}
+
+impl<'a> ReleaseFacts<'a> {
+    fn gather(view: &'a ClusterView) -> Self {
+        let mut facts = Self {
+            leases: view.blocks.iter().map(|view| view.block.uid).collect(),
+            holders: BTreeMap::new(),
+            pool_nodes: BTreeMap::new(),
+            capacities: BTreeMap::new(),
+            draining: draining(view),
+        };
+        for said in view.said.values() {
+            for held in &said.spec.held {
+                facts.holders.entry(held.cidr).or_default().push(&said.spec);
+            }
+        }
+        for block in &view.blocks {
+            let key = (block.block.pool.uid, is_ipv6(block.block.cidr));
+            facts.pool_nodes.entry(key.0).or_default().insert(&block.block.holder.name);
+            facts.capacities.entry(key).or_insert_with(|| family_capacity(view, key));
+        }
+        facts
+    }
+
+    /// Whether another node holds a block. A lease of equal addresses in another overlap group is another thing.
+    fn is_contested(&self, block: &BlockView) -> bool {
+        let elsewhere = |said: &NodeIpamSpec| {
+            let held = said.held_uid(block.block.cidr);
+            held.is_some_and(|uid| uid != block.block.uid && self.leases.contains(&uid))
+        };
+        let holders = self.holders.get(&block.block.cidr).into_iter().flatten().copied();
+        is_contested(LeaseRules::ALL, &block.block, holders.filter(|said| !elsewhere(said)))
+    }
+}
+
 /// Decides about every block that is not in quarantine.
 pub(super) fn releases(
     view: &ClusterView,
     memory: &mut OperatorMemory,
     now: WriteTime,
 ) -> Vec<OperatorWrite> {
-    let leases: BTreeSet<Uid> = view.blocks.iter().map(|view| view.block.uid).collect();
+    let mut facts = ReleaseFacts::gather(view);
     let mut writes = Vec::new();
-    let mut draining = draining(view);
     for block in view.blocks.iter().filter(|view| view.block.phase != BlockPhase::Quarantined) {
         let pool = view.pool(block.block.pool.uid);
         if pool.is_none() && block.block.phase == BlockPhase::Leased {
             writes.push(OperatorWrite::block(block, BlockChange::Orphan));
             continue;
         }
-        let Some(said) =
-            view.said.get(&*block.block.holder.name).filter(|said| said.spec.counts_for(&block.block))
-        else {
-            continue;
-        };
-        let contested = contested(view, block, &leases);
-        let others = draining.entry(block.block.pool.uid).or_default();
-        let case = shrink_case(view, memory, (block, pool, said), contested, others, now);
+        let said = view.said.get(&*block.block.holder.name);
+        let Some(said) = said.filter(|said| said.spec.counts_for(&block.block)) else { continue };
+        let contested = facts.is_contested(block);
+        let case = shrink_case(view, memory, (block, pool, said), (&facts, contested), now);
         let write = step(memory, (block, said), wanted_back(&case), contested, now);
         if case.unmatched_seconds.is_some() && write.is_some() {
-            others.insert(block.block.holder.name.to_string());
+            let draining = facts.draining.entry(block.block.pool.uid).or_default();
+            draining.insert(block.block.holder.name.to_string());
         }
         writes.extend(write);
     }
@@ -89,22 +133,12 @@ fn step(
     Some(OperatorWrite::block(view, change))
 }
 
-/// Whether another node holds the block. A lease of equal addresses in another overlap group is another thing.
-fn contested(view: &ClusterView, block: &BlockView, leases: &BTreeSet<Uid>) -> bool {
-    let elsewhere = |said: &NodeIpamSpec| {
-        said.held_uid(block.block.cidr).is_some_and(|uid| uid != block.block.uid && leases.contains(&uid))
-    };
-    let others = view.said.values().map(|said| &said.spec).filter(|said| !elsewhere(said));
-    is_contested(LeaseRules::ALL, &block.block, others)
-}
-
 /// Everything that decides whether a block is wanted back.
 fn shrink_case(
     view: &ClusterView,
     memory: &mut OperatorMemory,
     (block, pool, said): (&BlockView, Option<&PoolView>, &SaidView),
-    contested: bool,
-    draining: &BTreeSet<String>,
+    (facts, contested): (&ReleaseFacts<'_>, bool),
     now: WriteTime,
 ) -> ShrinkCase {
     let (lease, node) = (&block.block, &said.spec.identity.name);
@@ -114,8 +148,9 @@ fn shrink_case(
         let matches = view.hosts.get(&**node).is_none_or(|host| pool.selects(&host.labels));
         memory.unmatched_seconds(lease.pool.uid, node, matches, now.elapsed)
     });
-    let draining_nodes = draining.iter().filter(|other| other.as_str() != &**node).count();
-    let counted = family_capacity(view, (lease.pool.uid, ipv6));
+    let draining = facts.draining.get(&lease.pool.uid).into_iter().flatten();
+    let draining_nodes = draining.filter(|other| other.as_str() != &**node).count();
+    let counted = facts.capacities.get(&(lease.pool.uid, ipv6)).copied().unwrap_or_default();
     let replaces = |other: &&BlockView| {
         let open = other.block.uid != lease.uid && is_ipv6(other.block.cidr) == ipv6;
         let stays = other.block.mark.is_none() && !other.block.deleting && view.is_in_open_range(other);
@@ -131,7 +166,7 @@ fn shrink_case(
         contested,
         unmatched_seconds,
         draining_nodes: number(draining_nodes),
-        pool_nodes: number(pool_nodes(view, lease.pool.uid)),
+        pool_nodes: number(facts.pool_nodes.get(&lease.pool.uid).map_or(0, BTreeSet::len)),
         replacements: number(view.blocks_of(&said.spec).filter(replaces).count()),
         idle: said.spec.idle.contains(&lease.uid),
         release_excess: pool.is_some_and(|pool| pool.lease.release_excess),
@@ -153,12 +188,6 @@ fn draining(view: &ClusterView) -> BTreeMap<Uid, BTreeSet<String>> {
         }
     }
     draining
-}
-
-/// Nodes that hold blocks of a pool.
-fn pool_nodes(view: &ClusterView, pool: Uid) -> usize {
-    let blocks = view.blocks.iter().filter(|view| view.block.pool.uid == pool);
-    blocks.map(|view| &view.block.holder.name).collect::<BTreeSet<_>>().len()
 }
 
 /// Counts the blocks of a pool in one family.

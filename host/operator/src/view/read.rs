@@ -63,6 +63,9 @@ pub fn view(mut sources: ViewSources) -> ClusterView {
         }
     }
     view.blocks.sort_by(|one, other| one.name.cmp(&other.name));
+    for (position, block) in view.blocks.iter().enumerate() {
+        view.by_node.entry(block.block.holder.name.to_string()).or_default().push(position);
+    }
     for said in &sources.said {
         match read_said(said) {
             Ok(read) => drop(view.said.insert(said.name_any(), read)),

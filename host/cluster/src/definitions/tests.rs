@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use super::files;
+
 #[test]
 fn the_committed_definitions_are_generated() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/kubernetes/definitions");
@@ -15,8 +17,7 @@ fn the_committed_definitions_are_generated() {
             (name, fs::read_to_string(path).unwrap())
         })
         .collect();
-    let generated: BTreeMap<String, String> =
-        tenure_cluster::definitions::files().unwrap().into_iter().collect();
+    let generated: BTreeMap<String, String> = files().unwrap().into_iter().collect();
     let names = |files: &BTreeMap<String, String>| files.keys().cloned().collect::<Vec<_>>();
     assert_eq!(names(&committed), names(&generated));
     for (name, text) in &generated {
@@ -30,7 +31,7 @@ fn the_committed_definitions_are_generated() {
 
 #[test]
 fn the_api_server_knows_each_format() {
-    for (name, text) in tenure_cluster::definitions::files().unwrap() {
+    for (name, text) in files().unwrap() {
         let formats = text.lines().filter_map(|line| line.trim().strip_prefix("format: "));
         for format in formats {
             assert!(["date-time", "int32", "int64"].contains(&format), "{name}: {format}");
