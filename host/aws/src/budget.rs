@@ -154,6 +154,12 @@ impl Budget {
         }
     }
 
+    /// Forgets that a call was refused: nothing depends on it.
+    pub fn forgive(&mut self, call: &'static str) {
+        self.grudges.remove(&(call, None));
+        self.denied.remove(&(call, None));
+    }
+
     /// EC2 has counted the free addresses of a subnet. Where there are more than since something was not to be had there, somebody has given
     /// some back, and the pause is over; for a prefix, as many more as one has.
     pub fn counted(&mut self, subnet: &str, available: u32) {

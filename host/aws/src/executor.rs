@@ -25,7 +25,8 @@ use tenure_engine::ports::Clock;
 use tenure_types::{NetworkName, Result};
 use tokio::sync::watch;
 
-use self::core::AwsCore;
+use self::core::{AwsCore, CoreParts};
+use crate::metadata::InstanceMetadata;
 use crate::port::{Ec2, InstanceLimits};
 use crate::situation::NodeFacts;
 use crate::witness::UseWitness;
@@ -40,6 +41,8 @@ pub struct Parts {
     pub engine: Arc<Engine>,
     /// EC2.
     pub ec2: Arc<dyn Ec2>,
+    /// The metadata service, for what EC2 must not be asked.
+    pub metadata: Arc<dyn InstanceMetadata>,
     /// The clock.
     pub clock: Arc<dyn Clock>,
     /// Waits by that clock.
@@ -107,14 +110,14 @@ impl Executor {
     /// An executor that has not begun.
     #[must_use]
     pub fn new(parts: Parts, config: Config) -> Self {
-        let Parts { engine, ec2, clock, timer, witness } = parts;
+        let Parts { engine, ec2, metadata, clock, timer, witness } = parts;
         let tools = Tools::new(engine, config.network.clone(), clock, timer);
         let general = tenure_effects::Config {
             node: config.instance.clone(),
             plan_every: config.plan_every,
             seed: config.seed,
         };
-        let core = AwsCore::new(tools.clone(), ec2, witness, config);
+        let core = AwsCore::new(tools.clone(), CoreParts { ec2, metadata, witness }, config);
         Self(tenure_effects::Executor::new(tools, core, general))
     }
 

@@ -108,7 +108,7 @@ pub enum Status {
 }
 
 /// An attachment of an interface.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Attachment {
     /// EC2's id, such as `eni-attach-0a1b`.
     pub id: String,
@@ -175,7 +175,7 @@ pub struct Ec2Subnet {
     pub id: String,
     /// CIDR ranges, one of each family that the subnet has.
     pub ranges: Vec<IpNet>,
-    /// Free addresses of IPv4, as EC2 counts them; it may lag behind.
+    /// Free addresses of IPv4, as EC2 counts them; it may lag behind. All that the subnet can have, if only the metadata service has named it.
     pub available: u32,
     /// Tags, by key.
     pub tags: BTreeMap<String, String>,

@@ -5,6 +5,7 @@
 
 mod describing;
 mod ec2;
+mod limits;
 mod readiness;
 mod settings;
 mod who;
@@ -12,6 +13,7 @@ mod witness;
 
 pub(crate) use self::describing::Describing;
 pub(crate) use self::ec2::ec2;
+pub(crate) use self::limits::AskedLimits;
 pub(crate) use self::readiness::missing;
-pub(crate) use self::who::{Who, limits};
+pub(crate) use self::who::Who;
 pub(crate) use self::witness::Looking;

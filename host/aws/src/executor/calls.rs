@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::core::AwsCore;
 use crate::budget::Unit;
+use crate::metadata::{AttachedInterfaces, MetadataError};
 use crate::port::{Call, CallError, Ec2Interface, Which};
 use crate::seen::Look;
 
@@ -55,10 +56,16 @@ impl AwsCore {
         answer.map(|shown| (shown, asked))
     }
 
-    /// Asks what the node has. Whether the answer counts.
+    /// Asks what the node has: EC2, or the metadata service if EC2 must never be called. Whether the answer counts.
     pub(super) async fn see(&self) -> bool {
-        let which = Which::Attached(self.config.instance.clone());
-        match self.describe(&which).await {
+        let is_imds_only = self.state().settings.imds_only;
+        let answer = if is_imds_only {
+            self.see_metadata().await.map_err(|error| error.to_string())
+        } else {
+            let which = Which::Attached(self.config.instance.clone());
+            self.describe(&which).await.map_err(|error| error.to_string())
+        };
+        match answer {
             Ok((shown, asked)) => {
                 let mut state = self.state();
                 match state.seen.described(&shown, asked) {
@@ -69,10 +76,18 @@ impl AwsCore {
                     }
                 }
             }
-            Err(error) => {
-                self.state().seen.failed(error.to_string());
+            Err(why) => {
+                self.state().seen.failed(why);
                 false
             }
         }
+    }
+
+    /// Asks the metadata service what the node has, and which subnets that is in.
+    async fn see_metadata(&self) -> Result<(Vec<Ec2Interface>, Duration), MetadataError> {
+        let asked = self.now();
+        let AttachedInterfaces { interfaces, subnets } = self.metadata.attached().await?;
+        self.state().know_subnets(subnets);
+        Ok((interfaces, asked))
     }
 }

@@ -24,6 +24,8 @@ pub(super) struct ExecutorState {
     pub(super) subnets: Vec<Ec2Subnet>,
     /// The reason for which the subnets are unknown or out of date.
     pub(super) subnets_trouble: Option<String>,
+    /// Whether EC2 does not let the node describe the subnets.
+    pub(super) are_subnets_denied: bool,
     pub(super) questions: Questions,
     /// The limits in force: those that were told, and what EC2 has taught since.
     pub(super) limits: Option<InstanceLimits>,
@@ -55,6 +57,7 @@ impl ExecutorState {
             seen,
             subnets: Vec::new(),
             subnets_trouble: None,
+            are_subnets_denied: false,
             questions: Questions::new(),
             limits,
             told: limits,
@@ -92,6 +95,15 @@ impl ExecutorState {
                 (name, since)
             })
             .collect();
+    }
+
+    /// Takes in subnets that the metadata service has named. EC2's word about those that it has described stays.
+    pub(super) fn know_subnets(&mut self, named: Vec<Ec2Subnet>) {
+        for subnet in named {
+            if self.subnets.iter().all(|known| known.id != subnet.id) {
+                self.subnets.push(subnet);
+            }
+        }
     }
 
     /// For how long unused ranges have been unused.

@@ -43,6 +43,8 @@ pub(crate) struct Inner {
     pub(crate) changes: Vec<(String, &'static str)>,
     /// The number of all calls, by action.
     pub(crate) calls: BTreeMap<&'static str, u64>,
+    /// How often all interfaces were read from a metadata service.
+    pub(crate) metadata_reads: u64,
     pub(crate) trip: Option<Trip>,
     /// Whether an assignment is answered with all addresses of its interface, its own first, as moto answers it.
     pub(crate) answers_all: bool,
@@ -68,6 +70,7 @@ impl Cloud {
             oracle: Oracle::default(),
             changes: Vec::new(),
             calls: BTreeMap::new(),
+            metadata_reads: 0,
             trip: None,
             answers_all: false,
             denied: BTreeSet::new(),

@@ -1,15 +1,10 @@
-//! The node's identity in AWS, and the limits of its instance type: asked once, and kept in the checkpoint for a start at which
-//! nobody answers.
+//! The node's identity in AWS: asked once, and kept in the checkpoint for a start at which nobody answers.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_aws::Ec2;
 use tenure_aws::identity::{self, Identity};
-use tenure_aws::limits::{self, LimitSource, find};
 use tenure_aws::metadata::{InstanceMetadata, MetadataError};
-use tenure_aws::port::InstanceLimits;
 use tenure_engine::Engine;
 use tenure_netlink::Kernel;
 use tenure_types::Object;
@@ -17,9 +12,6 @@ use tokio::time::sleep;
 
 /// How long to wait before the metadata service is asked again.
 const ASK_AGAIN: Duration = Duration::from_secs(2);
-
-/// How often EC2 is asked for the limits, as long as it has not said them.
-const ASK_LIMITS: Duration = Duration::from_secs(300);
 
 /// Finds out who the node is.
 pub(crate) struct Who<'a> {
@@ -98,47 +90,4 @@ impl Who<'_> {
 
 fn words(error: &MetadataError) -> String {
     format!("the instance metadata service does not say who this node is: {error}")
-}
-
-/// Finds the limits of the instance type: `tell` gets the known ones at once, and EC2's as soon as EC2 answers.
-pub(crate) async fn limits(
-    engine: &Engine,
-    ec2: &Arc<dyn Ec2>,
-    instance_type: &str,
-    tell: impl Fn(InstanceLimits),
-) {
-    let kept = engine.objects().iter().find_map(|object| {
-        let is_it = object.kind == limits::KIND && object.name == instance_type;
-        is_it.then(|| InstanceLimits::from_attributes(&object.attributes)).flatten()
-    });
-    let mut is_told = false;
-    loop {
-        let found = find(instance_type, kept, Some(ec2.as_ref())).await;
-        let is_guess = matches!(found.source, LimitSource::Table | LimitSource::Assumed);
-        // What was a guess before may have been corrected by EC2's refusals since.
-        if !(is_guess && is_told) {
-            tell(found.limits);
-        }
-        is_told = true;
-        if let Some(error) = &found.failure {
-            tracing::warn!(
-                instance_type,
-                cause = error.message,
-                "EC2 does not say what the instance type can have"
-            );
-        }
-        match found.source {
-            LimitSource::Kept => return,
-            LimitSource::Service => {
-                let Ok(attributes) = found.limits.attributes() else { return };
-                let (kind, name) = (limits::KIND.to_owned(), instance_type.to_owned());
-                let kept = engine.objects_seen(&[Object { kind, name, attributes }], &[]).await;
-                if let Err(error) = kept {
-                    tracing::warn!(%error, "the limits cannot be kept for the next start");
-                }
-                return;
-            }
-            LimitSource::Table | LimitSource::Assumed => sleep(ASK_LIMITS).await,
-        }
-    }
 }

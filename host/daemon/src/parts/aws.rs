@@ -26,7 +26,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use crate::aws::{Describing, Looking, Who, ec2, limits, missing};
+use crate::aws::{AskedLimits, Describing, Looking, Who, ec2, missing};
 use crate::config;
 
 /// How often to describe the interfaces to the datapath, and to look whether the node has what it must have, while something is missing.
@@ -88,12 +88,12 @@ impl AwsPart {
 
     async fn serve(&self, attending: Attending) -> anyhow::Result<()> {
         let AwsInputs { config, network, engine, .. } = &self.given;
-        let imds = Imds::new(config.imds_endpoint.as_deref())?;
+        let imds = Arc::new(Imds::new(config.imds_endpoint.as_deref())?);
         // What is known without anybody's answer: a node that restarts while EC2 is silent goes on as before.
         self.describe(None).await;
         self.look_at_supply().await;
         let definition = self.defined().await;
-        let who = Who { engine, metadata: &imds }.is_it(|why| self.unreachable.wrong(why)).await;
+        let who = Who { engine, metadata: &*imds }.is_it(|why| self.unreachable.wrong(why)).await;
         let Identity { instance, instance_type, region, zone, vpc, mac, .. } = &who;
         tracing::info!(instance, instance_type, region, zone, %network, "the network is supplied by this instance's interfaces");
         let ec2 = ec2(config, &definition, region)?;
@@ -103,6 +103,7 @@ impl AwsPart {
         let parts = Parts {
             engine: Arc::clone(engine),
             ec2: Arc::clone(&ec2),
+            metadata: Arc::clone(&imds) as _,
             clock: Arc::clone(&self.given.clock),
             timer: Arc::new(Sleep),
             witness: Arc::clone(&witness) as _,
@@ -123,7 +124,8 @@ impl AwsPart {
         handle.set_node(configured(&node, &self.given.in_force.borrow().aws));
         self.given.handle.send_replace(Some(handle.clone()));
         let know_limits = async {
-            limits(engine, &ec2, instance_type, |limits| handle.set_limits(limits)).await;
+            let asking = AskedLimits { engine, network, ec2: &ec2, instance_type };
+            asking.limits(|limits| handle.set_limits(limits)).await;
             std::future::pending::<()>().await;
         };
         tokio::select! {
