@@ -7,6 +7,7 @@ mod calls;
 mod carry;
 mod core;
 mod gather;
+mod groups;
 mod look;
 mod order;
 mod questions;
@@ -16,6 +17,7 @@ mod status;
 mod supply;
 mod wing;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -165,6 +167,12 @@ impl Handle {
     /// concluded from it.
     pub fn look_again(&self) {
         self.0.wing().hint();
+    }
+
+    /// Tells the security groups of the primary interface, as the metadata service names them. If EC2 shows the same, the other interfaces
+    /// of this node get them.
+    pub fn groups_named(&self, groups: BTreeSet<String>) {
+        self.0.wing().hear_groups(groups);
     }
 
     /// Tells what the rest of the daemon knows of the node.

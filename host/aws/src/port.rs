@@ -29,6 +29,9 @@ pub trait Ec2: Send + Sync + 'static {
     /// Has an attached interface deleted when its instance ends.
     fn delete_with_instance<'a>(&'a self, interface: &'a str, attachment: &'a str) -> Call<'a, ()>;
 
+    /// Sets the security groups of an interface.
+    fn set_groups<'a>(&'a self, interface: &'a str, groups: &'a [String]) -> Call<'a, ()>;
+
     /// Assigns addresses or prefixes to an interface, and answers the new ones: all or none. A repeated call with a count
     /// assigns more.
     fn assign<'a>(&'a self, interface: &'a str, what: &'a Assign) -> Call<'a, Vec<IpNet>>;

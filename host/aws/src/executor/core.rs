@@ -73,11 +73,13 @@ impl AwsCore {
     pub(super) fn circumstances(&self) -> Circumstances {
         let (now, waits) = (self.now(), self.tools.waiting() > 0);
         let state = self.state();
+        let is_behind = state.behind_in_groups(&self.config.instance).next().is_some();
         Circumstances {
             now,
             every: self.config.look_every,
             window: self.config.window,
-            doubts: state.seen.has_doubts() || !state.quarantine.is_empty(),
+            doubts: state.seen.has_doubts() || !state.quarantine.is_empty() || is_behind,
+            awaits_groups: state.awaits_groups(now),
             waits,
             sweeps: !state.settings.keep_leaked && !state.settings.fixed,
             only_interfaces: state.settings.imds_only,

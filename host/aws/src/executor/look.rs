@@ -28,6 +28,7 @@ impl AwsCore {
                     if is_full {
                         self.learn();
                         self.learn_new_subnets().await;
+                        self.follow_groups().await;
                     }
                 }
                 LookQuestion::Subnets => news |= self.see_subnets().await,

@@ -2,7 +2,7 @@
 //!
 //! | question | usually | sooner |
 //! |---|---|---|
-//! | the interfaces of the node | [`QUIETEST`] | in doubt, or new: a window; not answered: [`RETRIES`]; a hint: at once |
+//! | the interfaces of the node | [`QUIETEST`] | in doubt, or new: a window; not answered: [`RETRIES`]; other security groups are awaited: the longest of these; a hint: at once |
 //! | the subnets of the zone | [`HOURLY`] | a pod waits for one: [`WAITED_FOR`] and up to a minute; a minimum is not there: [`LACKING`]; not answered: [`RETRIES`]; denied: [`DENIED`] |
 //! | interfaces that are attached to nothing | [`HOURLY`] | there may be some: [`RARELY`] |
 //!
@@ -72,6 +72,8 @@ pub(super) struct Circumstances {
     pub(super) sweeps: bool,
     /// Whether there are some that were seen once.
     pub(super) leaked: bool,
+    /// Whether EC2 may be about to show other security groups.
+    pub(super) awaits_groups: bool,
     /// Whether nothing but the interfaces is asked for, because the metadata service answers.
     pub(super) only_interfaces: bool,
     /// Whether EC2 does not let the node describe the subnets, of which the metadata service has named the node's own.
@@ -224,7 +226,7 @@ impl Questions {
             (false, true) => !of.discovers,
             (false, false) => is_known(&self.subnets) && self.lack.is_none(),
         };
-        is_known(&self.interfaces) && are_subnets_known && !of.doubts
+        is_known(&self.interfaces) && are_subnets_known && !of.doubts && !of.awaits_groups
     }
 
     fn times(&self, of: &Circumstances) -> Vec<(Duration, LookQuestion)> {
@@ -244,6 +246,7 @@ impl Questions {
         let is_urgent = of.waits || self.is_waited_for(of) || !self.interfaces.is_answered;
         let every = match (self.interfaces.retry(is_urgent, of.every / 4), of.doubts) {
             (Some(retry), _) => retry,
+            _ if of.awaits_groups => RETRIES.1.min(of.every),
             // What is in quarantine may be explained any time.
             (None, true) => of.every.min(of.window),
             (None, false) if self.is_news => of.every,

@@ -15,6 +15,7 @@ use crate::seen::{SeenNode, SeenStanding};
 use crate::settings::Ec2Settings;
 use crate::situation::{NodeFacts, ranges};
 
+use super::groups::NamedGroups;
 use super::questions::Questions;
 
 /// The state of an executor.
@@ -26,6 +27,8 @@ pub(super) struct ExecutorState {
     pub(super) subnets_trouble: Option<String>,
     /// Whether EC2 does not let the node describe the subnets.
     pub(super) are_subnets_denied: bool,
+    /// Security groups that the metadata service has named.
+    pub(super) named_groups: Option<NamedGroups>,
     pub(super) questions: Questions,
     /// The limits in force: those that were told, and what EC2 has taught since.
     pub(super) limits: Option<InstanceLimits>,
@@ -58,6 +61,7 @@ impl ExecutorState {
             subnets: Vec::new(),
             subnets_trouble: None,
             are_subnets_denied: false,
+            named_groups: None,
             questions: Questions::new(),
             limits,
             told: limits,

@@ -332,6 +332,12 @@ impl Ec2 for Face {
         }))
     }
 
+    fn set_groups<'a>(&'a self, interface: &'a str, groups: &'a [String]) -> Call<'a, ()> {
+        Box::pin(self.0.call("ModifyNetworkInterfaceAttribute", true, move |state, now| {
+            state.modify(interface, Change::Groups(groups.to_vec()), now)
+        }))
+    }
+
     fn assign<'a>(&'a self, interface: &'a str, what: &'a Assign) -> Call<'a, Vec<IpNet>> {
         let action = match what {
             Assign::Ipv6Prefixes(_) => "AssignIpv6Addresses",

@@ -9,6 +9,7 @@ mod calls;
 mod cloud;
 mod crashes;
 mod explained;
+mod groups;
 mod hours;
 mod ipamd;
 mod metadata;

@@ -7,8 +7,9 @@ use tenure_aws::identity::{self, Identity};
 use tenure_aws::metadata::{InstanceMetadata, MetadataError};
 use tenure_engine::Engine;
 use tenure_netlink::Kernel;
-use tenure_types::Object;
 use tokio::time::sleep;
+
+use super::identities::{keep, kept as stored};
 
 /// How long to wait before the metadata service is asked again.
 const ASK_AGAIN: Duration = Duration::from_secs(2);
@@ -28,7 +29,7 @@ impl Who<'_> {
             let answer = match (self.metadata.identity().await, &links) {
                 (Err(error), _) => Err((self.kept(links.as_ref()), words(&error))),
                 (Ok(fresh), Some(links)) => {
-                    identity::believed(fresh, self.stored(), links).map_err(|refused| *refused)
+                    identity::believed(fresh, stored(self.engine), links).map_err(|refused| *refused)
                 }
                 // Only the kernel can say whether it fits.
                 (Ok(_), None) => {
@@ -37,7 +38,7 @@ impl Who<'_> {
             };
             match answer {
                 Ok(identity) => {
-                    self.keep(&identity).await;
+                    keep(self.engine, &identity).await;
                     return identity;
                 }
                 Err((Some(identity), why)) => {
@@ -54,31 +55,9 @@ impl Who<'_> {
         }
     }
 
-    async fn keep(&self, identity: &Identity) {
-        let attributes = match identity.attributes() {
-            Ok(attributes) => attributes,
-            Err(error) => {
-                return tracing::warn!(%error, "the instance's identity cannot be kept for the next start");
-            }
-        };
-        let object = Object { kind: identity::KIND.to_owned(), name: identity.instance.clone(), attributes };
-        let objects = self.engine.objects();
-        let others = objects.iter().filter(|other| other.kind == identity::KIND && other.name != object.name);
-        let gone: Vec<_> = others.map(|other| (other.kind.clone(), other.name.clone())).collect();
-        if let Err(error) = self.engine.objects_seen(&[object], &gone).await {
-            tracing::warn!(%error, "the instance's identity cannot be kept for the next start");
-        }
-    }
-
     /// Returns the stored identity, if it is this instance's: a copy of its disk in another one has another hardware address.
     fn kept(&self, links: Option<&BTreeSet<String>>) -> Option<Identity> {
-        self.stored().filter(|identity| links.is_some_and(|links| links.contains(&identity.mac)))
-    }
-
-    fn stored(&self) -> Option<Identity> {
-        let objects = self.engine.objects();
-        let kept = objects.iter().find(|object| object.kind == identity::KIND)?;
-        Identity::from_attributes(&kept.attributes)
+        stored(self.engine).filter(|identity| links.is_some_and(|links| links.contains(&identity.mac)))
     }
 
     /// The hardware addresses of this machine's links; `None` if the kernel does not say.

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use tenure_aws::executor::{Config, Executor, Handle, Parts, Status, Timer};
 use tenure_aws::identity::Identity;
-use tenure_aws::metadata::{HintRound, Imds};
+use tenure_aws::metadata::{Hint, HintRound, Imds};
 use tenure_aws::situation::{CustomNetwork, NodeFacts};
 use tenure_conditions::{Conditions, Report};
 use tenure_engine::ports::Clock;
@@ -22,11 +22,11 @@ use tenure_netlink::NodeNetwork;
 use tenure_runtime::Runtime;
 use tenure_supervise::Part;
 use tenure_types::{Condition, ConditionName, NetworkName};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use crate::aws::{AskedLimits, Describing, Looking, Who, ec2, missing};
+use crate::aws::{AskedLimits, Describing, Looking, Who, ec2, follow_ranges, missing};
 use crate::config;
 
 /// How often to describe the interfaces to the datapath, and to look whether the node has what it must have, while something is missing.
@@ -68,6 +68,8 @@ pub(crate) struct AwsPart {
     supply: Report,
     unreachable: Report,
     quarantine: Report,
+    /// What the kernel wants to know of the VPC has changed.
+    ranges_changed: Notify,
 }
 
 impl AwsPart {
@@ -83,6 +85,7 @@ impl AwsPart {
             supply,
             unreachable: report(ConditionName::CloudUnreachable),
             quarantine: report(ConditionName::CloudQuarantine),
+            ranges_changed: Notify::new(),
         }
     }
 
@@ -134,7 +137,7 @@ impl AwsPart {
             () = witness.watch_links() => {}
             () = until_attended(&handle, attending) => {}
             () = self.tell(&handle) => {}
-            () = follow_hints(&imds, &handle) => {}
+            () = self.follow_hints(&imds, mac, &handle) => {}
             () = self.follow_node(&node, &handle) => {}
             () = know_limits => {}
         }
@@ -191,8 +194,28 @@ impl AwsPart {
             };
             tokio::select! {
                 _ = changes.changed() => {}
+                () = self.ranges_changed.notified() => {}
                 () = sleep(wait) => {}
             }
+        }
+    }
+
+    /// Follows what the metadata service shows of the node while it runs. It is asked for one thing at a time.
+    async fn follow_hints(&self, imds: &Imds, mac: &str, handle: &Handle) {
+        let mut round = HintRound::new(mac);
+        loop {
+            let hint = imds.lines_of(&round.path()).await.ok().and_then(|answer| round.heard(answer));
+            match hint {
+                Some(Hint::Interfaces) => handle.look_again(),
+                Some(Hint::Groups(groups)) => handle.groups_named(groups),
+                Some(Hint::Ranges(ranges)) => {
+                    if follow_ranges(&self.given.engine, &ranges).await {
+                        self.ranges_changed.notify_one();
+                    }
+                }
+                None => {}
+            }
+            sleep(HINTS).await;
         }
     }
 
@@ -260,19 +283,6 @@ fn configured(node: &NodeFacts, aws: &config::AwsTable) -> NodeFacts {
         terminating: aws.terminating,
         most_pods: aws.max_pods,
         ..node.clone()
-    }
-}
-
-/// Has EC2 asked when the metadata service shows something else than before. It is asked for one thing at a time.
-async fn follow_hints(imds: &Imds, handle: &Handle) {
-    let mut round = HintRound::default();
-    loop {
-        if let Ok(answer) = imds.lines_of(&round.path()).await
-            && round.heard(answer)
-        {
-            handle.look_again();
-        }
-        sleep(HINTS).await;
     }
 }
 
