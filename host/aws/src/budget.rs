@@ -72,7 +72,9 @@ pub struct Grudge {
     pub until: Duration,
     /// The meaning of EC2's failure.
     pub failure: Failure,
-    /// EC2's words.
+    /// EC2's code.
+    pub code: String,
+    /// EC2's code and words.
     pub why: String,
 }
 
@@ -208,8 +210,12 @@ impl Budget {
 
     /// The calls that are not made, each with the subnet if only that is wrong.
     pub fn grudges(&self, now: Duration) -> impl Iterator<Item = (&'static str, Option<&str>, &Grudge)> {
-        let all = self.grudges.iter().filter(move |(_, grudge)| grudge.until > now);
-        all.map(|((call, subnet), grudge)| (*call, subnet.as_deref(), grudge))
+        self.remembered().filter(move |(_, _, grudge)| grudge.until > now)
+    }
+
+    /// The same with the calls that may be made again, and were not or have not succeeded since.
+    pub fn remembered(&self) -> impl Iterator<Item = (&'static str, Option<&str>, &Grudge)> {
+        self.grudges.iter().map(|((call, subnet), grudge)| (*call, subnet.as_deref(), grudge))
     }
 
     fn exhausted(&mut self, subnet: &str, unit: Unit, now: Duration) {
@@ -229,7 +235,9 @@ impl Budget {
     }
 
     fn bear_until(&mut self, error: &CallError, subnet: Option<&str>, until: Duration) {
-        let grudge = Grudge { until, failure: error.failure, why: error.to_string() };
+        let CallError { code, message, .. } = error;
+        let why = format!("{code}: {message}");
+        let grudge = Grudge { until, failure: error.failure, code: code.clone(), why };
         self.grudges.insert((error.action, subnet.map(str::to_owned)), grudge);
     }
 }

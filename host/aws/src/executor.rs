@@ -15,6 +15,7 @@ mod show;
 mod state;
 mod status;
 mod supply;
+mod trouble;
 mod wing;
 
 use std::collections::BTreeSet;
@@ -29,7 +30,7 @@ use tokio::sync::watch;
 
 use self::core::{AwsCore, CoreParts};
 use crate::metadata::InstanceMetadata;
-use crate::port::{Ec2, InstanceLimits};
+use crate::port::{CallError, Ec2, InstanceLimits};
 use crate::situation::NodeFacts;
 use crate::witness::UseWitness;
 
@@ -179,6 +180,16 @@ impl Handle {
     pub fn set_node(&self, node: NodeFacts) {
         self.0.wing().state().node = node;
         self.0.plan_again();
+    }
+
+    /// Has the policy plan now, and waits for that, so that the status and an explained plan agree.
+    pub async fn plan_now(&self) {
+        self.0.plan_now().await;
+    }
+
+    /// Tells that EC2 has not said what the instance type can have.
+    pub fn limits_failed(&self, error: &CallError) {
+        self.0.wing().hear_of_failure(error);
     }
 
     /// Tells what the instance type can have.

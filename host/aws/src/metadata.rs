@@ -37,7 +37,7 @@ pub trait InstanceMetadata: Send + Sync + 'static {
 pub struct AttachedInterfaces {
     /// The interfaces. The service does not know their tags, the ids of their attachments, and since when they are attached.
     pub interfaces: Vec<Ec2Interface>,
-    /// Their subnets, each once. The service does not know their tags, and how many of their addresses are free.
+    /// The subnets of the interfaces, each once. The service does not know their tags, and how many of their addresses are free.
     pub subnets: Vec<Ec2Subnet>,
 }
 

@@ -11,6 +11,9 @@ use crate::seen::Look;
 /// The subnet of a call, and the resource that the call takes from it.
 pub(super) type Place = Option<(String, Unit)>;
 
+/// The call that describes interfaces.
+const LOOK: &str = "DescribeNetworkInterfaces";
+
 impl AwsCore {
     /// Makes a call once the budget allows it, and remembers what became of it.
     pub(super) async fn call<'a, T>(
@@ -30,6 +33,7 @@ impl AwsCore {
         let now = self.now();
         let mut state = self.state();
         let place = place.as_ref().map(|(subnet, unit)| (subnet.as_str(), *unit));
+        state.silences.called(action, answer.as_ref().err(), now);
         let outcome = match &answer {
             Ok(_) => {
                 state.budget.succeeded(action, place, now);
@@ -45,6 +49,15 @@ impl AwsCore {
         answer
     }
 
+    /// Notes a call that somebody else has made in vain.
+    pub(super) fn hear_of_failure(&self, error: &CallError) {
+        let now = self.now();
+        let mut state = self.state();
+        state.silences.called(error.action, Some(error), now);
+        state.budget.failed(error, None, now);
+        *state.calls.entry((error.action, error.failure.name())).or_default() += 1;
+    }
+
     /// Describes interfaces.
     pub(super) async fn describe(&self, which: &Which) -> Result<(Vec<Ec2Interface>, Duration), CallError> {
         let mut asked = Duration::ZERO;
@@ -52,7 +65,7 @@ impl AwsCore {
             asked = self.now();
             self.ec2.interfaces(which)
         };
-        let answer = self.call("DescribeNetworkInterfaces", None, send).await;
+        let answer = self.call(LOOK, None, send).await;
         answer.map(|shown| (shown, asked))
     }
 
@@ -68,16 +81,22 @@ impl AwsCore {
         match answer {
             Ok((shown, asked)) => {
                 let mut state = self.state();
-                match state.seen.described(&shown, asked) {
-                    Look::Full => true,
+                let look = state.seen.described(&shown, asked);
+                let odd = match &look {
+                    Look::Full => None,
                     Look::Suspicious(why) => {
                         tracing::warn!(why, "an answer of EC2 changes nothing");
-                        false
+                        Some(format!("EC2's answer does not count: {why}"))
                     }
-                }
+                };
+                state.silences.believed(LOOK, odd);
+                look == Look::Full
             }
             Err(why) => {
-                self.state().seen.failed(why);
+                let mut state = self.state();
+                // What became of a call of EC2 is noted there.
+                state.silences.believed(LOOK, is_imds_only.then(|| why.clone()));
+                state.seen.failed(why);
                 false
             }
         }

@@ -73,13 +73,13 @@ impl AwsCore {
     pub(super) fn circumstances(&self) -> Circumstances {
         let (now, waits) = (self.now(), self.tools.waiting() > 0);
         let state = self.state();
-        let is_behind = state.behind_in_groups(&self.config.instance).next().is_some();
+        let is_behind = !state.behind_in_groups(&self.config.instance).is_empty();
         Circumstances {
             now,
             every: self.config.look_every,
             window: self.config.window,
             doubts: state.seen.has_doubts() || !state.quarantine.is_empty() || is_behind,
-            awaits_groups: state.awaits_groups(now),
+            awaits_groups: state.named_groups.are_awaited(&state.seen, now),
             waits,
             sweeps: !state.settings.keep_leaked && !state.settings.fixed,
             only_interfaces: state.settings.imds_only,
@@ -99,12 +99,6 @@ impl AwsCore {
         let backoffs = state.budget.backoffs(now);
         let backoffs: BTreeMap<(String, Unit), Duration> =
             backoffs.map(|(subnet, unit, left)| ((subnet.to_owned(), unit), left)).collect();
-        let barred = state.budget.grudges(now).map(|(call, subnet, grudge)| Barred {
-            call,
-            subnet: subnet.map(str::to_owned),
-            why: grudge.why.clone(),
-            left: grudge.until.saturating_sub(now),
-        });
         Situation {
             now,
             wall,
@@ -114,7 +108,7 @@ impl AwsCore {
             settings: state.settings.clone(),
             node: state.node.clone(),
             open,
-            barred: barred.collect(),
+            barred: Barred::all(&state.budget, now),
             idle: state.idle(now),
             floor: self.config.floor,
             backoffs,

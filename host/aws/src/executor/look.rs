@@ -1,14 +1,19 @@
 //! Looking at EC2, and making the ledger's supply agree with what it shows.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tenure_types::EffectKind;
 
 use super::core::AwsCore;
 use super::questions::LookQuestion;
-use crate::names::INSTANCE_TAG;
+use super::state::ExecutorState;
+use crate::names::{INSTANCE_TAG, INTERFACE};
 use crate::port::{Failure, Which};
 use crate::reconcile::{self, Quarantined, SupplyDifference};
+
+/// The call that sets the groups of an interface.
+const MODIFY: &str = "ModifyNetworkInterfaceAttribute";
 
 impl AwsCore {
     /// Asks EC2 what is due, and takes it in.
@@ -47,6 +52,43 @@ impl AwsCore {
         self.tools.look_again();
     }
 
+    /// Takes in the groups of the primary interface, as the metadata service names them.
+    pub(super) fn hear_groups(&self, groups: BTreeSet<String>) {
+        let now = self.now();
+        let is_news = {
+            let mut state = self.state();
+            let ExecutorState { named_groups, seen, settings, .. } = &mut *state;
+            named_groups.heard(groups, seen, now) && !settings.imds_only
+        };
+        if is_news {
+            self.hint();
+        }
+    }
+
+    /// Gives the interfaces of this node the groups of the primary one.
+    async fn follow_groups(&self) {
+        let (groups, behind) = {
+            let (now, open) = (self.now(), self.tools.open());
+            let state = self.state();
+            let Some(primary) = state.seen.primary() else { return };
+            if state.budget.grudge(MODIFY, None, now).is_some() {
+                return;
+            }
+            let changes =
+                |id: &String| open.iter().any(|intent| intent.attributes.get(INTERFACE) == Some(id.as_str()));
+            let mut behind = state.behind_in_groups(&self.config.instance);
+            behind.retain(|id| !changes(id));
+            (primary.groups.clone(), behind)
+        };
+        for interface in behind {
+            let send = || self.ec2.set_groups(&interface, &groups);
+            if self.call(MODIFY, None, send).await.is_ok() {
+                tracing::info!(interface, ?groups, "the interface has the primary one's security groups");
+                self.state().seen.regrouped(&interface, &groups);
+            }
+        }
+    }
+
     /// The time at which EC2 is asked again.
     pub(super) fn next_question(&self) -> Duration {
         let of = self.circumstances();
@@ -80,9 +122,12 @@ impl AwsCore {
         }
         let (spread, now) = (self.spread(), self.now());
         let mut state = self.state();
-        state.are_subnets_denied = is_denied;
         // The node's own subnets are enough to go on.
         let is_known = is_denied && !state.subnets.is_empty();
+        state.are_subnets_denied = is_known;
+        let is_empty = answer.as_ref().is_ok_and(Vec::is_empty);
+        let odd = is_empty.then(|| format!("EC2 shows no subnet of {vpc} in {zone}"));
+        state.silences.believed("DescribeSubnets", odd.clone());
         // Without an answer, the subnets stay as they were.
         state.subnets_trouble = match answer {
             Ok(subnets) if !subnets.is_empty() => {
@@ -92,7 +137,7 @@ impl AwsCore {
                 state.subnets = subnets;
                 None
             }
-            Ok(_) => Some(format!("EC2 shows no subnet of {vpc} in {zone}")),
+            Ok(_) => odd,
             // The permission is for those who create interfaces elsewhere.
             Err(_) if is_known && !state.settings.discover_subnets => {
                 state.budget.forgive("DescribeSubnets");

@@ -11,6 +11,7 @@ use tenure_types::{Attributes, EffectKind, ErrorCode, InvalidAttributes};
 use super::action::Action;
 use super::carry::Work;
 use super::core::AwsCore;
+use super::trouble::refusal;
 use crate::guards::{self, Guards};
 use crate::names;
 use crate::outlook::outlook;
@@ -51,6 +52,12 @@ impl Wing for AwsCore {
         let trouble = trouble.unwrap_or("it has not answered yet");
         let who = if state.settings.imds_only { "the instance metadata service" } else { "EC2" };
         Err(format!("{who} has not said yet what this node has: {trouble}"))
+    }
+
+    fn trouble(&self) -> Option<String> {
+        let now = self.now();
+        let state = self.state();
+        refusal(&state.budget, now).or_else(|| state.silences.words(now).map(str::to_owned))
     }
 
     fn situation(&self, book: &Book) -> Result<(Situation, Outlook), InvalidAttributes> {

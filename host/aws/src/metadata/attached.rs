@@ -9,7 +9,8 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use super::imds::{Imds, MACS};
-use super::{AttachedInterfaces, MetadataError};
+use super::{AttachedInterfaces, InstanceMetadata, MetadataError, Read};
+use crate::identity::Identity;
 use crate::port::{Attachment, Ec2Interface, Ec2Subnet, Status};
 
 /// The addresses of a subnet that EC2 keeps for itself.
@@ -17,7 +18,7 @@ const RESERVED: u32 = 5;
 
 impl Imds {
     /// Reads the interfaces one after the other.
-    pub(super) async fn read_attached(&self) -> Result<AttachedInterfaces, MetadataError> {
+    async fn read_attached(&self) -> Result<AttachedInterfaces, MetadataError> {
         let instance = self.instance().await?;
         let mut attached = AttachedInterfaces::default();
         for mac in self.lines(MACS).await? {
@@ -78,6 +79,16 @@ impl Imds {
             tags: BTreeMap::new(),
         };
         Ok(Some((interface, known)))
+    }
+}
+
+impl InstanceMetadata for Imds {
+    fn identity(&self) -> Read<'_, Identity> {
+        Box::pin(self.read_identity())
+    }
+
+    fn attached(&self) -> Read<'_, AttachedInterfaces> {
+        Box::pin(self.read_attached())
     }
 }
 

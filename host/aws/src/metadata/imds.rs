@@ -20,9 +20,9 @@ use std::time::Duration;
 use hyper::Method;
 use ipnet::IpNet;
 
+use super::MetadataError;
 use super::door::{Answer, ENDPOINT, InvalidEndpoint, KeptConnection, ServiceAddress};
 use super::token::{self, Token};
-use super::{AttachedInterfaces, InstanceMetadata, MetadataError, Read};
 use crate::identity::Identity;
 
 /// How often a request is sent in all.
@@ -148,7 +148,8 @@ impl Imds {
         parsed.collect()
     }
 
-    async fn read_identity(&self) -> Result<Identity, MetadataError> {
+    /// Reads the identity, field by field.
+    pub(super) async fn read_identity(&self) -> Result<Identity, MetadataError> {
         let mac = self.required(&format!("{DATA}/mac")).await?.to_ascii_lowercase();
         let field = |name: &str| format!("{DATA}/network/interfaces/macs/{mac}/{name}");
         let mut ranges: Vec<IpNet> = self.parsed(&field("vpc-ipv4-cidr-blocks")).await?;
@@ -164,16 +165,6 @@ impl Imds {
             ranges,
             mac,
         })
-    }
-}
-
-impl InstanceMetadata for Imds {
-    fn identity(&self) -> Read<'_, Identity> {
-        Box::pin(self.read_identity())
-    }
-
-    fn attached(&self) -> Read<'_, AttachedInterfaces> {
-        Box::pin(self.read_attached())
     }
 }
 

@@ -34,7 +34,7 @@ pub enum Hint {
 }
 
 /// A question of the round.
-enum Turn {
+enum RoundTurn {
     List,
     Ranges,
     Field(String),
@@ -52,10 +52,10 @@ impl HintRound {
     #[must_use]
     pub fn path(&self) -> String {
         match self.turn() {
-            Turn::List => MACS.to_owned(),
-            Turn::Ranges => format!("{}/vpc-ipv4-cidr-blocks", self.primary),
-            Turn::Field(path) => path,
-            Turn::Groups => format!("{}/security-group-ids", self.primary),
+            RoundTurn::List => MACS.to_owned(),
+            RoundTurn::Ranges => format!("{}/vpc-ipv4-cidr-blocks", self.primary),
+            RoundTurn::Field(path) => path,
+            RoundTurn::Groups => format!("{}/security-group-ids", self.primary),
         }
     }
 
@@ -65,15 +65,15 @@ impl HintRound {
         self.asked = self.asked.wrapping_add(1);
         match turn {
             // Every instance has some: an empty answer says nothing.
-            Turn::Ranges | Turn::Groups if lines.is_empty() => None,
-            Turn::Ranges => Some(Hint::Ranges(lines)),
-            Turn::Groups => Some(Hint::Groups(lines)),
-            Turn::Field(path) => {
+            RoundTurn::Ranges | RoundTurn::Groups if lines.is_empty() => None,
+            RoundTurn::Ranges => Some(Hint::Ranges(lines)),
+            RoundTurn::Groups => Some(Hint::Groups(lines)),
+            RoundTurn::Field(path) => {
                 let changed = self.fields.get(&path).is_some_and(|before| *before != lines);
                 self.fields.insert(path, lines);
                 changed.then_some(Hint::Interfaces)
             }
-            Turn::List => {
+            RoundTurn::List => {
                 self.fields
                     .retain(|path, _| lines.iter().any(|mac| path.contains(mac.trim_end_matches('/'))));
                 let changed = self.macs.as_ref().is_some_and(|before| *before != lines);
@@ -83,12 +83,12 @@ impl HintRound {
         }
     }
 
-    fn turn(&self) -> Turn {
+    fn turn(&self) -> RoundTurn {
         match self.asked % 4 {
-            1 => Turn::Ranges,
-            2 => self.field().map_or(Turn::List, Turn::Field),
-            3 => Turn::Groups,
-            _ => Turn::List,
+            1 => RoundTurn::Ranges,
+            2 => self.field().map_or(RoundTurn::List, RoundTurn::Field),
+            3 => RoundTurn::Groups,
+            _ => RoundTurn::List,
         }
     }
 

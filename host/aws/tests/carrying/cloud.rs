@@ -229,7 +229,7 @@ fn failure(action: &'static str, refusal: &Refusal) -> CallError {
         "OperationNotPermitted" => Failure::Never,
         "InvalidSubnetID.NotFound" | "InvalidGroup.NotFound" => Failure::Configuration,
         "IdempotentParameterMismatch" => Failure::TokenReused,
-        "UnauthorizedOperation" => Failure::Denied,
+        "UnauthorizedOperation" | "RequestExpired" => Failure::Denied,
         "InternalError" => Failure::Unknown,
         "InvalidParameterValue" if message.contains("sufficient free") => Failure::TooFew,
         "InvalidParameterValue" if message.contains("device index") => Failure::IndexTaken,

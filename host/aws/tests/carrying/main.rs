@@ -23,3 +23,4 @@ mod rest;
 mod shortages;
 mod targets;
 mod usual;
+mod words;

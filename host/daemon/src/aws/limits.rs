@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tenure_aws::executor::Handle;
 use tenure_aws::limits::{self, LimitSource, find};
 use tenure_aws::port::{CallError, InstanceLimits};
 use tenure_aws::{Ec2, Ec2Settings};
@@ -23,8 +24,8 @@ pub(crate) struct AskedLimits<'a> {
 }
 
 impl AskedLimits<'_> {
-    /// Finds the limits: `tell` gets the known ones at once, and EC2's as soon as EC2 answers.
-    pub(crate) async fn limits(&self, tell: impl Fn(InstanceLimits)) {
+    /// Finds the limits: the executor is told the known ones at once, and EC2's as soon as EC2 answers.
+    pub(crate) async fn limits(&self, executor: &Handle) {
         let kept = self.kept();
         let mut is_told = false;
         loop {
@@ -33,11 +34,12 @@ impl AskedLimits<'_> {
             let is_guess = matches!(found.source, LimitSource::Table | LimitSource::Assumed);
             // What was a guess before may have been corrected by EC2's refusals since.
             if !(is_guess && is_told) {
-                tell(found.limits);
+                executor.set_limits(found.limits);
             }
             is_told = true;
             if let Some(error) = &found.failure {
                 self.warn(error);
+                executor.limits_failed(error);
             }
             match found.source {
                 LimitSource::Kept => return,

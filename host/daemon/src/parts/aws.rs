@@ -8,7 +8,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tenure_aws::executor::{Config, Executor, Handle, Parts, Status, Timer};
@@ -21,7 +21,7 @@ use tenure_engine::{Attending, Engine};
 use tenure_netlink::NodeNetwork;
 use tenure_runtime::Runtime;
 use tenure_supervise::Part;
-use tenure_types::{Condition, ConditionName, NetworkName};
+use tenure_types::{Condition, ConditionName, NetworkName, hold};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
@@ -45,6 +45,9 @@ const IMPATIENT: Duration = Duration::from_secs(60);
 /// budget.
 const HINTS: Duration = Duration::from_millis(5500);
 
+/// How many requests in succession the metadata service must leave unanswered until that is said.
+const SILENT: u32 = 3;
+
 /// The inputs of the part.
 pub(crate) struct AwsInputs {
     pub(crate) config: config::AwsTable,
@@ -67,9 +70,12 @@ pub(crate) struct AwsPart {
     attending: Option<Attending>,
     supply: Report,
     unreachable: Report,
+    refused: Report,
     quarantine: Report,
-    /// What the kernel wants to know of the VPC has changed.
+    /// The VPC's ranges have changed, which the kernel must know.
     ranges_changed: Notify,
+    /// Why the metadata service has not answered for a while. A `std::sync::Mutex`, held to read and to replace.
+    metadata_silence: Mutex<Option<String>>,
 }
 
 impl AwsPart {
@@ -84,8 +90,10 @@ impl AwsPart {
             attending,
             supply,
             unreachable: report(ConditionName::CloudUnreachable),
+            refused: report(ConditionName::CloudRefused),
             quarantine: report(ConditionName::CloudQuarantine),
             ranges_changed: Notify::new(),
+            metadata_silence: Mutex::default(),
         }
     }
 
@@ -128,7 +136,7 @@ impl AwsPart {
         self.given.handle.send_replace(Some(handle.clone()));
         let know_limits = async {
             let asking = AskedLimits { engine, network, ec2: &ec2, instance_type };
-            asking.limits(|limits| handle.set_limits(limits)).await;
+            asking.limits(&handle).await;
             std::future::pending::<()>().await;
         };
         tokio::select! {
@@ -202,10 +210,14 @@ impl AwsPart {
 
     /// Follows what the metadata service shows of the node while it runs. It is asked for one thing at a time.
     async fn follow_hints(&self, imds: &Imds, mac: &str, handle: &Handle) {
-        let mut round = HintRound::new(mac);
+        let (mut round, mut failures) = (HintRound::new(mac), 0_u32);
         loop {
-            let hint = imds.lines_of(&round.path()).await.ok().and_then(|answer| round.heard(answer));
-            match hint {
+            let answer = imds.lines_of(&round.path()).await;
+            failures = if answer.is_ok() { 0 } else { failures.saturating_add(1) };
+            let silence = answer.as_ref().err().filter(|_| failures >= SILENT);
+            *hold(&self.metadata_silence) =
+                silence.map(|error| format!("the instance metadata service: {error}"));
+            match answer.ok().and_then(|answer| round.heard(answer)) {
                 Some(Hint::Interfaces) => handle.look_again(),
                 Some(Hint::Groups(groups)) => handle.groups_named(groups),
                 Some(Hint::Ranges(ranges)) => {
@@ -257,11 +269,15 @@ impl AwsPart {
     }
 
     fn report(&self, status: &Status) {
-        let barred =
-            status.barred.iter().map(|barred| format!("EC2 refuses {}: {}", barred.call, barred.why));
-        match status.trouble.clone().into_iter().chain(barred).next() {
-            None => self.unreachable.well(),
-            Some(why) => self.unreachable.wrong(why),
+        let metadata = hold(&self.metadata_silence).clone();
+        let silent: Vec<String> = status.silence.clone().into_iter().chain(metadata).collect();
+        match silent.as_slice() {
+            [] => self.unreachable.well(),
+            silent => self.unreachable.wrong(silent.join("; ")),
+        }
+        match &status.refusal {
+            None => self.refused.well(),
+            Some(why) => self.refused.wrong(why.clone()),
         }
         // Each has a reason of its own; the first is told, and all are in the status.
         match status.quarantine.as_slice() {
