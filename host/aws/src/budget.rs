@@ -72,7 +72,9 @@ pub struct Grudge {
     pub until: Duration,
     /// The meaning of EC2's failure.
     pub failure: Failure,
-    /// EC2's words.
+    /// EC2's code.
+    pub code: String,
+    /// EC2's code and words.
     pub why: String,
 }
 
@@ -154,6 +156,12 @@ impl Budget {
         }
     }
 
+    /// Forgets that a call was refused: nothing depends on it.
+    pub fn forgive(&mut self, call: &'static str) {
+        self.grudges.remove(&(call, None));
+        self.denied.remove(&(call, None));
+    }
+
     /// EC2 has counted the free addresses of a subnet. Where there are more than since something was not to be had there, somebody has given
     /// some back, and the pause is over; for a prefix, as many more as one has.
     pub fn counted(&mut self, subnet: &str, available: u32) {
@@ -202,8 +210,12 @@ impl Budget {
 
     /// The calls that are not made, each with the subnet if only that is wrong.
     pub fn grudges(&self, now: Duration) -> impl Iterator<Item = (&'static str, Option<&str>, &Grudge)> {
-        let all = self.grudges.iter().filter(move |(_, grudge)| grudge.until > now);
-        all.map(|((call, subnet), grudge)| (*call, subnet.as_deref(), grudge))
+        self.remembered().filter(move |(_, _, grudge)| grudge.until > now)
+    }
+
+    /// The same with the calls that may be made again, and were not or have not succeeded since.
+    pub fn remembered(&self) -> impl Iterator<Item = (&'static str, Option<&str>, &Grudge)> {
+        self.grudges.iter().map(|((call, subnet), grudge)| (*call, subnet.as_deref(), grudge))
     }
 
     fn exhausted(&mut self, subnet: &str, unit: Unit, now: Duration) {
@@ -223,7 +235,9 @@ impl Budget {
     }
 
     fn bear_until(&mut self, error: &CallError, subnet: Option<&str>, until: Duration) {
-        let grudge = Grudge { until, failure: error.failure, why: error.to_string() };
+        let CallError { code, message, .. } = error;
+        let why = format!("{code}: {message}");
+        let grudge = Grudge { until, failure: error.failure, code: code.clone(), why };
         self.grudges.insert((error.action, subnet.map(str::to_owned)), grudge);
     }
 }

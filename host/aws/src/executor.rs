@@ -7,6 +7,7 @@ mod calls;
 mod carry;
 mod core;
 mod gather;
+mod groups;
 mod look;
 mod order;
 mod questions;
@@ -14,8 +15,10 @@ mod show;
 mod state;
 mod status;
 mod supply;
+mod trouble;
 mod wing;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,8 +28,9 @@ use tenure_engine::ports::Clock;
 use tenure_types::{NetworkName, Result};
 use tokio::sync::watch;
 
-use self::core::AwsCore;
-use crate::port::{Ec2, InstanceLimits};
+use self::core::{AwsCore, CoreParts};
+use crate::metadata::InstanceMetadata;
+use crate::port::{CallError, Ec2, InstanceLimits};
 use crate::situation::NodeFacts;
 use crate::witness::UseWitness;
 
@@ -40,6 +44,8 @@ pub struct Parts {
     pub engine: Arc<Engine>,
     /// EC2.
     pub ec2: Arc<dyn Ec2>,
+    /// The metadata service, for what EC2 must not be asked.
+    pub metadata: Arc<dyn InstanceMetadata>,
     /// The clock.
     pub clock: Arc<dyn Clock>,
     /// Waits by that clock.
@@ -107,14 +113,14 @@ impl Executor {
     /// An executor that has not begun.
     #[must_use]
     pub fn new(parts: Parts, config: Config) -> Self {
-        let Parts { engine, ec2, clock, timer, witness } = parts;
+        let Parts { engine, ec2, metadata, clock, timer, witness } = parts;
         let tools = Tools::new(engine, config.network.clone(), clock, timer);
         let general = tenure_effects::Config {
             node: config.instance.clone(),
             plan_every: config.plan_every,
             seed: config.seed,
         };
-        let core = AwsCore::new(tools.clone(), ec2, witness, config);
+        let core = AwsCore::new(tools.clone(), CoreParts { ec2, metadata, witness }, config);
         Self(tenure_effects::Executor::new(tools, core, general))
     }
 
@@ -164,10 +170,26 @@ impl Handle {
         self.0.wing().hint();
     }
 
+    /// Tells the security groups of the primary interface, as the metadata service names them. If EC2 shows the same, the other interfaces
+    /// of this node get them.
+    pub fn groups_named(&self, groups: BTreeSet<String>) {
+        self.0.wing().hear_groups(groups);
+    }
+
     /// Tells what the rest of the daemon knows of the node.
     pub fn set_node(&self, node: NodeFacts) {
         self.0.wing().state().node = node;
         self.0.plan_again();
+    }
+
+    /// Has the policy plan now, and waits for that, so that the status and an explained plan agree.
+    pub async fn plan_now(&self) {
+        self.0.plan_now().await;
+    }
+
+    /// Tells that EC2 has not said what the instance type can have.
+    pub fn limits_failed(&self, error: &CallError) {
+        self.0.wing().hear_of_failure(error);
     }
 
     /// Tells what the instance type can have.

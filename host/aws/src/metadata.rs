@@ -1,8 +1,10 @@
 //! The instance's metadata service: this node's identity, and hints that something about its interfaces changed.
 //!
 //! The service lags behind EC2, sometimes for hours, and has no versions. So nothing is handed out or given up because of
-//! it: only EC2's answers decide, and a changed hint is a reason to ask EC2 earlier.
+//! it: only EC2's answers decide, and a changed hint is a reason to ask EC2 earlier. Where EC2 must not be asked, by the setting `imdsOnly` or
+//! for want of a permission, it is the only source there is.
 
+mod attached;
 mod door;
 mod imds;
 mod round;
@@ -12,10 +14,11 @@ use std::future::Future;
 use std::pin::Pin;
 
 use crate::identity::Identity;
+use crate::port::{Ec2Interface, Ec2Subnet};
 
 pub use self::door::{ENDPOINT, InvalidEndpoint};
 pub use self::imds::Imds;
-pub use self::round::HintRound;
+pub use self::round::{Hint, HintRound};
 
 /// A pending answer of the metadata service.
 pub type Read<'a, T> = Pin<Box<dyn Future<Output = Result<T, MetadataError>> + Send + 'a>>;
@@ -24,6 +27,18 @@ pub type Read<'a, T> = Pin<Box<dyn Future<Output = Result<T, MetadataError>> + S
 pub trait InstanceMetadata: Send + Sync + 'static {
     /// Reads this node's identity.
     fn identity(&self) -> Read<'_, Identity>;
+
+    /// Reads the interfaces of this node, and the subnets that they are in.
+    fn attached(&self) -> Read<'_, AttachedInterfaces>;
+}
+
+/// The interfaces of this node, as the metadata service shows them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AttachedInterfaces {
+    /// The interfaces. The service does not know their tags, the ids of their attachments, and since when they are attached.
+    pub interfaces: Vec<Ec2Interface>,
+    /// The subnets of the interfaces, each once. The service does not know their tags, and how many of their addresses are free.
+    pub subnets: Vec<Ec2Subnet>,
 }
 
 /// Why the metadata service did not say something.

@@ -93,7 +93,8 @@ fn subnet(situation: &Situation, known: &Ec2Subnet) -> Result<Object, InvalidAtt
         ("ipv6.backoff.prefixes", left(Unit::Ipv6Prefix)),
     ];
     if let Some(barred) = barred {
-        pairs.extend([("refused", barred.call.to_owned()), ("refused.seconds", seconds(barred.left))]);
+        let refused = format!("{}: {}", barred.call, barred.code);
+        pairs.extend([("refused", refused), ("refused.seconds", seconds(barred.left))]);
     }
     object(names::SUBNET, &known.id, pairs.iter().map(|(name, value)| (*name, value.as_str())))
 }
@@ -174,6 +175,7 @@ mod tests {
         let barred = Barred {
             call: "CreateNetworkInterface",
             subnet: None,
+            code: "UnauthorizedOperation".to_owned(),
             why: "denied".to_owned(),
             left: seconds(600),
         };
@@ -181,7 +183,11 @@ mod tests {
         let shown = shown(&situation, &Ledger::new());
         assert!(shown[1].contains("managed=false"), "{}", shown[1]);
         assert!(shown[2].contains("interfaces=false"), "{}", shown[2]);
-        assert!(shown[2].contains("refused=CreateNetworkInterface,refused.seconds=600"), "{}", shown[2]);
+        assert!(
+            shown[2].contains("refused=CreateNetworkInterface: UnauthorizedOperation,refused.seconds=600"),
+            "{}",
+            shown[2]
+        );
     }
 
     #[test]

@@ -29,6 +29,9 @@ pub trait Ec2: Send + Sync + 'static {
     /// Has an attached interface deleted when its instance ends.
     fn delete_with_instance<'a>(&'a self, interface: &'a str, attachment: &'a str) -> Call<'a, ()>;
 
+    /// Sets the security groups of an interface.
+    fn set_groups<'a>(&'a self, interface: &'a str, groups: &'a [String]) -> Call<'a, ()>;
+
     /// Assigns addresses or prefixes to an interface, and answers the new ones: all or none. A repeated call with a count
     /// assigns more.
     fn assign<'a>(&'a self, interface: &'a str, what: &'a Assign) -> Call<'a, Vec<IpNet>>;
@@ -108,7 +111,7 @@ pub enum Status {
 }
 
 /// An attachment of an interface.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Attachment {
     /// EC2's id, such as `eni-attach-0a1b`.
     pub id: String,
@@ -175,7 +178,7 @@ pub struct Ec2Subnet {
     pub id: String,
     /// CIDR ranges, one of each family that the subnet has.
     pub ranges: Vec<IpNet>,
-    /// Free addresses of IPv4, as EC2 counts them; it may lag behind.
+    /// Free addresses of IPv4, as EC2 counts them; it may lag behind. All that the subnet can have, if only the metadata service has named it.
     pub available: u32,
     /// Tags, by key.
     pub tags: BTreeMap<String, String>,

@@ -20,7 +20,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 use tenure_engine::Supply;
 use tenure_ledger::{Book, RangeView};
-use tenure_types::{Pool, PoolName, agreed};
+use tenure_types::{Owner, Pool, PoolName, agreed};
 
 use crate::port::{Ec2Interface, Status};
 use crate::ranges::{carried, range_of};
@@ -132,7 +132,7 @@ fn stay_or_go(
             let why = match (view.held, view.cooling) {
                 (0, 0) => named(),
                 (0, cooling) => Some(format!("{cooling} addresses of it are cooling")),
-                (held, _) => Some(format!("{held} addresses of it have owners")),
+                (held, _) => Some(in_use(book, net, held)),
             };
             let Some(why) = why else {
                 let gone = Supply::Withdraw { pool: pool.name.clone(), range: name.clone() };
@@ -150,6 +150,29 @@ fn stay_or_go(
             difference.quarantine.push(Quarantined { interface: id.to_owned(), net, since, why });
         }
     }
+}
+
+/// The most owners to name.
+const NAMED: usize = 3;
+
+/// Says which pods use addresses of a range. It is read by everybody who may see conditions, so that no container is named.
+fn in_use(book: &Book, net: IpNet, held: u64) -> String {
+    let mut named = Vec::new();
+    for allocation in book.allocations() {
+        let within = allocation.addresses.iter().find(|address| net.contains(&address.ip()));
+        let Some(address) = within.map(tenure_types::AssignedAddress::ip) else { continue };
+        named.push(match (allocation.pod(), &allocation.owner) {
+            (Some(pod), _) => format!("{address} by pod {}/{}", pod.namespace, pod.name),
+            (None, Owner::Attachment { .. }) => format!("{address} by a container whose pod is not known"),
+            (None, owner) => format!("{address} by {owner}"),
+        });
+    }
+    let more = named.len().saturating_sub(NAMED);
+    named.truncate(NAMED);
+    let more = if more == 0 { String::new() } else { format!(", and {more} more") };
+    let what =
+        if held == 1 { "an address of it is".to_owned() } else { format!("{held} addresses of it are") };
+    format!("{what} in use: {}{more}", named.join(", "))
 }
 
 /// Somebody whom the ledger does not know and who uses an address of a range, or may.

@@ -50,6 +50,10 @@ impl Ec2 for SdkEc2 {
         Box::pin(requests::delete_with_instance(&self.client, interface, attachment))
     }
 
+    fn set_groups<'a>(&'a self, interface: &'a str, groups: &'a [String]) -> Call<'a, ()> {
+        Box::pin(requests::set_groups(&self.client, interface, groups))
+    }
+
     fn assign<'a>(&'a self, interface: &'a str, what: &'a Assign) -> Call<'a, Vec<IpNet>> {
         Box::pin(requests::assign(&self.client, interface, what))
     }

@@ -184,6 +184,14 @@ impl SeenNode {
         }
     }
 
+    /// A call of ours set the security groups of an interface.
+    pub fn regrouped(&mut self, interface: &str, groups: &[String]) {
+        let known = self.interfaces.get_mut(interface).and_then(|known| known.facts.as_mut());
+        if let Some(facts) = known {
+            facts.groups = groups.to_vec();
+        }
+    }
+
     /// A call of ours took this away.
     pub fn unassigned(&mut self, interface: &str, net: IpNet, now: Duration) {
         self.forget(interface, net);

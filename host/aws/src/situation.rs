@@ -10,7 +10,7 @@ use ipnet::IpNet;
 use tenure_ledger::{Book, Intent, RangeView};
 use tenure_types::{EffectKind, Pool};
 
-use crate::budget::Unit;
+use crate::budget::{Budget, Unit};
 use crate::names;
 use crate::port::{Ec2Interface, Ec2Subnet, InstanceLimits};
 use crate::seen::{Duty, SeenNode};
@@ -49,10 +49,26 @@ pub struct Barred {
     pub call: &'static str,
     /// The subnet, if only that is wrong.
     pub subnet: Option<String>,
-    /// EC2's words.
+    /// EC2's code.
+    pub code: String,
+    /// EC2's code and words.
     pub why: String,
     /// For how long.
     pub left: Duration,
+}
+
+impl Barred {
+    /// The calls that a budget does not allow at a time.
+    pub(crate) fn all(budget: &Budget, now: Duration) -> Vec<Self> {
+        let barred = budget.grudges(now).map(|(call, subnet, grudge)| Self {
+            call,
+            subnet: subnet.map(str::to_owned),
+            code: grudge.code.clone(),
+            why: grudge.why.clone(),
+            left: grudge.until.saturating_sub(now),
+        });
+        barred.collect()
+    }
 }
 
 /// The situation of a node.

@@ -5,6 +5,9 @@
 
 mod describing;
 mod ec2;
+mod identities;
+mod limits;
+mod ranges;
 mod readiness;
 mod settings;
 mod who;
@@ -12,6 +15,8 @@ mod witness;
 
 pub(crate) use self::describing::Describing;
 pub(crate) use self::ec2::ec2;
+pub(crate) use self::limits::AskedLimits;
+pub(crate) use self::ranges::follow_ranges;
 pub(crate) use self::readiness::missing;
-pub(crate) use self::who::{Who, limits};
+pub(crate) use self::who::Who;
 pub(crate) use self::witness::Looking;

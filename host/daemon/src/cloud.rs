@@ -46,6 +46,8 @@ impl tenure_rpc::admin::Cloud for AwsCloud<'_> {
     }
 
     async fn status(&self) -> v1::GetCloudResponse {
+        // The last plan may be of half a minute ago, and an explained one is of now: the two must not contradict each other.
+        self.handle.plan_now().await;
         let book = self.engine.book(self.handle.network()).await;
         let stock = book.as_deref().map(CloudStock::of).unwrap_or_default();
         status(self.handle.network(), &self.handle.status(), &stock)

@@ -29,7 +29,7 @@ impl Observer for Observing {
                 tracing::debug!(verb, %network, owner, code = error.code.name(), cause = error.cause, "refused");
             }
             Some(error) => {
-                let (code, next_step) = (error.code.name(), error.code.next_step());
+                let (code, next_step) = (error.code.name(), error.next_step());
                 tracing::warn!(verb, %network, owner, code, cause = error.cause, next_step, "refused");
             }
         }

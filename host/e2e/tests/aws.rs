@@ -12,6 +12,8 @@ mod double;
 #[path = "eni/node.rs"]
 #[expect(dead_code, reason = "the suite of the main plugin uses more of it")]
 mod eni;
+#[path = "aws/following.rs"]
+mod following;
 #[path = "aws/moving.rs"]
 mod moving;
 #[path = "aws/node.rs"]
@@ -51,6 +53,9 @@ fn main() -> ExitCode {
         .test("a_node_moves_back_to_ipamd", &[NEEDS, &[Need::GO]].concat(), moving::to_ipamd)
         .test("a_lost_state_takes_nothing_from_pods", NEEDS, outage::lost_state)
         .test("what_is_denied_is_named", NEEDS, outage::denied)
+        .test("a_node_serves_what_is_attached_by_the_metadata_alone", NEEDS, following::metadata_alone)
+        .test("ranges_and_groups_are_followed", NEEDS, following::ranges_and_groups)
+        .test("a_silent_metadata_service_is_said", NEEDS, following::silent_metadata)
         .run()
 }
 

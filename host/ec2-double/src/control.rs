@@ -36,6 +36,8 @@ The control port (JSON over HTTP):
   PUT    /rules                     {\"interfaces\": 5000, \"exhaustion\": \"code\" or \"message\", \"throttling\": true, \"imds_packets\": false}
   PUT    /permissions               {\"deny\": [{\"action\": \"DeleteNetworkInterface\",
                                     \"unless_resource_tag\": {\"key\": \"owner\", \"value\": \"me\"}}]}; also unless_request_tag
+  PUT    /account                   {\"cidrs\": [\"10.0.0.0/8\"], \"groups\": [\"sg-0default\"]}: the VPC's ranges and groups; what is
+                                    left out stays as it is
   PUT    /signature                 {\"required\": true, \"skew_s\": 0}
   PUT    /load                      {\"action\": \"AssignPrivateIpAddresses\", \"per_second\": 4}: calls of other nodes
   PUT    /terms                     {\"cooldown_ms\": 30000, \"idle_ms\": 0, \"calls_per_minute\": 60}: what the oracle expects

@@ -1,12 +1,12 @@
 //! State shared by the tasks of an executor.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tenure_ledger::Intent;
 use tenure_types::hold;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use crate::begun::BegunIntents;
 use crate::ids::NumberedIds;
@@ -24,6 +24,10 @@ pub(crate) struct Core<W> {
     changes: watch::Sender<u64>,
     /// Never held across a wait.
     memory: Mutex<TaskMemory>,
+    /// Somebody wants a plan made now.
+    pub(crate) plan_now: Notify,
+    /// Counts the plans.
+    pub(crate) planned: watch::Sender<u64>,
 }
 
 /// An executor's memory of its intents and plans.
@@ -32,6 +36,8 @@ pub(crate) struct TaskMemory {
     /// Current step of each intent, in words, and when it began.
     pub(crate) steps: BTreeMap<String, (String, Duration)>,
     pub(crate) plan: Option<PlanStatus>,
+    /// The refusals and the reason of the last plan, as they were logged.
+    pub(crate) told: BTreeSet<String>,
     /// How far the network's book was, and when, if there was nothing to plan then.
     pub(crate) rests: Option<(u64, Duration)>,
     /// Ends of intents by kind and outcome.
@@ -47,6 +53,8 @@ impl<W> Core<W> {
             begun: BegunIntents::default(),
             changes: watch::Sender::new(0),
             memory: Mutex::default(),
+            plan_now: Notify::new(),
+            planned: watch::Sender::new(0),
         }
     }
 

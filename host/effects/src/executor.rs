@@ -113,6 +113,7 @@ impl<W: Wing> Executor<W> {
                 tools.engine.wake_for_room(&tools.network).await;
                 next_wake = tools.now() + PLAN_FOR_DEMAND;
             }
+            core.tell_why_nothing_is_planned();
             if tools.now() >= next_plan && core.may_plan() {
                 let begun = if core.is_at_rest().await { Vec::new() } else { core.plan().await };
                 core.queue(&mut queue, begun, false).await;
@@ -159,6 +160,7 @@ impl<W: Wing> Executor<W> {
                 }
                 begun = core.begun.taken() => core.queue(&mut queue, begun, false).await,
                 () = tools.hinted() => looks.hinted(),
+                () = core.plan_now.notified() => next_plan = tools.now(),
                 () = tools.sleep(wait) => {}
             }
         }
@@ -245,6 +247,11 @@ impl<W: Wing> Handle<W> {
         let core = Arc::clone(&self.0);
         let begun = tokio::spawn(async move { core.begin(effects).await });
         begun.await.map_err(|error| Error::new(ErrorCode::Internal, error))?
+    }
+
+    /// Has a plan made now, and waits for that for a second at most: where nothing can be planned, none is.
+    pub async fn plan_now(&self) {
+        self.0.plan_soon().await;
     }
 
     /// Has the outside looked at now. Nothing else is concluded from it.

@@ -52,6 +52,9 @@ impl<W: Wing> Core<W> {
         })?;
         let (situation, outlook) =
             self.wing.situation(&book).map_err(|error| Error::new(ErrorCode::Internal, error))?;
+        // What is shown of the last plan agrees with this one.
+        self.memory().rests = None;
+        self.plan_now.notify_one();
         let waiting = self.tools.waiting();
         let pools = pools(&book, waiting);
         drop(book);

@@ -75,6 +75,11 @@ pub trait Wing: Sized + Send + Sync + 'static {
     /// What is missing, as a sentence.
     fn readiness(&self) -> Result<(), String>;
 
+    /// Says why what has begun may not end soon, if the outside is at fault; told to requests that wait.
+    fn trouble(&self) -> Option<String> {
+        None
+    }
+
     /// The situation now, and what the policy learns of it.
     ///
     /// # Errors

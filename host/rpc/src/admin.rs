@@ -25,6 +25,7 @@ mod repair;
 mod shown;
 mod states;
 mod status;
+mod taken;
 
 use std::sync::Arc;
 

@@ -273,7 +273,7 @@ fn owner(call: &Invocation) -> Result<Owner> {
 
 /// Logs a call that cannot be parsed and so does not reach the engine, which logs the others.
 fn unread(verb: &Command, call: &Invocation, error: &Error) {
-    let (code, next_step) = (error.code.name(), error.code.next_step());
+    let (code, next_step) = (error.code.name(), error.next_step());
     let (container, interface) = (&call.container_id, &call.interface);
     tracing::warn!(%verb, container, interface, code, cause = error.cause, next_step, "refused");
 }

@@ -91,7 +91,7 @@ pub fn grpc_code(code: ErrorCode) -> GrpcCode {
 pub fn details(error: &Error) -> Vec<u8> {
     let mut metadata = BTreeMap::from([
         ("cni_code".to_owned(), error.code.cni().to_string()),
-        ("next_step".to_owned(), error.code.next_step().to_owned()),
+        ("next_step".to_owned(), error.next_step().to_owned()),
     ]);
     metadata.extend(error.reference.iter().map(|text| ("reference".to_owned(), text.to_string())));
     let info = ErrorInfo { reason: error.code.name().to_owned(), domain: DOMAIN.to_owned(), metadata };

@@ -7,14 +7,18 @@ use std::time::Duration;
 
 use tenure_engine::Engine;
 use tenure_engine::ports::Clock;
-use tenure_types::{Allocation, BootId, ConditionName, End};
+use tenure_types::{Allocation, BootId, ConditionName, End, Moment};
 
 use crate::Sandboxes;
 use crate::doubts::Doubts;
+use crate::evidence::{SandboxEvidence, WitnessVerdict};
 use crate::gone::{GoneFile, GoneSince};
 
 /// The longest pause between two looks.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
+
+/// For how long a pod may live without being listed, in nanoseconds: the runtime lists it once its ADD has returned.
+const NEW_NS: u64 = 60_000_000_000;
 
 /// The watch for sandboxes that are gone.
 pub struct Leaks {
@@ -85,6 +89,10 @@ impl Leaks {
             Some(error) => conditions.set(ConditionName::RuntimeUnreachable, "", error.cause),
             None => conditions.clear(ConditionName::RuntimeUnreachable, ""),
         }
+        match foreign(&held, &evidence, self.clock.now()) {
+            Some(why) => conditions.set(ConditionName::RuntimeForeign, "", why),
+            None => conditions.clear(ConditionName::RuntimeForeign, ""),
+        }
         self.doubts.look(&self.engine, &held, &evidence, now).await;
         let (grace, before) = ((self.grace)(), std::mem::take(&mut self.gone_since));
         for (held, _) in held.iter().zip(evidence).filter(|(_, evidence)| evidence.proves_gone()) {
@@ -121,6 +129,23 @@ impl Leaks {
             }
         }
     }
+}
+
+/// Why the runtime seems to be another one than that of the pods, if so: it lists none of those whose network namespaces exist. One that was
+/// added a moment ago may not be listed yet.
+fn foreign(held: &[Arc<Allocation>], evidence: &[SandboxEvidence], now: Moment) -> Option<String> {
+    let is_old = |held: &Allocation| now.boot_ns.saturating_sub(held.requested_at.boot_ns) >= NEW_NS;
+    let rows = held.iter().zip(evidence).filter(|(held, _)| is_old(held));
+    let living: Vec<_> = rows
+        .map(|(_, evidence)| evidence)
+        .filter(|evidence| evidence.namespace == WitnessVerdict::Present)
+        .collect();
+    let is_none_listed = living.iter().all(|evidence| evidence.runtime == WitnessVerdict::Absent);
+    let count = living.len();
+    (count > 0 && is_none_listed).then(|| match count {
+        1 => "the container runtime does not list the only living pod of this node".to_owned(),
+        count => format!("the container runtime lists none of {count} living pods of this node"),
+    })
 }
 
 #[cfg(test)]

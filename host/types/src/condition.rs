@@ -129,9 +129,13 @@ conditions! {
     /// Agents that the configuration does not have any more still have claims: nobody uses their addresses, or nobody should.
     ClaimsOrphaned = "claims-orphaned", Degraded,
         "put `[agents.NAME]` back, or end the claims with `tenurectl claims release`; `tenurectl claims` lists them";
-    /// EC2 or the instance metadata service does not answer, or refuses calls; what the node has stays as it is.
+    /// EC2 or the instance metadata service does not answer; what the node has stays as it is.
     CloudUnreachable = "cloud-unreachable", Degraded,
-        "check the node's network path to EC2, for which the systemd unit needs the drop-in tenure-aws.conf, and the permissions of its role; the daemon tries again by itself, and `tenurectl cloud` shows the calls";
+        "check the node's network path to EC2, for which the systemd unit needs the drop-in tenure-aws.conf; the daemon tries again by itself, and `tenurectl cloud` shows the calls";
+    /// EC2 refuses calls: for want of a permission or a quota, because of the configuration, or because the node's clock is wrong; what does
+    /// not need them goes on.
+    CloudRefused = "cloud-refused", Degraded,
+        "fix what the message names; the daemon tries again by itself within a minute and a half, and `tenurectl cloud` shows the calls";
     /// Addresses of the node's interfaces are in use or may be, although EC2 no longer shows them or the ledger does not know by
     /// whom; they stay with their present holders, and no other pod gets them.
     CloudQuarantine = "cloud-quarantine", Degraded,
@@ -139,6 +143,10 @@ conditions! {
     /// The container runtime does not answer, so leaked addresses are not detected.
     RuntimeUnreachable = "runtime-unreachable", Degraded,
         "start the runtime or fix `runtime.socket`; until then the daemon frees no leaked address";
+    /// The container runtime answers, and lists none of the pods that live on the node; leaked addresses of such pods are freed when their network
+    /// namespace is gone.
+    RuntimeForeign = "runtime-foreign", Degraded,
+        "check that `runtime.socket` is the socket of the runtime that the kubelet uses";
     /// A network in the configuration could not be defined; unless it already existed, its ADD is refused.
     NetworkUndefined = "network-undefined", Degraded,
         "fix what the message names and run `tenurectl reload`; the daemon also retries by itself";
@@ -161,6 +169,9 @@ conditions! {
         "do what the message says; DEL, and ADD of pods that have their address, are served";
     /// A pool of a network has no free address; ADD on that network fails.
     PoolExhausted = "pool-exhausted", Degraded, "delete pods or add a range; `tenurectl networks` shows usage";
+    /// A pool that the host supplies, such as with addresses of AWS interfaces, has no free address; ADD on that network waits for one, or fails.
+    SupplyExhausted = "supply-exhausted", Degraded,
+        "`tenurectl plan --explain` says what is lacking, and on AWS `tenurectl cloud` what EC2 refuses; otherwise delete pods";
     /// A pool of a network is in use to more than `addresses.nearly_full_percent`; ADD is still served.
     PoolNearlyFull = "pool-nearly-full", Degraded, "add a range before it is full; `tenurectl networks` shows usage";
     /// Metrics and health are not served over HTTP.

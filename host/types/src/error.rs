@@ -81,7 +81,7 @@ codes! {
     /// The daemon is still reading, compiling or checking the network's policy, or defining the network. The plugin waits for that.
     Preparing = "preparing", 11, "nothing to do: the runtime retries; `tenurectl status` says what is being prepared";
     /// No address is free yet, but the policy says that more have been requested.
-    NotYet = "not-yet", 11, "the runtime retries; `tenurectl networks` shows the network's pools";
+    NotYet = "not-yet", 11, "the runtime retries; `tenurectl plan --explain` says what is lacking, and on AWS `tenurectl cloud` what EC2 refuses";
     /// A DEL of the same attachment overtook this ADD, or a later ADD of it named another network namespace; or the ADD began before the oldest DEL that the daemon can remember.
     Superseded = "superseded", 11, "nothing to do: the runtime tries again if the pod is still wanted";
     /// Another IPAM holds addresses of this network that have not been imported, so they could be handed out twice.
@@ -92,7 +92,7 @@ codes! {
         "the runtime retries; check `[delegates.NAME]` in tenured.toml and the binary named above";
     /// STATUS: the node cannot serve an ADD now.
     Unavailable = "unavailable", 50, "fix the cause named above; `tenurectl status` shows more";
-    /// A pool has no free address.
+    /// A pool has no free address. For a pool that the host supplies, `tenurectl plan --explain` says what is lacking.
     PoolExhausted = "pool-exhausted", 101, "delete pods or add a range; `tenurectl networks` shows usage";
     /// An address that the caller requested is not available.
     AddressUnavailable = "address-unavailable", 102, "request another address; `tenurectl allocation ADDRESS` shows who holds it";
@@ -216,6 +216,9 @@ codes! {
 }
 
 impl ErrorCode {
+    /// The next step where the host supplies a pool that has no free address.
+    pub const SUPPLY_STEP: &str = "`tenurectl plan --explain` says what is lacking, and on AWS `tenurectl cloud` what EC2 refuses; otherwise delete pods";
+
     /// The code of a name, as [`name`](Self::name) gives it.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
@@ -231,7 +234,7 @@ impl fmt::Display for ErrorCode {
 
 /// A refusal or a failure: its code and its cause.
 ///
-/// The next step comes from the code, so that it reads the same wherever the error is shown.
+/// The next step comes from the code, so that it reads the same wherever the error is shown, unless the way out is another one here.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{cause}")]
 pub struct Error {
@@ -244,6 +247,8 @@ pub struct Error {
     pub reference: Option<Box<str>>,
     /// How a policy failed, where one did. It is counted where it happens and not passed on.
     pub failure: Option<PolicyFailure>,
+    /// The next step here, if it is another one than the code's.
+    pub next_step: Option<&'static str>,
 }
 
 impl Error {
@@ -254,7 +259,20 @@ impl Error {
             Cow::Borrowed(_) => None,
             Cow::Owned(escaped) => Some(escaped),
         };
-        Self { code, cause: escaped.unwrap_or(cause), reference: None, failure: None }
+        Self { code, cause: escaped.unwrap_or(cause), reference: None, failure: None, next_step: None }
+    }
+
+    /// The next step for an operator.
+    #[must_use]
+    pub fn next_step(&self) -> &'static str {
+        self.next_step.unwrap_or_else(|| self.code.next_step())
+    }
+
+    /// The same error with another next step.
+    #[must_use]
+    pub fn to_be_solved_by(mut self, next_step: &'static str) -> Self {
+        self.next_step = Some(next_step);
+        self
     }
 
     /// The same error, as a failure of a policy.

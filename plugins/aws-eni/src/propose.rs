@@ -91,7 +91,9 @@ fn nothing(settings: &AwsSettings, request: &Request, pool: &Pool) -> Refusal {
         "no address of pool {} is free: {} of {} are held, {} are cooling down",
         pool.name, usage.held, usage.total, usage.cooling
     );
-    let is_full = settings.fixed || request.attribute(SUPPLY_STATE) == Some(FULL);
+    // What is attached may not have been read yet.
+    let is_fixed = settings.fixed && usage.total > 0;
+    let is_full = is_fixed || request.attribute(SUPPLY_STATE) == Some(FULL);
     match is_full && usage.cooling == 0 {
         true => Refusal::Exhausted(words),
         false => Refusal::not_yet(words),

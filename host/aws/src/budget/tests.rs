@@ -98,7 +98,7 @@ fn what_is_refused_denied_or_misconfigured_is_not_repeated_for_long_and_says_why
     let call = "CreateNetworkInterface";
     budget.failed(&error(call, Failure::Refused), Some(("subnet-1", Unit::Address)), seconds(0));
     let grudge = budget.grudge(call, None, seconds(0)).unwrap();
-    assert_eq!(grudge.why, "CreateNetworkInterface: Code: words");
+    assert_eq!(grudge.why, "Code: words");
     assert!((seconds(22)..=seconds(38)).contains(&grudge.until), "{grudge:?}");
     assert!(budget.grudge(call, None, seconds(38)).is_none(), "it ends");
     budget.failed(&error(call, Failure::Denied), None, seconds(38));

@@ -4,11 +4,15 @@ use std::time::Duration;
 
 use super::core::AwsCore;
 use crate::budget::Unit;
+use crate::metadata::{AttachedInterfaces, MetadataError};
 use crate::port::{Call, CallError, Ec2Interface, Which};
 use crate::seen::Look;
 
 /// The subnet of a call, and the resource that the call takes from it.
 pub(super) type Place = Option<(String, Unit)>;
+
+/// The call that describes interfaces.
+const LOOK: &str = "DescribeNetworkInterfaces";
 
 impl AwsCore {
     /// Makes a call once the budget allows it, and remembers what became of it.
@@ -29,6 +33,7 @@ impl AwsCore {
         let now = self.now();
         let mut state = self.state();
         let place = place.as_ref().map(|(subnet, unit)| (subnet.as_str(), *unit));
+        state.silences.called(action, answer.as_ref().err(), now);
         let outcome = match &answer {
             Ok(_) => {
                 state.budget.succeeded(action, place, now);
@@ -44,6 +49,15 @@ impl AwsCore {
         answer
     }
 
+    /// Notes a call that somebody else has made in vain.
+    pub(super) fn hear_of_failure(&self, error: &CallError) {
+        let now = self.now();
+        let mut state = self.state();
+        state.silences.called(error.action, Some(error), now);
+        state.budget.failed(error, None, now);
+        *state.calls.entry((error.action, error.failure.name())).or_default() += 1;
+    }
+
     /// Describes interfaces.
     pub(super) async fn describe(&self, which: &Which) -> Result<(Vec<Ec2Interface>, Duration), CallError> {
         let mut asked = Duration::ZERO;
@@ -51,28 +65,48 @@ impl AwsCore {
             asked = self.now();
             self.ec2.interfaces(which)
         };
-        let answer = self.call("DescribeNetworkInterfaces", None, send).await;
+        let answer = self.call(LOOK, None, send).await;
         answer.map(|shown| (shown, asked))
     }
 
-    /// Asks what the node has. Whether the answer counts.
+    /// Asks what the node has: EC2, or the metadata service if EC2 must never be called. Whether the answer counts.
     pub(super) async fn see(&self) -> bool {
-        let which = Which::Attached(self.config.instance.clone());
-        match self.describe(&which).await {
+        let is_imds_only = self.state().settings.imds_only;
+        let answer = if is_imds_only {
+            self.see_metadata().await.map_err(|error| error.to_string())
+        } else {
+            let which = Which::Attached(self.config.instance.clone());
+            self.describe(&which).await.map_err(|error| error.to_string())
+        };
+        match answer {
             Ok((shown, asked)) => {
                 let mut state = self.state();
-                match state.seen.described(&shown, asked) {
-                    Look::Full => true,
+                let look = state.seen.described(&shown, asked);
+                let odd = match &look {
+                    Look::Full => None,
                     Look::Suspicious(why) => {
                         tracing::warn!(why, "an answer of EC2 changes nothing");
-                        false
+                        Some(format!("EC2's answer does not count: {why}"))
                     }
-                }
+                };
+                state.silences.believed(LOOK, odd);
+                look == Look::Full
             }
-            Err(error) => {
-                self.state().seen.failed(error.to_string());
+            Err(why) => {
+                let mut state = self.state();
+                // What became of a call of EC2 is noted there.
+                state.silences.believed(LOOK, is_imds_only.then(|| why.clone()));
+                state.seen.failed(why);
                 false
             }
         }
+    }
+
+    /// Asks the metadata service what the node has, and which subnets that is in.
+    async fn see_metadata(&self) -> Result<(Vec<Ec2Interface>, Duration), MetadataError> {
+        let asked = self.now();
+        let AttachedInterfaces { interfaces, subnets } = self.metadata.attached().await?;
+        self.state().know_subnets(subnets);
+        Ok((interfaces, asked))
     }
 }

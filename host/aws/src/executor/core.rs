@@ -12,6 +12,7 @@ use super::Config;
 use super::questions::Circumstances;
 use super::state::ExecutorState;
 use crate::budget::Unit;
+use crate::metadata::InstanceMetadata;
 use crate::port::{CallError, Ec2};
 use crate::ranges::carried;
 use crate::seen::SeenNode;
@@ -22,6 +23,7 @@ use crate::witness::UseWitness;
 pub(super) struct AwsCore {
     pub(super) tools: Tools,
     pub(super) ec2: Arc<dyn Ec2>,
+    pub(super) metadata: Arc<dyn InstanceMetadata>,
     pub(super) witness: Arc<dyn UseWitness>,
     pub(super) config: Config,
     /// Addresses and prefixes to unassign from an interface with one call, by interface and whether they are IPv6.
@@ -29,11 +31,19 @@ pub(super) struct AwsCore {
     state: Mutex<ExecutorState>,
 }
 
+/// The ports of the outside.
+pub(super) struct CoreParts {
+    pub(super) ec2: Arc<dyn Ec2>,
+    pub(super) metadata: Arc<dyn InstanceMetadata>,
+    pub(super) witness: Arc<dyn UseWitness>,
+}
+
 impl AwsCore {
-    pub(super) fn new(tools: Tools, ec2: Arc<dyn Ec2>, witness: Arc<dyn UseWitness>, config: Config) -> Self {
+    pub(super) fn new(tools: Tools, parts: CoreParts, config: Config) -> Self {
+        let CoreParts { ec2, metadata, witness } = parts;
         let seen = SeenNode::new(config.instance.clone(), config.window, true).on(config.mac.clone());
         let state = Mutex::new(ExecutorState::new(seen, config.limits, config.seed));
-        Self { tools, ec2, witness, config, gathered: Gathered::default(), state }
+        Self { tools, ec2, metadata, witness, config, gathered: Gathered::default(), state }
     }
 
     /// The boot clock's reading.
@@ -63,13 +73,18 @@ impl AwsCore {
     pub(super) fn circumstances(&self) -> Circumstances {
         let (now, waits) = (self.now(), self.tools.waiting() > 0);
         let state = self.state();
+        let is_behind = !state.behind_in_groups(&self.config.instance).is_empty();
         Circumstances {
             now,
             every: self.config.look_every,
             window: self.config.window,
-            doubts: state.seen.has_doubts() || !state.quarantine.is_empty(),
+            doubts: state.seen.has_doubts() || !state.quarantine.is_empty() || is_behind,
+            awaits_groups: state.named_groups.are_awaited(&state.seen, now),
             waits,
             sweeps: !state.settings.keep_leaked && !state.settings.fixed,
+            only_interfaces: state.settings.imds_only,
+            subnets_denied: state.are_subnets_denied,
+            discovers: state.settings.discover_subnets,
             leaked: state.leaked.all().next().is_some(),
         }
     }
@@ -84,12 +99,6 @@ impl AwsCore {
         let backoffs = state.budget.backoffs(now);
         let backoffs: BTreeMap<(String, Unit), Duration> =
             backoffs.map(|(subnet, unit, left)| ((subnet.to_owned(), unit), left)).collect();
-        let barred = state.budget.grudges(now).map(|(call, subnet, grudge)| Barred {
-            call,
-            subnet: subnet.map(str::to_owned),
-            why: grudge.why.clone(),
-            left: grudge.until.saturating_sub(now),
-        });
         Situation {
             now,
             wall,
@@ -99,7 +108,7 @@ impl AwsCore {
             settings: state.settings.clone(),
             node: state.node.clone(),
             open,
-            barred: barred.collect(),
+            barred: Barred::all(&state.budget, now),
             idle: state.idle(now),
             floor: self.config.floor,
             backoffs,

@@ -1,21 +1,23 @@
 //! Looking at EC2, and making the ledger's supply agree with what it shows.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tenure_types::EffectKind;
 
 use super::core::AwsCore;
-use super::questions::{LookQuestion, QUIETEST};
-use crate::names::INSTANCE_TAG;
-use crate::port::Which;
+use super::questions::LookQuestion;
+use super::state::ExecutorState;
+use crate::names::{INSTANCE_TAG, INTERFACE};
+use crate::port::{Failure, Which};
 use crate::reconcile::{self, Quarantined, SupplyDifference};
+
+/// The call that sets the groups of an interface.
+const MODIFY: &str = "ModifyNetworkInterfaceAttribute";
 
 impl AwsCore {
     /// Asks EC2 what is due, and takes it in.
     pub(super) async fn see_and_follow(&self) {
-        if self.state().settings.imds_only {
-            return;
-        }
         let of = self.circumstances();
         let due = self.state().questions.due(&of);
         let (mut news, mut is_broken) = (false, false);
@@ -30,6 +32,8 @@ impl AwsCore {
                     self.state().questions.interfaces_asked(is_full.then_some(false), now, spread);
                     if is_full {
                         self.learn();
+                        self.learn_new_subnets().await;
+                        self.follow_groups().await;
                     }
                 }
                 LookQuestion::Subnets => news |= self.see_subnets().await,
@@ -48,14 +52,47 @@ impl AwsCore {
         self.tools.look_again();
     }
 
-    /// The time at which EC2 is asked again, after a look that ended at `last`.
-    pub(super) fn next_question(&self, last: Duration) -> Duration {
-        let of = self.circumstances();
-        let state = self.state();
-        if state.settings.imds_only {
-            return last.saturating_add(QUIETEST);
+    /// Takes in the groups of the primary interface, as the metadata service names them.
+    pub(super) fn hear_groups(&self, groups: BTreeSet<String>) {
+        let now = self.now();
+        let is_news = {
+            let mut state = self.state();
+            let ExecutorState { named_groups, seen, settings, .. } = &mut *state;
+            named_groups.heard(groups, seen, now) && !settings.imds_only
+        };
+        if is_news {
+            self.hint();
         }
-        of.now.saturating_add(state.questions.wait(&of))
+    }
+
+    /// Gives the interfaces of this node the groups of the primary one.
+    async fn follow_groups(&self) {
+        let (groups, behind) = {
+            let (now, open) = (self.now(), self.tools.open());
+            let state = self.state();
+            let Some(primary) = state.seen.primary() else { return };
+            if state.budget.grudge(MODIFY, None, now).is_some() {
+                return;
+            }
+            let changes =
+                |id: &String| open.iter().any(|intent| intent.attributes.get(INTERFACE) == Some(id.as_str()));
+            let mut behind = state.behind_in_groups(&self.config.instance);
+            behind.retain(|id| !changes(id));
+            (primary.groups.clone(), behind)
+        };
+        for interface in behind {
+            let send = || self.ec2.set_groups(&interface, &groups);
+            if self.call(MODIFY, None, send).await.is_ok() {
+                tracing::info!(interface, ?groups, "the interface has the primary one's security groups");
+                self.state().seen.regrouped(&interface, &groups);
+            }
+        }
+    }
+
+    /// The time at which EC2 is asked again.
+    pub(super) fn next_question(&self) -> Duration {
+        let of = self.circumstances();
+        of.now.saturating_add(self.state().questions.wait(&of))
     }
 
     /// The jitter of a wait, in thousandths.
@@ -79,8 +116,18 @@ impl AwsCore {
     async fn see_subnets(&self) -> bool {
         let (vpc, zone) = (&self.config.vpc, &self.config.zone);
         let answer = self.call("DescribeSubnets", None, || self.ec2.subnets(vpc, zone)).await;
+        let is_denied = answer.as_ref().is_err_and(|error| error.failure == Failure::Denied);
+        if is_denied {
+            self.learn_subnets().await;
+        }
         let (spread, now) = (self.spread(), self.now());
         let mut state = self.state();
+        // The node's own subnets are enough to go on.
+        let is_known = is_denied && !state.subnets.is_empty();
+        state.are_subnets_denied = is_known;
+        let is_empty = answer.as_ref().is_ok_and(Vec::is_empty);
+        let odd = is_empty.then(|| format!("EC2 shows no subnet of {vpc} in {zone}"));
+        state.silences.believed("DescribeSubnets", odd.clone());
         // Without an answer, the subnets stay as they were.
         state.subnets_trouble = match answer {
             Ok(subnets) if !subnets.is_empty() => {
@@ -90,12 +137,38 @@ impl AwsCore {
                 state.subnets = subnets;
                 None
             }
-            Ok(_) => Some(format!("EC2 shows no subnet of {vpc} in {zone}")),
+            Ok(_) => odd,
+            // The permission is for those who create interfaces elsewhere.
+            Err(_) if is_known && !state.settings.discover_subnets => {
+                state.budget.forgive("DescribeSubnets");
+                None
+            }
             Err(error) => Some(error.to_string()),
         };
-        let is_answered = state.subnets_trouble.is_none();
+        let is_answered = state.subnets_trouble.is_none() || is_known;
         state.questions.subnets_asked(is_answered, now, spread);
         is_answered
+    }
+
+    /// Learns the subnets of the node's own interfaces from the metadata service.
+    async fn learn_subnets(&self) {
+        match self.metadata.attached().await {
+            Ok(attached) => self.state().know_subnets(attached.subnets),
+            Err(error) => tracing::warn!(%error, "the subnets of the node's interfaces are not known"),
+        }
+    }
+
+    /// The same, if EC2 does not describe the subnets and shows an interface in another one.
+    async fn learn_new_subnets(&self) {
+        let is_unknown = {
+            let state = self.state();
+            let is_known = |id: &str| state.subnets.iter().any(|known| known.id == id);
+            let mut shown = state.seen.interfaces().filter_map(|(_, known)| known.facts.as_ref());
+            state.are_subnets_denied && shown.any(|facts| !is_known(&facts.subnet))
+        };
+        if is_unknown {
+            self.learn_subnets().await;
+        }
     }
 
     /// Makes the ledger's supply agree with what EC2 shows.

@@ -15,7 +15,9 @@ impl AwsCore {
         loop {
             if let Some(book) = self.tools.book().await {
                 let situation = self.situation_of(&book);
-                if let Some(primary) = situation.seen.primary().filter(|_| !situation.subnets.is_empty()) {
+                // An intent of a time at which EC2 could be called waits until it may be called again.
+                let may_call = !situation.settings.imds_only && !situation.subnets.is_empty();
+                if let Some(primary) = situation.seen.primary().filter(|_| may_call) {
                     let custom = situation.node.custom.as_ref().filter(|_| situation.settings.custom_network);
                     let own =
                         custom.map(|custom| custom.groups.as_slice()).filter(|groups| !groups.is_empty());

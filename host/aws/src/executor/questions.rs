@@ -2,8 +2,8 @@
 //!
 //! | question | usually | sooner |
 //! |---|---|---|
-//! | the interfaces of the node | [`QUIETEST`] | in doubt, or new: a window; not answered: [`RETRIES`]; a hint: at once |
-//! | the subnets of the zone | [`HOURLY`] | a pod waits for one: [`WAITED_FOR`] and up to a minute; a minimum is not there: [`LACKING`]; not answered: [`RETRIES`] |
+//! | the interfaces of the node | [`QUIETEST`] | in doubt, or new: a window; not answered: [`RETRIES`]; other security groups are awaited: the longest of these; a hint: at once |
+//! | the subnets of the zone | [`HOURLY`] | a pod waits for one: [`WAITED_FOR`] and up to a minute; a minimum is not there: [`LACKING`]; not answered: [`RETRIES`]; denied: [`DENIED`] |
 //! | interfaces that are attached to nothing | [`HOURLY`] | there may be some: [`RARELY`] |
 //!
 //! A node at rest makes one call at a time, and none for [`GAP`] after it.
@@ -28,6 +28,10 @@ const REMEMBERED: Duration = Duration::from_secs(60);
 /// How often the subnets are described while they do not have what is merely to be kept warm.
 const LACKING: Duration = Duration::from_secs(120);
 
+/// How often the subnets are described while EC2 does not allow it, and interfaces could be created in others: as often as any call that is
+/// denied.
+const DENIED: Duration = Duration::from_secs(75);
+
 /// How often leaked interfaces are looked for while there may be some.
 const RARELY: Duration = Duration::from_secs(300);
 
@@ -35,7 +39,7 @@ const RARELY: Duration = Duration::from_secs(300);
 const HOURLY: Duration = Duration::from_secs(3600);
 
 /// The longest time between two looks at the interfaces: within the time for which EC2's word about an address counts.
-pub(super) const QUIETEST: Duration = Duration::from_secs(900);
+const QUIETEST: Duration = Duration::from_secs(900);
 
 /// The least time between two calls of a node at rest.
 const GAP: Duration = Duration::from_secs(300);
@@ -68,6 +72,14 @@ pub(super) struct Circumstances {
     pub(super) sweeps: bool,
     /// Whether there are some that were seen once.
     pub(super) leaked: bool,
+    /// Whether EC2 may be about to show other security groups.
+    pub(super) awaits_groups: bool,
+    /// Whether nothing but the interfaces is asked for, because the metadata service answers.
+    pub(super) only_interfaces: bool,
+    /// Whether EC2 does not let the node describe the subnets, of which the metadata service has named the node's own.
+    pub(super) subnets_denied: bool,
+    /// Whether interfaces may be created in other subnets than the node's own.
+    pub(super) discovers: bool,
 }
 
 /// The last time at which a question was asked.
@@ -209,14 +221,20 @@ impl Questions {
     /// Whether nothing is unknown, in doubt or lacking.
     fn is_at_rest(&self, of: &Circumstances) -> bool {
         let is_known = |asked: &AskedQuestion| asked.is_answered && asked.failures == 0;
-        is_known(&self.interfaces) && is_known(&self.subnets) && !of.doubts && self.lack.is_none()
+        let are_subnets_known = match (of.only_interfaces, of.subnets_denied) {
+            (true, _) => true,
+            (false, true) => !of.discovers,
+            (false, false) => is_known(&self.subnets) && self.lack.is_none(),
+        };
+        is_known(&self.interfaces) && are_subnets_known && !of.doubts && !of.awaits_groups
     }
 
     fn times(&self, of: &Circumstances) -> Vec<(Duration, LookQuestion)> {
-        let mut times = vec![
-            (self.interfaces_at(of), LookQuestion::Interfaces),
-            (self.subnets_at(of), LookQuestion::Subnets),
-        ];
+        let mut times = vec![(self.interfaces_at(of), LookQuestion::Interfaces)];
+        if of.only_interfaces {
+            return times;
+        }
+        times.push((self.subnets_at(of), LookQuestion::Subnets));
         if of.sweeps && self.interfaces.is_answered && self.subnets.is_answered {
             let every = if self.sweeps_left > 0 || of.leaked { RARELY } else { HOURLY };
             times.push((self.leaked.after(every), LookQuestion::Leaked));
@@ -228,6 +246,7 @@ impl Questions {
         let is_urgent = of.waits || self.is_waited_for(of) || !self.interfaces.is_answered;
         let every = match (self.interfaces.retry(is_urgent, of.every / 4), of.doubts) {
             (Some(retry), _) => retry,
+            _ if of.awaits_groups => RETRIES.1.min(of.every),
             // What is in quarantine may be explained any time.
             (None, true) => of.every.min(of.window),
             (None, false) if self.is_news => of.every,
@@ -238,6 +257,10 @@ impl Questions {
 
     fn subnets_at(&self, of: &Circumstances) -> Duration {
         let (first, longest) = WAITED_FOR;
+        if of.subnets_denied {
+            // What is known suffices for the node's own subnets, and the answer would be the same.
+            return self.subnets.after(if of.discovers { DENIED } else { HOURLY });
+        }
         let lacking = match self.lack {
             None => HOURLY,
             Some(SubnetLack { asked, .. }) if self.is_waited_for(of) => {

@@ -5,6 +5,7 @@ use tenure_effects::Progress;
 
 use super::core::AwsCore;
 use super::status::{InterfaceStatus, NetStatus, Status};
+use super::trouble::refusal;
 use crate::seen::{SeenFact, SeenInterface, SeenStanding};
 use crate::situation::Barred;
 
@@ -38,16 +39,12 @@ impl AwsCore {
                 carries: known.carries.iter().map(|carried| net(id, carried)).collect(),
             }
         };
-        let barred = state.budget.grudges(now).map(|(call, subnet, grudge)| Barred {
-            call,
-            subnet: subnet.map(str::to_owned),
-            why: grudge.why.clone(),
-            left: grudge.until.saturating_sub(now),
-        });
         Status {
             now,
             confirmed: seen.last(),
             trouble: seen.trouble().or(state.subnets_trouble.as_deref()).map(str::to_owned),
+            silence: state.silences.words(now).map(str::to_owned),
+            refusal: refusal(&state.budget, now),
             limits: state.limits,
             interfaces: seen.interfaces().map(interface).collect(),
             subnets: state.subnets.clone(),
@@ -62,7 +59,7 @@ impl AwsCore {
                 .backoffs(now)
                 .map(|(subnet, unit, left)| (subnet.to_owned(), unit, left))
                 .collect(),
-            barred: barred.collect(),
+            barred: Barred::all(&state.budget, now),
             calls: state.calls.clone(),
             ends,
         }

@@ -15,7 +15,9 @@ use crate::seen::{SeenNode, SeenStanding};
 use crate::settings::Ec2Settings;
 use crate::situation::{NodeFacts, ranges};
 
+use super::groups::{self, NamedGroups};
 use super::questions::Questions;
+use super::trouble::Silences;
 
 /// The state of an executor.
 #[derive(Debug)]
@@ -24,6 +26,10 @@ pub(super) struct ExecutorState {
     pub(super) subnets: Vec<Ec2Subnet>,
     /// The reason for which the subnets are unknown or out of date.
     pub(super) subnets_trouble: Option<String>,
+    /// Whether EC2 does not let the node describe the subnets.
+    pub(super) are_subnets_denied: bool,
+    /// Security groups that the metadata service has named.
+    pub(super) named_groups: NamedGroups,
     pub(super) questions: Questions,
     /// The limits in force: those that were told, and what EC2 has taught since.
     pub(super) limits: Option<InstanceLimits>,
@@ -34,6 +40,7 @@ pub(super) struct ExecutorState {
     pub(super) settings: Ec2Settings,
     pub(super) node: NodeFacts,
     pub(super) budget: Budget,
+    pub(super) silences: Silences,
     pub(super) leaked: Leaked,
     pub(super) quarantine: Vec<Quarantined>,
     pub(super) odd: Vec<String>,
@@ -55,6 +62,8 @@ impl ExecutorState {
             seen,
             subnets: Vec::new(),
             subnets_trouble: None,
+            are_subnets_denied: false,
+            named_groups: NamedGroups::default(),
             questions: Questions::new(),
             limits,
             told: limits,
@@ -62,6 +71,7 @@ impl ExecutorState {
             settings: Ec2Settings::default(),
             node: NodeFacts::default(),
             budget: Budget::new(seed),
+            silences: Silences::default(),
             leaked: Leaked::default(),
             quarantine: Vec::new(),
             odd: Vec::new(),
@@ -92,6 +102,22 @@ impl ExecutorState {
                 (name, since)
             })
             .collect();
+    }
+
+    /// Takes in subnets that the metadata service has named. EC2's word about those that it has described stays.
+    pub(super) fn know_subnets(&mut self, named: Vec<Ec2Subnet>) {
+        for subnet in named {
+            if self.subnets.iter().all(|known| known.id != subnet.id) {
+                self.subnets.push(subnet);
+            }
+        }
+    }
+
+    /// The interfaces that should get the groups of the primary one.
+    pub(super) fn behind_in_groups(&self, instance: &str) -> Vec<String> {
+        let may_change = !self.settings.fixed && !self.settings.custom_network && !self.node.terminating;
+        let behind = groups::behind(&self.seen, instance).filter(|_| may_change);
+        behind.map(str::to_owned).collect()
     }
 
     /// For how long unused ranges have been unused.

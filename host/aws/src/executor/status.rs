@@ -22,6 +22,10 @@ pub struct Status {
     pub confirmed: Option<Duration>,
     /// Why the latest describe does not count.
     pub trouble: Option<String>,
+    /// Silence of EC2, or of the metadata service in its place, and answers that do not count, in words.
+    pub silence: Option<String>,
+    /// Refusals of EC2, in words that name what is missing.
+    pub refusal: Option<String>,
     /// The limits of the instance type.
     pub limits: Option<InstanceLimits>,
     /// The interfaces, by id.

@@ -11,6 +11,7 @@ use tenure_types::{Attributes, EffectKind, ErrorCode, InvalidAttributes};
 use super::action::Action;
 use super::carry::Work;
 use super::core::AwsCore;
+use super::trouble::refusal;
 use crate::guards::{self, Guards};
 use crate::names;
 use crate::outlook::outlook;
@@ -38,8 +39,8 @@ impl Wing for AwsCore {
         self.see_and_follow().await;
     }
 
-    fn next_look(&self, last: Duration) -> Duration {
-        self.next_question(last)
+    fn next_look(&self, _: Duration) -> Duration {
+        self.next_question()
     }
 
     fn readiness(&self) -> Result<(), String> {
@@ -49,7 +50,14 @@ impl Wing for AwsCore {
         }
         let trouble = state.seen.trouble().or(state.subnets_trouble.as_deref());
         let trouble = trouble.unwrap_or("it has not answered yet");
-        Err(format!("EC2 has not said yet what this node has: {trouble}"))
+        let who = if state.settings.imds_only { "the instance metadata service" } else { "EC2" };
+        Err(format!("{who} has not said yet what this node has: {trouble}"))
+    }
+
+    fn trouble(&self) -> Option<String> {
+        let now = self.now();
+        let state = self.state();
+        refusal(&state.budget, now).or_else(|| state.silences.words(now).map(str::to_owned))
     }
 
     fn situation(&self, book: &Book) -> Result<(Situation, Outlook), InvalidAttributes> {

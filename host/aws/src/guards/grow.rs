@@ -113,7 +113,10 @@ fn ready(situation: &Situation) -> Result<(), String> {
 
 fn not_barred(situation: &Situation, call: &str, subnet: &str) -> Result<(), String> {
     match situation.barred(call, subnet) {
-        Some(barred) => Err(format!("EC2 is asked again in {} s: {}", barred.left.as_secs(), barred.why)),
+        Some(barred) => {
+            let (left, why) = (barred.left.as_secs(), &barred.why);
+            Err(format!("EC2 refuses {call}, and is asked again in {left} s: {why}"))
+        }
         None => Ok(()),
     }
 }

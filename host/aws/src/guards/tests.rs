@@ -256,10 +256,11 @@ fn interfaces_are_created_only_in_subnets_that_exist_and_are_meant_for_it() {
     node.0.barred.push(Barred {
         call: "CreateNetworkInterface",
         subnet: None,
-        why: "CreateNetworkInterface: UnauthorizedOperation: no".to_owned(),
+        code: "UnauthorizedOperation".to_owned(),
+        why: "UnauthorizedOperation: no".to_owned(),
         left: seconds(500),
     });
-    let why = "EC2 is asked again in 500 s: CreateNetworkInterface: UnauthorizedOperation: no";
+    let why = "EC2 refuses CreateNetworkInterface, and is asked again in 500 s: UnauthorizedOperation: no";
     refuses(&node, &there("subnet-1"), why);
 }
 

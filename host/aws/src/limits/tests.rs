@@ -38,6 +38,9 @@ impl Ec2 for Knows {
     fn delete_with_instance<'a>(&'a self, _: &'a str, _: &'a str) -> Call<'a, ()> {
         Self::refuse()
     }
+    fn set_groups<'a>(&'a self, _: &'a str, _: &'a [String]) -> Call<'a, ()> {
+        Self::refuse()
+    }
     fn assign<'a>(&'a self, _: &'a str, _: &'a Assign) -> Call<'a, Vec<ipnet::IpNet>> {
         Self::refuse()
     }

@@ -13,15 +13,16 @@
 //! service keeps it.
 
 use std::collections::BTreeSet;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::Method;
 use ipnet::IpNet;
 
+use super::MetadataError;
 use super::door::{Answer, ENDPOINT, InvalidEndpoint, KeptConnection, ServiceAddress};
 use super::token::{self, Token};
-use super::{InstanceMetadata, MetadataError, Read};
 use crate::identity::Identity;
 
 /// How often a request is sent in all.
@@ -111,8 +112,7 @@ impl Imds {
 
     /// A field that every instance has.
     async fn required(&self, path: &str) -> Result<String, MetadataError> {
-        let found = self.read(path).await?.map(|text| text.trim().to_owned());
-        found.filter(|text| !text.is_empty()).ok_or_else(|| MetadataError::Missing(path.to_owned()))
+        self.text(path).await?.ok_or_else(|| MetadataError::Missing(path.to_owned()))
     }
 
     /// Reads the lines of one field or list, such as a [`HintRound`](super::HintRound) asks for; an absent one has none.
@@ -123,26 +123,39 @@ impl Imds {
         Ok(self.lines(path).await?.into_iter().collect())
     }
 
+    /// The instance's id.
+    pub(super) async fn instance(&self) -> Result<String, MetadataError> {
+        self.required(&format!("{DATA}/instance-id")).await
+    }
+
+    /// The text of a field that may be absent.
+    pub(super) async fn text(&self, path: &str) -> Result<Option<String>, MetadataError> {
+        let found = self.read(path).await?.map(|text| text.trim().to_owned());
+        Ok(found.filter(|text| !text.is_empty()))
+    }
+
     /// The lines of a field; an absent one has none.
-    async fn lines(&self, path: &str) -> Result<Vec<String>, MetadataError> {
+    pub(super) async fn lines(&self, path: &str) -> Result<Vec<String>, MetadataError> {
         let text = self.read(path).await?.unwrap_or_default();
         Ok(text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect())
     }
 
-    async fn ranges(&self, path: &str) -> Result<Vec<IpNet>, MetadataError> {
+    /// The lines of a field as values; an absent one has none.
+    pub(super) async fn parsed<T: FromStr>(&self, path: &str) -> Result<Vec<T>, MetadataError> {
         let lines = self.lines(path).await?.into_iter();
         let parsed = lines
             .map(|value| value.parse().map_err(|_| MetadataError::Invalid { path: path.to_owned(), value }));
         parsed.collect()
     }
 
-    async fn read_identity(&self) -> Result<Identity, MetadataError> {
+    /// Reads the identity, field by field.
+    pub(super) async fn read_identity(&self) -> Result<Identity, MetadataError> {
         let mac = self.required(&format!("{DATA}/mac")).await?.to_ascii_lowercase();
         let field = |name: &str| format!("{DATA}/network/interfaces/macs/{mac}/{name}");
-        let mut ranges = self.ranges(&field("vpc-ipv4-cidr-blocks")).await?;
-        ranges.extend(self.ranges(&field("vpc-ipv6-cidr-blocks")).await?);
+        let mut ranges: Vec<IpNet> = self.parsed(&field("vpc-ipv4-cidr-blocks")).await?;
+        ranges.extend(self.parsed::<IpNet>(&field("vpc-ipv6-cidr-blocks")).await?);
         Ok(Identity {
-            instance: self.required(&format!("{DATA}/instance-id")).await?,
+            instance: self.instance().await?,
             instance_type: self.required(&format!("{DATA}/instance-type")).await?,
             region: self.required(&format!("{DATA}/placement/region")).await?,
             zone: self.required(&format!("{DATA}/placement/availability-zone")).await?,
@@ -152,12 +165,6 @@ impl Imds {
             ranges,
             mac,
         })
-    }
-}
-
-impl InstanceMetadata for Imds {
-    fn identity(&self) -> Read<'_, Identity> {
-        Box::pin(self.read_identity())
     }
 }
 

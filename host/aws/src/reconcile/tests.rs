@@ -134,7 +134,13 @@ fn what_is_gone_and_may_be_in_use_is_quarantined_and_never_withdrawn() {
     let (words, difference) = found_by(UseVerdict::Unused, &situation, &ledger);
     assert_eq!(words, ["drain 10.0.0.6/32", "drain 10.0.0.32/28"]);
     let why: Vec<_> = difference.quarantine.iter().map(|quarantined| quarantined.why.as_str()).collect();
-    assert_eq!(why, ["1 addresses of it have owners", "1 addresses of it are cooling"]);
+    assert_eq!(
+        why,
+        [
+            "an address of it is in use: 10.0.0.6 by a container whose pod is not known",
+            "1 addresses of it are cooling"
+        ]
+    );
     let ledger = Ledger::of(&enis);
     for verdict in
         [UseVerdict::Unknown("the runtime is down".to_owned()), UseVerdict::Used("a route".to_owned())]

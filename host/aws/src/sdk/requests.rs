@@ -139,6 +139,14 @@ pub(super) async fn delete_with_instance(
     request.send().await.map(drop).map_err(|error| failed("ModifyNetworkInterfaceAttribute", &error))
 }
 
+pub(super) async fn set_groups(client: &Client, interface: &str, groups: &[String]) -> Result<(), CallError> {
+    let request = client
+        .modify_network_interface_attribute()
+        .network_interface_id(interface)
+        .set_groups(Some(groups.to_vec()));
+    request.send().await.map(drop).map_err(|error| failed("ModifyNetworkInterfaceAttribute", &error))
+}
+
 pub(super) async fn assign(client: &Client, interface: &str, what: &Assign) -> Result<Vec<IpNet>, CallError> {
     match *what {
         Assign::Nothing => Ok(Vec::new()),

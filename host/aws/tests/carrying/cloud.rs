@@ -43,6 +43,8 @@ pub(crate) struct Inner {
     pub(crate) changes: Vec<(String, &'static str)>,
     /// The number of all calls, by action.
     pub(crate) calls: BTreeMap<&'static str, u64>,
+    /// How often all interfaces were read from a metadata service.
+    pub(crate) metadata_reads: u64,
     pub(crate) trip: Option<Trip>,
     /// Whether an assignment is answered with all addresses of its interface, its own first, as moto answers it.
     pub(crate) answers_all: bool,
@@ -68,6 +70,7 @@ impl Cloud {
             oracle: Oracle::default(),
             changes: Vec::new(),
             calls: BTreeMap::new(),
+            metadata_reads: 0,
             trip: None,
             answers_all: false,
             denied: BTreeSet::new(),
@@ -226,7 +229,7 @@ fn failure(action: &'static str, refusal: &Refusal) -> CallError {
         "OperationNotPermitted" => Failure::Never,
         "InvalidSubnetID.NotFound" | "InvalidGroup.NotFound" => Failure::Configuration,
         "IdempotentParameterMismatch" => Failure::TokenReused,
-        "UnauthorizedOperation" => Failure::Denied,
+        "UnauthorizedOperation" | "RequestExpired" => Failure::Denied,
         "InternalError" => Failure::Unknown,
         "InvalidParameterValue" if message.contains("sufficient free") => Failure::TooFew,
         "InvalidParameterValue" if message.contains("device index") => Failure::IndexTaken,
@@ -326,6 +329,12 @@ impl Ec2 for Face {
     fn delete_with_instance<'a>(&'a self, interface: &'a str, attachment: &'a str) -> Call<'a, ()> {
         Box::pin(self.0.call("ModifyNetworkInterfaceAttribute", true, move |state, now| {
             state.modify(interface, Change::DeleteOnTermination(attachment.to_owned(), true), now)
+        }))
+    }
+
+    fn set_groups<'a>(&'a self, interface: &'a str, groups: &'a [String]) -> Call<'a, ()> {
+        Box::pin(self.0.call("ModifyNetworkInterfaceAttribute", true, move |state, now| {
+            state.modify(interface, Change::Groups(groups.to_vec()), now)
         }))
     }
 

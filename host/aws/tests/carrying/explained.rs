@@ -1,5 +1,6 @@
 //! What a plan would do, asked by an operator.
 
+use tenure_aws::situation::NodeFacts;
 use tenure_ec2_double::{Fault, Kind};
 use tenure_types::ErrorCode;
 
@@ -53,4 +54,24 @@ async fn before_ec2_has_answered_there_is_nothing_to_explain() {
     let early = node.handle.explain().await.unwrap_err();
     assert_eq!(early.code, ErrorCode::NotReady);
     assert!(early.to_string().ends_with("DescribeNetworkInterfaces: InternalError: oops"), "{early}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_status_and_an_explained_plan_agree() {
+    let cloud = Cloud::new(1, &[24]);
+    let mut node = Node::start(&cloud, "t3.small", ONE).await;
+    for pod in 0..9 {
+        node.add(pod).await.unwrap();
+    }
+    node.rest(120).await;
+    // The wish changes without a change of the ledger, and the last plan is up to half a minute old.
+    let facts = NodeFacts { most_pods: Some(5), ..NodeFacts::default() };
+    let before = node.handle.status().plan.unwrap();
+    assert!(before.words.is_some(), "{before:?}");
+    node.handle.set_node(facts);
+    node.handle.plan_now().await;
+    let explained = node.handle.explain().await.unwrap().planned;
+    let shown = node.handle.status().plan.unwrap();
+    assert_eq!(shown.words, explained.as_ref().err().map(ToString::to_string), "{explained:?}");
+    assert!(shown.at > before.at);
 }

@@ -24,6 +24,7 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 use crate::cloud::{Cloud, Face, limits};
+use crate::metadata::Metadata;
 use crate::policy;
 
 /// The time of the cloud.
@@ -317,6 +318,7 @@ fn run(
     let parts = Parts {
         engine: Arc::clone(engine),
         ec2: Arc::new(Face(Arc::clone(cloud))),
+        metadata: Arc::new(Metadata { cloud: Arc::clone(cloud), instance: instance.to_owned() }),
         clock: time.clone(),
         timer: time,
         witness: Arc::clone(routes) as Arc<dyn UseWitness>,

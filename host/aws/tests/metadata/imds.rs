@@ -1,14 +1,16 @@
 //! The identity, the interfaces, tokens, and what goes wrong.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use ipnet::IpNet;
 use tenure_aws::identity::Identity;
-use tenure_aws::metadata::{HintRound, Imds, InstanceMetadata as _, MetadataError};
-use tenure_ec2_double::state::{Place, Shown, Wanted};
+use tenure_aws::metadata::{Hint, HintRound, Imds, InstanceMetadata as _, MetadataError};
+use tenure_aws::port::Ec2Interface;
+use tenure_ec2_double::state::{Change, Creation, Place, Shown, Wanted};
 use tenure_ec2_double::{Addresses, Double, Fault, Kind, NewInstance, NewSubnet, Setup};
 
 /// A double with one instance, whose clock stands still.
@@ -220,16 +222,78 @@ async fn all_requests_use_one_connection_and_a_broken_one_is_replaced() {
 async fn a_round_of_single_requests_finds_what_has_changed() {
     let double = double().await;
     let imds = imds(&double);
-    let mut round = HintRound::default();
-    let mut is_news = false;
-    for _ in 0..10 {
-        is_news |= round.heard(imds.lines_of(&round.path()).await.unwrap());
+    let mut round = HintRound::new(&imds.identity().await.unwrap().mac);
+    let mut hints = Vec::new();
+    for _ in 0..20 {
+        hints.extend(round.heard(imds.lines_of(&round.path()).await.unwrap()));
     }
-    assert!(!is_news, "nothing has changed");
+    assert!(!hints.contains(&Hint::Interfaces), "nothing has changed");
     let id = double.with(|world, _| world.state.interfaces().all().next().unwrap().id.clone());
-    double.with(|world, now| world.state.assign(&id, &Wanted::Count(1), false, now).unwrap());
-    for _ in 0..8 {
-        is_news |= round.heard(imds.lines_of(&round.path()).await.unwrap());
+    double.with(|world, now| {
+        world.state.assign(&id, &Wanted::Count(1), false, now).unwrap();
+        world.state.account.groups.push("sg-other".to_owned());
+        world.state.modify(&id, Change::Groups(vec!["sg-other".to_owned()]), now).unwrap();
+        world.state.account.cidrs.push("10.9.0.0/16".parse().unwrap());
+    });
+    hints.clear();
+    for _ in 0..16 {
+        hints.extend(round.heard(imds.lines_of(&round.path()).await.unwrap()));
     }
-    assert!(is_news);
+    assert!(hints.contains(&Hint::Interfaces), "{hints:?}");
+    assert!(hints.contains(&Hint::Groups(["sg-other".to_owned()].into())), "{hints:?}");
+    let has_range = |hint: &Hint| matches!(hint, Hint::Ranges(ranges) if ranges.contains("10.9.0.0/16"));
+    assert!(hints.iter().any(has_range), "{hints:?}");
+}
+
+#[tokio::test]
+async fn the_interfaces_are_those_that_ec2_would_describe() {
+    let double = double().await;
+    let imds = imds(&double);
+    let instance = double.nodes()[0].clone();
+    let second = double.with(|world, now| {
+        let primary = world.state.interfaces().all().next().unwrap().id.clone();
+        world.state.assign(&primary, &Wanted::Count(2), false, now).unwrap();
+        let wanted = Creation {
+            subnet: "subnet-00000000000000001".to_owned(),
+            ipv4: Wanted::Prefixes(1),
+            ..Creation::default()
+        };
+        world.state.create(&wanted, None, now).unwrap()
+    });
+    double.advance(Duration::from_secs(10));
+    double.with(|world, now| {
+        world
+            .state
+            .attach(&second, &Place { instance: instance.clone(), device: 1, card: Some(0) }, now)
+            .unwrap();
+    });
+    let coming = imds.attached().await.unwrap();
+    assert_eq!(coming.interfaces.len(), 1, "one that comes has no fields yet");
+    double.advance(Duration::from_secs(60));
+    let attached = imds.attached().await.unwrap();
+    let [primary, other] = attached.interfaces.as_slice() else { panic!("{attached:?}") };
+    let (primary, other) = if primary.id == second { (other, primary) } else { (primary, other) };
+    let place = |known: &Ec2Interface| {
+        let at = known.attachment.as_ref().unwrap();
+        (at.instance.clone(), at.card, at.device)
+    };
+    assert_eq!(place(primary), (instance.clone(), 0, 0));
+    assert_eq!((place(other), other.id.as_str()), ((instance, 0, 1), second.as_str()));
+    double.with(|world, _| {
+        for known in world.state.interfaces().all() {
+            let shown = attached.interfaces.iter().find(|shown| shown.id == known.id).unwrap();
+            assert_eq!(shown.primary_address, known.primary().map(IpAddr::from));
+            let singles = known.ipv4.iter().skip(1).map(|address| IpNet::from(IpAddr::from(*address)));
+            let all: BTreeSet<IpNet> =
+                singles.chain(known.ipv4_prefixes.iter().copied().map(IpNet::from)).collect();
+            assert_eq!(shown.carries.iter().copied().collect::<BTreeSet<_>>(), all);
+            assert_eq!(
+                (&shown.groups, &shown.subnet, &shown.mac),
+                (&known.groups, &known.subnet, &known.mac)
+            );
+        }
+    });
+    let subnets: Vec<_> =
+        attached.subnets.iter().map(|subnet| (subnet.ranges.len(), subnet.available)).collect();
+    assert!(subnets.contains(&(2, 251)) && subnets.contains(&(1, 251)), "{subnets:?}");
 }

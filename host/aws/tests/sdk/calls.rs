@@ -40,6 +40,11 @@ async fn an_interface_lives_from_creation_to_deletion() {
     node.ec2.delete_with_instance(&created.id, &attachment).await.unwrap();
     assert!(node.shown(&created.id).await.unwrap().attachment.unwrap().delete_with_instance);
 
+    node.double.with(|world, _| world.state.account.groups.push("sg-other".to_owned()));
+    let groups = ["sg-other".to_owned(), "sg-0default".to_owned()];
+    node.ec2.set_groups(&created.id, &groups).await.unwrap();
+    assert_eq!(node.shown(&created.id).await.unwrap().groups, groups);
+
     node.ec2.tag(&created.id, &pairs(&[("a", "b")])).await.unwrap();
     let tags = node.shown(&created.id).await.unwrap().tags;
     assert_eq!(tags, pairs(&[("a", "b"), ("tenure/intent", "one")]));

@@ -14,13 +14,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ipnet::IpNet;
 use tenure_aws::executor::Status;
-use tenure_aws::identity::{self, Identity};
 use tenure_aws::ranges;
 use tenure_engine::Engine;
 use tenure_ledger::Book;
 use tenure_netlink::{CloudInterface, Kernel, KernelLink, Mac, NodeNetwork};
 use tenure_types::{Attributes, NetworkName, Object};
 
+use super::identities;
 use super::settings::settings;
 
 /// The kind of the objects that interfaces are kept as.
@@ -74,9 +74,7 @@ impl Describing<'_> {
             facts.retain(|id, _| attached(id) || carries.contains_key(id));
             self.keep(&facts).await?;
         }
-        let identity = objects.iter().find(|object| object.kind == identity::KIND);
-        let identity = identity.and_then(|object| Identity::from_attributes(&object.attributes));
-        let vpc = identity.map(|identity| identity.ranges).unwrap_or_default();
+        let vpc = identities::kept(self.engine).map(|identity| identity.ranges).unwrap_or_default();
         let settings = settings(&book.network().attributes, &vpc)?;
         drop(book);
         let foreign = |id: &String| {

@@ -173,6 +173,7 @@ fn known() -> Status {
         barred: vec![Barred {
             call: "CreateNetworkInterface",
             subnet: Some("subnet-1".to_owned()),
+            code: "UnauthorizedOperation".to_owned(),
             why: "denied".to_owned(),
             left: seconds(600),
         }],

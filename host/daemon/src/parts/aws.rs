@@ -8,12 +8,12 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tenure_aws::executor::{Config, Executor, Handle, Parts, Status, Timer};
 use tenure_aws::identity::Identity;
-use tenure_aws::metadata::{HintRound, Imds};
+use tenure_aws::metadata::{Hint, HintRound, Imds};
 use tenure_aws::situation::{CustomNetwork, NodeFacts};
 use tenure_conditions::{Conditions, Report};
 use tenure_engine::ports::Clock;
@@ -21,12 +21,12 @@ use tenure_engine::{Attending, Engine};
 use tenure_netlink::NodeNetwork;
 use tenure_runtime::Runtime;
 use tenure_supervise::Part;
-use tenure_types::{Condition, ConditionName, NetworkName};
-use tokio::sync::watch;
+use tenure_types::{Condition, ConditionName, NetworkName, hold};
+use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use crate::aws::{Describing, Looking, Who, ec2, limits, missing};
+use crate::aws::{AskedLimits, Describing, Looking, Who, ec2, follow_ranges, missing};
 use crate::config;
 
 /// How often to describe the interfaces to the datapath, and to look whether the node has what it must have, while something is missing.
@@ -44,6 +44,9 @@ const IMPATIENT: Duration = Duration::from_secs(60);
 /// How often the metadata service is asked for one thing that may have changed: at most 12 requests a minute. It costs nothing of EC2's
 /// budget.
 const HINTS: Duration = Duration::from_millis(5500);
+
+/// How many requests in succession the metadata service must leave unanswered until that is said.
+const SILENT: u32 = 3;
 
 /// The inputs of the part.
 pub(crate) struct AwsInputs {
@@ -67,7 +70,12 @@ pub(crate) struct AwsPart {
     attending: Option<Attending>,
     supply: Report,
     unreachable: Report,
+    refused: Report,
     quarantine: Report,
+    /// The VPC's ranges have changed, which the kernel must know.
+    ranges_changed: Notify,
+    /// Why the metadata service has not answered for a while. A `std::sync::Mutex`, held to read and to replace.
+    metadata_silence: Mutex<Option<String>>,
 }
 
 impl AwsPart {
@@ -82,18 +90,21 @@ impl AwsPart {
             attending,
             supply,
             unreachable: report(ConditionName::CloudUnreachable),
+            refused: report(ConditionName::CloudRefused),
             quarantine: report(ConditionName::CloudQuarantine),
+            ranges_changed: Notify::new(),
+            metadata_silence: Mutex::default(),
         }
     }
 
     async fn serve(&self, attending: Attending) -> anyhow::Result<()> {
         let AwsInputs { config, network, engine, .. } = &self.given;
-        let imds = Imds::new(config.imds_endpoint.as_deref())?;
+        let imds = Arc::new(Imds::new(config.imds_endpoint.as_deref())?);
         // What is known without anybody's answer: a node that restarts while EC2 is silent goes on as before.
         self.describe(None).await;
         self.look_at_supply().await;
         let definition = self.defined().await;
-        let who = Who { engine, metadata: &imds }.is_it(|why| self.unreachable.wrong(why)).await;
+        let who = Who { engine, metadata: &*imds }.is_it(|why| self.unreachable.wrong(why)).await;
         let Identity { instance, instance_type, region, zone, vpc, mac, .. } = &who;
         tracing::info!(instance, instance_type, region, zone, %network, "the network is supplied by this instance's interfaces");
         let ec2 = ec2(config, &definition, region)?;
@@ -103,6 +114,7 @@ impl AwsPart {
         let parts = Parts {
             engine: Arc::clone(engine),
             ec2: Arc::clone(&ec2),
+            metadata: Arc::clone(&imds) as _,
             clock: Arc::clone(&self.given.clock),
             timer: Arc::new(Sleep),
             witness: Arc::clone(&witness) as _,
@@ -123,7 +135,8 @@ impl AwsPart {
         handle.set_node(configured(&node, &self.given.in_force.borrow().aws));
         self.given.handle.send_replace(Some(handle.clone()));
         let know_limits = async {
-            limits(engine, &ec2, instance_type, |limits| handle.set_limits(limits)).await;
+            let asking = AskedLimits { engine, network, ec2: &ec2, instance_type };
+            asking.limits(&handle).await;
             std::future::pending::<()>().await;
         };
         tokio::select! {
@@ -132,7 +145,7 @@ impl AwsPart {
             () = witness.watch_links() => {}
             () = until_attended(&handle, attending) => {}
             () = self.tell(&handle) => {}
-            () = follow_hints(&imds, &handle) => {}
+            () = self.follow_hints(&imds, mac, &handle) => {}
             () = self.follow_node(&node, &handle) => {}
             () = know_limits => {}
         }
@@ -189,8 +202,32 @@ impl AwsPart {
             };
             tokio::select! {
                 _ = changes.changed() => {}
+                () = self.ranges_changed.notified() => {}
                 () = sleep(wait) => {}
             }
+        }
+    }
+
+    /// Follows what the metadata service shows of the node while it runs. It is asked for one thing at a time.
+    async fn follow_hints(&self, imds: &Imds, mac: &str, handle: &Handle) {
+        let (mut round, mut failures) = (HintRound::new(mac), 0_u32);
+        loop {
+            let answer = imds.lines_of(&round.path()).await;
+            failures = if answer.is_ok() { 0 } else { failures.saturating_add(1) };
+            let silence = answer.as_ref().err().filter(|_| failures >= SILENT);
+            *hold(&self.metadata_silence) =
+                silence.map(|error| format!("the instance metadata service: {error}"));
+            match answer.ok().and_then(|answer| round.heard(answer)) {
+                Some(Hint::Interfaces) => handle.look_again(),
+                Some(Hint::Groups(groups)) => handle.groups_named(groups),
+                Some(Hint::Ranges(ranges)) => {
+                    if follow_ranges(&self.given.engine, &ranges).await {
+                        self.ranges_changed.notify_one();
+                    }
+                }
+                None => {}
+            }
+            sleep(HINTS).await;
         }
     }
 
@@ -232,11 +269,15 @@ impl AwsPart {
     }
 
     fn report(&self, status: &Status) {
-        let barred =
-            status.barred.iter().map(|barred| format!("EC2 refuses {}: {}", barred.call, barred.why));
-        match status.trouble.clone().into_iter().chain(barred).next() {
-            None => self.unreachable.well(),
-            Some(why) => self.unreachable.wrong(why),
+        let metadata = hold(&self.metadata_silence).clone();
+        let silent: Vec<String> = status.silence.clone().into_iter().chain(metadata).collect();
+        match silent.as_slice() {
+            [] => self.unreachable.well(),
+            silent => self.unreachable.wrong(silent.join("; ")),
+        }
+        match &status.refusal {
+            None => self.refused.well(),
+            Some(why) => self.refused.wrong(why.clone()),
         }
         // Each has a reason of its own; the first is told, and all are in the status.
         match status.quarantine.as_slice() {
@@ -258,19 +299,6 @@ fn configured(node: &NodeFacts, aws: &config::AwsTable) -> NodeFacts {
         terminating: aws.terminating,
         most_pods: aws.max_pods,
         ..node.clone()
-    }
-}
-
-/// Has EC2 asked when the metadata service shows something else than before. It is asked for one thing at a time.
-async fn follow_hints(imds: &Imds, handle: &Handle) {
-    let mut round = HintRound::default();
-    loop {
-        if let Ok(answer) = imds.lines_of(&round.path()).await
-            && round.heard(answer)
-        {
-            handle.look_again();
-        }
-        sleep(HINTS).await;
     }
 }
 

@@ -57,15 +57,19 @@ impl Double {
     pub(crate) fn assign(&self, count: usize) -> anyhow::Result<Vec<String>> {
         let primary = self.interfaces()?;
         let id = primary[0]["id"].as_str().context("the primary interface")?;
-        self.ask("PUT", "/signature", &json!({ "required": false }))?;
-        let call = format!(
-            "Action=AssignPrivateIpAddresses&Version=2016-11-15&NetworkInterfaceId={id}&SecondaryPrivateIpAddressCount={count}"
-        );
-        self.send(EC2, "POST /", "application/x-www-form-urlencoded", &call)?;
-        self.ask("PUT", "/signature", &json!({ "required": true }))?;
+        self.call("AssignPrivateIpAddresses", id, &format!("SecondaryPrivateIpAddressCount={count}"))?;
         let addresses = self.interfaces()?;
         let addresses = addresses[0]["ipv4"].as_array().context("its addresses")?;
         Ok(addresses.iter().skip(1).filter_map(|of| of.as_str().map(str::to_owned)).collect())
+    }
+
+    /// Makes a call about an interface, as somebody else in the account.
+    pub(crate) fn call(&self, action: &str, interface: &str, parameters: &str) -> anyhow::Result<()> {
+        self.ask("PUT", "/signature", &json!({ "required": false }))?;
+        let call = format!("Action={action}&Version=2016-11-15&NetworkInterfaceId={interface}&{parameters}");
+        self.send(EC2, "POST /", "application/x-www-form-urlencoded", &call)?;
+        self.ask("PUT", "/signature", &json!({ "required": true }))?;
+        Ok(())
     }
 
     /// Sends a request, and returns the body of the answer.

@@ -113,8 +113,10 @@ pub(crate) fn denied() -> anyhow::Result<()> {
         node.add(&format!("pod-{number}"))?;
     }
     wait::holds("the refusal", LIMIT, || {
-        Ok(node.condition("cloud-unreachable")?.is_some_and(|why| why.contains("CreateNetworkInterface")))
+        let permission = "lacks the permission ec2:CreateNetworkInterface";
+        Ok(node.condition("cloud-refused")?.is_some_and(|why| why.contains(permission)))
     })?;
+    ensure!(node.condition("cloud-unreachable")?.is_none(), "EC2 answers");
     let sandbox = node.node.sandbox("waits")?;
     let refused = node.try_add("waits", &sandbox)?.to_string();
     // It waits almost as long as its caller does, and says what for.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use hyper::Method;
+use ipnet::Ipv4Net;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -31,6 +32,14 @@ enum Move {
 struct Load {
     action: String,
     per_second: u32,
+}
+
+/// Another VPC: what is left out stays.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ChangedAccount {
+    cidrs: Option<Vec<Ipv4Net>>,
+    groups: Option<Vec<String>>,
 }
 
 impl Control {
@@ -63,6 +72,11 @@ impl Control {
             ("PUT", ["permissions"]) => self.set(body, |world, new| world.permissions = new)?,
             ("PUT", ["signature"]) => self.set(body, |world, new| world.signature = new)?,
             ("PUT", ["terms"]) => self.set(body, |world, new| world.oracle.terms = new)?,
+            ("PUT", ["account"]) => self.set(body, |world, ChangedAccount { cidrs, groups }| {
+                let account = &mut world.state.account;
+                cidrs.into_iter().for_each(|cidrs| account.cidrs = cidrs);
+                groups.into_iter().for_each(|groups| account.groups = groups);
+            })?,
             ("PUT", ["load"]) => {
                 let Load { action, per_second } = read(body)?;
                 self.with(|world, now| world.state.throttle.set_load(&action, per_second, now));

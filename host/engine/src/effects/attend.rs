@@ -1,7 +1,7 @@
 //! Executors attend to networks, and hear of the requests that wait for their supply.
 
 use tenure_ledger::Book;
-use tenure_types::{Error, NetworkName};
+use tenure_types::{Error, ErrorCode, NetworkName};
 
 use super::HostEffects;
 use crate::network::demand::{Attending, Demand};
@@ -41,6 +41,11 @@ impl HostEffects {
     /// Serves [`Engine::why_waiting`](crate::Engine::why_waiting).
     pub(crate) fn why_waiting(&self, network: &NetworkName) -> Option<Error> {
         self.demands.why(network)
+    }
+
+    /// Serves [`Engine::supply_lacks`](crate::Engine::supply_lacks).
+    pub(crate) fn supply_lacks(&self, network: &NetworkName, why: &str) {
+        self.demands.found(network, Some(&Error::new(ErrorCode::NotYet, why)));
     }
 
     /// Serves [`Engine::demands`](crate::Engine::demands).

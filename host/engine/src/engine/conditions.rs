@@ -98,11 +98,13 @@ impl Engine {
         };
         let (mut exhausted, mut out_of_bounds, mut gateways) = (Vec::new(), Vec::new(), Vec::new());
         let (mut nearly_full, most) = (Vec::new(), self.settings().nearly_full_percent);
+        let mut unsupplied = Vec::new();
         for (name, slot) in self.core.networks.all() {
             let Some(mut held) = slot.try_lock() else {
                 let own = format!("{name}/");
                 for (which, of) in [
                     (ConditionName::PoolExhausted, &mut exhausted),
+                    (ConditionName::SupplyExhausted, &mut unsupplied),
                     (ConditionName::PoolNearlyFull, &mut nearly_full),
                 ] {
                     of.extend(as_before(which, &|subject| subject.starts_with(&own)));
@@ -119,7 +121,14 @@ impl Engine {
             self.core.expire(served, now);
             let pools = served.book.pools().iter().enumerate();
             let full = pools.filter_map(|(index, pool)| Some((pool, exhaustion(&served.book, index)?)));
-            exhausted.extend(full.map(|(pool, message)| (format!("{name}/{}", pool.name), message)));
+            for (pool, message) in full {
+                let subject = format!("{name}/{}", pool.name);
+                let lack = self.effects.demands.lack(&name).filter(|_| pool.supply == Supply::Host);
+                let message =
+                    lack.map_or_else(|| message.clone(), |lack| format!("{message}; {}", lack.cause));
+                let of = if pool.supply == Supply::Host { &mut unsupplied } else { &mut exhausted };
+                of.push((subject, message));
+            }
             let pools = served.book.pools().iter().enumerate();
             let near = pools.filter_map(|(index, pool)| Some((pool, fullness(&served.book, index, most)?)));
             nearly_full.extend(near.map(|(pool, message)| (format!("{name}/{}", pool.name), message)));
@@ -133,6 +142,7 @@ impl Engine {
             }
         }
         self.core.conditions.replace(ConditionName::PoolExhausted, exhausted);
+        self.core.conditions.replace(ConditionName::SupplyExhausted, unsupplied);
         self.core.conditions.replace(ConditionName::PoolNearlyFull, nearly_full);
         self.core.conditions.replace(ConditionName::NetworkOutOfBounds, out_of_bounds);
         self.core.conditions.replace(ConditionName::GatewayHeld, gateways);

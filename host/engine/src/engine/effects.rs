@@ -31,6 +31,11 @@ impl Engine {
         self.effects.why_waiting(network)
     }
 
+    /// Notes why a network's supply does not grow, for the requests that wait for it, until the next plan.
+    pub fn supply_lacks(&self, network: &NetworkName, why: &str) {
+        self.effects.supply_lacks(network, why);
+    }
+
     /// The networks for whose supply requests wait.
     #[must_use]
     pub fn demands(&self) -> Vec<Demand> {

@@ -122,6 +122,24 @@ impl Demands {
         Some(Error::new(refusal.code, cause))
     }
 
+    /// Returns what the last plan for a network lacked.
+    pub(crate) fn lack(&self, network: &NetworkName) -> Option<Error> {
+        hold(&self.lacks).get(network).cloned()
+    }
+
+    /// The refusal of a request on a network that an executor attends to, or has attended to: with what the last plan lacked, and the way
+    /// out, which is not another range.
+    pub(crate) fn told(&self, network: &NetworkName, refusal: Error) -> Error {
+        if refusal.code != ErrorCode::PoolExhausted || !hold(&self.attended).contains_key(network) {
+            return refusal;
+        }
+        let refusal = match self.lack(network) {
+            Some(lack) => Error { cause: format!("{}; {}", refusal.cause, lack.cause), ..refusal },
+            None => refusal,
+        };
+        refusal.to_be_solved_by(ErrorCode::SUPPLY_STEP)
+    }
+
     /// The requests that wait, by network.
     pub(crate) fn all(&self) -> Vec<Demand> {
         let attended = hold(&self.attended);

@@ -50,7 +50,7 @@ impl Engine {
                     Err(error) if error.code == ErrorCode::NotYet => {
                         self.effects.demands.wait(&network, supply, error).await?;
                     }
-                    answer => return answer,
+                    answer => return answer.map_err(|error| self.effects.demands.told(&network, error)),
                 }
             }
         };

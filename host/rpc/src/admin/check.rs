@@ -14,6 +14,7 @@ use super::node::AdminNode;
 use super::overlap::{Overlap, overlaps};
 use super::quarantine;
 use super::shown::addresses;
+use super::taken::TakenRanges;
 use crate::v1;
 
 /// All differences between memory, disk and node.
@@ -68,6 +69,9 @@ async fn compare(
     let looked_for = held.iter().zip(evidence);
     findings.extend(looked_for.filter_map(|(held, evidence)| Some(about(held, no_sandbox(held, evidence)?))));
     findings.extend(in_memory.iter().flat_map(|book| unknown_owners(book)));
+    if let Some(taken) = TakenRanges::of(node.cloud()).await {
+        findings.extend(taken.held(&in_memory).map(|(held, finding)| about(held, finding)));
+    }
     findings.extend(problem.as_ref().map(|error| {
         v1::Finding {
             kind: "runtime-unreachable".to_owned(),

@@ -87,7 +87,7 @@ impl From<&Error> for ErrorReport {
             code: error.code.cni(),
             reason: error.code.name().to_owned(),
             cause: error.cause.clone(),
-            next_step: error.code.next_step().to_owned(),
+            next_step: error.next_step().to_owned(),
             reference: error.reference.as_deref().map(str::to_owned),
         }
     }

@@ -1,0 +1,113 @@
+//! The double's metadata service behind the port, for one instance.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use ipnet::IpNet;
+use tenure_aws::identity::Identity;
+use tenure_aws::metadata::{AttachedInterfaces, InstanceMetadata, MetadataError, Read};
+use tenure_aws::port::{Attachment, Ec2Interface, Ec2Subnet, Status};
+use tenure_ec2_double::state::{self, Shown};
+use tokio::time::sleep;
+
+use crate::cloud::{Cloud, WAY};
+
+/// The path by which faults of this service are made.
+pub(crate) const PATH: &str = "/";
+
+/// The metadata service of an instance.
+pub(crate) struct Metadata {
+    pub(crate) cloud: Arc<Cloud>,
+    pub(crate) instance: String,
+}
+
+impl Metadata {
+    /// Answers after a while, or not at all.
+    async fn read<T>(&self, answer: impl FnOnce(&state::State) -> T) -> Result<T, MetadataError> {
+        sleep(WAY).await;
+        let now = self.cloud.now();
+        let mut inner = self.cloud.inner();
+        inner.metadata_reads += 1;
+        match inner.faults.strike(PATH, now) {
+            None => Ok(answer(&inner.state)),
+            Some(_) => Err(MetadataError::Unreachable {
+                path: PATH.to_owned(),
+                reason: "the answer was lost".to_owned(),
+            }),
+        }
+    }
+}
+
+impl InstanceMetadata for Metadata {
+    fn identity(&self) -> Read<'_, Identity> {
+        Box::pin(self.read(|state| {
+            let known = &state.instances()[&self.instance];
+            let primary = state.interfaces().get(&known.primary).unwrap();
+            Identity {
+                instance: self.instance.clone(),
+                instance_type: known.kind.name.to_owned(),
+                region: state.account.region.clone(),
+                zone: known.zone.clone(),
+                mac: primary.mac.clone(),
+                vpc: state.account.vpc.clone(),
+                subnet: primary.subnet.clone(),
+                groups: primary.groups.clone(),
+                ranges: state.account.cidrs.iter().copied().map(IpNet::from).collect(),
+            }
+        }))
+    }
+
+    fn attached(&self) -> Read<'_, AttachedInterfaces> {
+        Box::pin(self.read(|state| {
+            let seen = state.consistency.imds(&self.instance, self.cloud.now());
+            let is_shown = |known: &&Arc<state::Interface>| {
+                known.status == state::Status::InUse
+                    && known.is_on(&self.instance)
+                    && !matches!(state.consistency.imds_shows.get(&known.id), Some(Shown::Missing))
+            };
+            let mut attached = AttachedInterfaces::default();
+            for known in state.interfaces().all_at(seen).filter(is_shown) {
+                attached.interfaces.push(interface(known));
+                if attached.subnets.iter().all(|subnet| subnet.id != known.subnet) {
+                    attached.subnets.push(subnet(&state.subnets()[&known.subnet]));
+                }
+            }
+            attached
+        }))
+    }
+}
+
+/// What the service has of an interface: no tags, and no more of its attachment than the place.
+fn interface(known: &state::Interface) -> Ec2Interface {
+    let singles = known.ipv4.iter().skip(1).map(|address| IpNet::from(IpAddr::from(*address)));
+    let prefixes = known.ipv4_prefixes.iter().copied().map(IpNet::from);
+    let place = known.attachment.as_ref().unwrap();
+    Ec2Interface {
+        id: known.id.clone(),
+        subnet: known.subnet.clone(),
+        mac: known.mac.clone(),
+        description: String::new(),
+        kind: "interface".to_owned(),
+        status: Status::InUse,
+        attachment: Some(Attachment {
+            instance: place.instance.clone(),
+            card: place.card,
+            device: place.device,
+            ..Attachment::default()
+        }),
+        primary_address: known.primary().map(IpAddr::from),
+        groups: known.groups.clone(),
+        carries: singles.chain(prefixes).collect(),
+        tags: BTreeMap::new(),
+    }
+}
+
+fn subnet(known: &state::Subnet) -> Ec2Subnet {
+    Ec2Subnet {
+        id: known.id.clone(),
+        ranges: vec![IpNet::from(known.cidr)],
+        available: 1 << (32 - u32::from(known.cidr.prefix_len())),
+        tags: BTreeMap::new(),
+    }
+}
