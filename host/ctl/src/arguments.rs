@@ -5,6 +5,7 @@ mod author;
 mod claims;
 mod load;
 mod network;
+mod node;
 mod policy;
 mod quarantine;
 mod replay;
@@ -22,6 +23,7 @@ pub(crate) use self::author::Author;
 pub(crate) use self::claims::{ClaimsArguments, ClaimsVerb};
 pub(crate) use self::load::LoadArguments;
 pub(crate) use self::network::NetworkVerb;
+pub(crate) use self::node::{DoctorArguments, InstallArguments, NodeVerb, UninstallArguments};
 pub(crate) use self::policy::PolicyVerb;
 pub(crate) use self::quarantine::QuarantineVerb;
 pub(crate) use self::replay::Replay;
@@ -85,6 +87,8 @@ pub(crate) enum Output {
 pub(crate) enum CtlCommand {
     #[command(flatten)]
     Ask(Question),
+    #[command(flatten)]
+    Node(NodeVerb),
     /// List allocations: addresses and their owners.
     #[command(after_help = "Examples:
   tenurectl allocations

@@ -66,6 +66,11 @@ fn run(
             print::report(&report, format)?;
             return Ok(report.exit());
         }
+        CtlCommand::Node(verb) => {
+            let report = block_on(verbs::node(&daemon, &run_dir, verb))??;
+            print::report(&report, format)?;
+            return Ok(report.exit());
+        }
         CtlCommand::Allocations { network } => {
             let network = network.unwrap_or_default();
             let mut list = print::AllocationPrinter::new(&network, format);

@@ -3,6 +3,7 @@
 
 #[cfg(test)]
 mod filled;
+mod installed;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -14,6 +15,10 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use tenure_policy::decisions::{DecisionOutcome, Function, RecordedDecision};
 use tenure_rpc::v1;
+
+pub(crate) use self::installed::{
+    CheckVerdict, Diagnosis, FileChange, FileOutcome, InstallReport, InstalledKind, NodeCheck,
+};
 
 /// The claims of agents.
 #[derive(Serialize)]

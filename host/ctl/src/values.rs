@@ -53,6 +53,15 @@ pub(crate) fn network(text: &str) -> Result<NetworkName, String> {
     NetworkName::new(text).map_err(|error| error.to_string())
 }
 
+/// The name of a network configuration list in a directory of them.
+pub(crate) fn conflist_name(text: &str) -> Result<String, String> {
+    let stem = text.strip_suffix(".conflist").unwrap_or_default();
+    match stem.is_empty() || stem.starts_with('.') || stem.contains('/') {
+        true => Err("expected the name of a file that ends in .conflist, without a directory".to_owned()),
+        false => Ok(text.to_owned()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,6 +74,14 @@ mod tests {
         assert_eq!(address("fd00::7/64"), Ok("fd00::7".parse().unwrap()));
         for wrong in ["pods", "10.88.0.2/33", "10.88.0.2/", "10.88.0.2/x", "/16"] {
             assert!(address(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_configuration_has_a_name_that_a_runtime_reads() {
+        assert_eq!(conflist_name("05-pods.conflist").as_deref(), Ok("05-pods.conflist"));
+        for wrong in ["", ".conflist", "05-pods.conf", "../05-pods.conflist", ".05-pods.conflist"] {
+            assert!(conflist_name(wrong).is_err(), "{wrong}");
         }
     }
 

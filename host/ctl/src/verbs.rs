@@ -4,12 +4,16 @@
 
 mod allocations;
 mod config;
+mod conflist;
+mod doctor;
 mod export;
 mod file;
 mod import;
+mod install;
 mod ipamd;
 mod load;
 mod log;
+mod plugin;
 mod policy;
 mod quarantine;
 mod repair;
@@ -17,10 +21,12 @@ mod replay;
 mod state;
 mod status;
 
+use std::path::Path;
+
 use tenure_rpc::v1;
 use tenure_types::{Error, ErrorCode};
 
-use crate::arguments::{ClaimsArguments, ClaimsVerb, NetworkVerb, Question};
+use crate::arguments::{ClaimsArguments, ClaimsVerb, NetworkVerb, NodeVerb, Question};
 use crate::daemon::Daemon;
 use crate::render::Report;
 use crate::report::{self, Address, NetworkRedefinition, NetworkRemoval, Release, ReleasedClaim};
@@ -116,6 +122,15 @@ pub(crate) async fn ask(daemon: &Daemon, question: Question) -> Result<Report, E
             daemon.call(async |mut admin| admin.adopt(request).await).await.map(Report::of)
         }
         Question::Policy(verb) => policy::policy(daemon, verb).await,
+    }
+}
+
+/// Runs a verb about the files of this node.
+pub(crate) async fn node(daemon: &Daemon, run_dir: &Path, verb: NodeVerb) -> Result<Report, Error> {
+    match verb {
+        NodeVerb::Install(arguments) => install::install(daemon, &arguments).await,
+        NodeVerb::Uninstall(arguments) => install::uninstall::uninstall(daemon, &arguments).await,
+        NodeVerb::Doctor(arguments) => Ok(doctor::doctor(daemon, run_dir, &arguments).await),
     }
 }
 

@@ -203,6 +203,12 @@ codes! {
     /// The node uses no cloud interfaces for the network.
     NoCloud = "no-cloud", 170,
         "set `network` in `[aws]` of tenured.toml to a network whose policy plans, such as `aws-eni`";
+    /// A file that `tenurectl install` did not write, or that somebody has changed since, is where it would write one.
+    FileInTheWay = "file-in-the-way", 171, "compare it with the new one, and move it away, or choose another name or directory";
+    /// `tenurectl install` has no record of a file to remove, or of a plugin to bring back.
+    NotInstalled = "not-installed", 172, "pass the record of the installation with --record; without one, remove the files by hand";
+    /// Removing the plugin would leave addresses that no DEL could free.
+    AddressesInUse = "addresses-in-use", 173, "drain the node first; `tenurectl allocations` shows who holds addresses";
     /// A gRPC request cannot be decoded, broke off, or is longer than its method allows.
     MalformedRequest = "malformed-request", 180,
         "check the caller: the files under `host/rpc/proto` define the messages, and the text above names the limit";

@@ -97,6 +97,35 @@ fn answers_with_what_was_asked() {
 }
 
 #[test]
+fn answers_about_the_files_of_a_node() {
+    let change = |file: &str, kind, outcome| FileChange {
+        file: file.into(),
+        kind,
+        outcome,
+        version: "0.1.0".into(),
+        sha256: digest(),
+        reason: String::new(),
+    };
+    let files = vec![
+        change("/opt/cni/bin/tenure", InstalledKind::Plugin, FileOutcome::Replaced),
+        change("/etc/cni/net.d/00-tenure.conflist", InstalledKind::Configuration, FileOutcome::Created),
+        change(
+            "/var/lib/tenure/installed.plugins/tenure-0.1.0",
+            InstalledKind::KeptPlugin,
+            FileOutcome::Removed,
+        ),
+    ];
+    snapshot("installed", &InstallReport { applied: true, files, notes: vec!["a note".into()] });
+    let checks = vec![
+        NodeCheck::fine("kernel", "6.1.0"),
+        NodeCheck::warning("clock", "it was set back", "check the time"),
+        NodeCheck::problem("state-directory", "/var/lib/tenure is on tmpfs", "mount a disk"),
+        NodeCheck::skipped("plugin", "not installed yet"),
+    ];
+    snapshot("diagnosis", &Diagnosis { checks });
+}
+
+#[test]
 fn what_several_answers_say_together() {
     let finding = || Finding {
         kind: "sandbox-gone".into(),

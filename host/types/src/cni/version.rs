@@ -107,14 +107,16 @@ pub fn versions() -> String {
     format!(r#"{{"cniVersion":"{}","supportedVersions":[{supported}]}}"#, SpecVersion::NEWEST)
 }
 
-/// The output for an empty `CNI_COMMAND`: most likely a person has run the plugin by hand.
+/// The output for an empty `CNI_COMMAND`: most likely a person has run the plugin by hand. Its second word is the plugin's version, which
+/// `tenurectl` reads.
 #[must_use]
 pub fn about() -> String {
     let supported = SpecVersion::ALL.map(SpecVersion::as_str).join(", ");
     format!(
-        "tenure, a CNI IPAM plugin; it gets addresses from the tenured daemon\n\
+        "tenure {}, a CNI IPAM plugin; it gets addresses from the tenured daemon\n\
          under the name tenure-eni, a CNI main plugin: tenured also makes the pod's link\n\
-         CNI protocol versions supported: {supported}"
+         CNI protocol versions supported: {supported}",
+        env!("CARGO_PKG_VERSION")
     )
 }
 
@@ -176,8 +178,8 @@ mod tests {
     #[test]
     fn what_is_printed() {
         insta::assert_snapshot!(versions(), @r#"{"cniVersion":"1.1.0","supportedVersions":["0.1.0","0.2.0","0.3.0","0.3.1","0.4.0","1.0.0","1.1.0"]}"#);
-        insta::assert_snapshot!(about(), @r"
-        tenure, a CNI IPAM plugin; it gets addresses from the tenured daemon
+        insta::assert_snapshot!(about().replacen(env!("CARGO_PKG_VERSION"), "VERSION", 1), @r"
+        tenure VERSION, a CNI IPAM plugin; it gets addresses from the tenured daemon
         under the name tenure-eni, a CNI main plugin: tenured also makes the pod's link
         CNI protocol versions supported: 0.1.0, 0.2.0, 0.3.0, 0.3.1, 0.4.0, 1.0.0, 1.1.0
         ");

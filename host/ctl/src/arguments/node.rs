@@ -1,0 +1,120 @@
+//! `tenurectl install`, `uninstall` and `doctor`: what tenure has and needs on a node.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueHint};
+
+use crate::values;
+
+/// The verbs about the files of this node.
+#[derive(Debug, Subcommand)]
+pub(crate) enum NodeVerb {
+    /// Install the CNI plugin on this node, and a network's configuration once the daemon serves.
+    #[command(after_help = "Examples:
+  tenurectl install                                             show what would be installed
+  tenurectl install --apply                                     the plugin that lies beside this program
+  tenurectl install --configuration pods.conflist --apply       and the network, once the daemon serves
+  tenurectl install --rollback --apply                          bring the plugin before this one back
+
+Each file appears whole or not at all, also for a pod that starts or ends meanwhile. A configuration that tenurectl did not write, or
+that somebody has changed since, is never overwritten. A second installation of the same files changes nothing.")]
+    Install(InstallArguments),
+    /// Remove what `tenurectl install` has installed on this node.
+    #[command(after_help = "Examples:
+  tenurectl uninstall                                           show what would be removed
+  tenurectl uninstall --apply
+  tenurectl uninstall --keep-configuration --apply
+
+Refused while pods or agents have addresses: without the plugin, no DEL could free them. A file that somebody has changed since it was
+installed is left and named, and the command exits with 1.")]
+    Uninstall(UninstallArguments),
+    /// Check what tenure needs of this node, before and after its installation; changes nothing.
+    #[command(after_help = "Examples:
+  tenurectl doctor --before                                     on a node without tenure
+  tenurectl doctor
+  tenurectl doctor --output json | jq -r '.checks[] | select(.verdict == \"problem\") | .name'
+
+Exits with 1 if there is a problem; warnings do not count.")]
+    Doctor(DoctorArguments),
+}
+
+/// The record of what was installed.
+#[derive(Debug, Args)]
+pub(crate) struct RecordArgument {
+    /// The record of what was installed, with digests; the plugin before the present one is kept beside it.
+    #[arg(long, value_name = "FILE", default_value = "/var/lib/tenure/installed.json", value_hint = ValueHint::FilePath)]
+    pub(crate) record: PathBuf,
+}
+
+/// The directories of CNI, as the container runtime has them.
+#[derive(Debug, Args)]
+pub(crate) struct CniDirectories {
+    /// The directory in which the container runtime looks for plugins; on Debian, /usr/lib/cni.
+    #[arg(long, value_name = "DIR", default_value = "/opt/cni/bin", value_hint = ValueHint::DirPath)]
+    pub(crate) cni_bin_dir: PathBuf,
+    /// The directory in which the container runtime looks for network configurations.
+    #[arg(long, value_name = "DIR", default_value = "/etc/cni/net.d", value_hint = ValueHint::DirPath)]
+    pub(crate) cni_conf_dir: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InstallArguments {
+    /// The plugin to install [default: `tenure` beside this program].
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) plugin: Option<PathBuf>,
+    /// The network configuration list to install; without it, only the plugin is installed.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) configuration: Option<PathBuf>,
+    /// The name under which the configuration is installed: a runtime uses the first in the order of names.
+    #[arg(long, value_name = "NAME", default_value = "00-tenure.conflist", value_parser = values::conflist_name)]
+    pub(crate) configuration_name: String,
+    /// Wait up to SECONDS for the node to serve ADD before the configuration is installed.
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = values::seconds)]
+    pub(crate) wait: Duration,
+    /// Bring back the plugin that was there before the present one, and keep the present one in its place.
+    #[arg(long, conflicts_with_all = ["plugin", "configuration"])]
+    pub(crate) rollback: bool,
+    #[command(flatten)]
+    pub(crate) directories: CniDirectories,
+    #[command(flatten)]
+    pub(crate) record: RecordArgument,
+    /// Make the changes; without this flag, only show them.
+    #[arg(long)]
+    pub(crate) apply: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct UninstallArguments {
+    /// Leave the network configuration; pods cannot start or end until a plugin is installed again.
+    #[arg(long)]
+    pub(crate) keep_configuration: bool,
+    /// Remove the files even if pods have addresses, or if the daemon cannot be asked.
+    #[arg(long)]
+    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) record: RecordArgument,
+    /// Make the changes; without this flag, only show them.
+    #[arg(long)]
+    pub(crate) apply: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArguments {
+    /// Check a node on which tenure is not installed yet, and skip what only an installation brings.
+    #[arg(long)]
+    pub(crate) before: bool,
+    #[command(flatten)]
+    pub(crate) directories: CniDirectories,
+    /// The daemon's state directory [default: the running daemon's, or else /var/lib/tenure].
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) state_dir: Option<PathBuf>,
+    /// The container runtime's CRI socket [default: containerd's or CRI-O's, whichever exists].
+    #[arg(long, value_name = "SOCKET", value_hint = ValueHint::FilePath)]
+    pub(crate) runtime_socket: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) record: RecordArgument,
+    /// The directory below which the node's files are, such as /host in a container.
+    #[arg(long, value_name = "DIR", default_value = "/", value_hint = ValueHint::DirPath)]
+    pub(crate) root: PathBuf,
+}

@@ -1,0 +1,243 @@
+//! `tenurectl install`: puts the CNI plugin, and a network's configuration, on a node.
+//!
+//! ```text
+//! refuse what is not ours ─▶ keep the plugin before ─▶ record ─▶ plugin ─▶ wait for the daemon ─▶ record ─▶ configuration
+//! ```
+//!
+//! A crash after any step leaves a node that works, and a record with which the same command goes on.
+
+mod place;
+pub(super) mod record;
+#[cfg(test)]
+mod tests;
+pub(super) mod uninstall;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tenure_policy::sha256;
+use tenure_types::{Error, ErrorCode};
+
+use self::record::{InstalledFile, KeptPlugin, RecordStore};
+use super::conflist::{self, CniConfiguration, IPAM_PLUGIN};
+use super::{plugin, status};
+use crate::arguments::InstallArguments;
+use crate::daemon::Daemon;
+use crate::exit::Exit;
+use crate::render::Report;
+use crate::report::{FileChange, FileOutcome, InstallReport, InstalledKind};
+
+/// The mode of a plugin, and the one of a configuration, which nobody but the runtime reads.
+const PLUGIN_MODE: u32 = 0o755;
+const CONFIGURATION_MODE: u32 = 0o600;
+
+/// A file that is to be installed.
+struct NewFile {
+    target: PathBuf,
+    content: Vec<u8>,
+    sha256: String,
+    /// The version of a plugin; empty if it is not known.
+    version: String,
+    /// The present content of its place.
+    found: Option<Vec<u8>>,
+}
+
+impl NewFile {
+    fn new(target: PathBuf, content: Vec<u8>, version: String) -> Result<Self, Error> {
+        let found = place::content(&target)?;
+        Ok(Self { sha256: sha256(&content), target, content, version, found })
+    }
+
+    fn outcome(&self) -> FileOutcome {
+        match &self.found {
+            None => FileOutcome::Created,
+            Some(found) if *found == self.content => FileOutcome::Unchanged,
+            Some(_) => FileOutcome::Replaced,
+        }
+    }
+
+    fn change(&self, kind: InstalledKind) -> FileChange {
+        FileChange {
+            file: self.target.clone(),
+            kind,
+            outcome: self.outcome(),
+            version: self.version.clone(),
+            sha256: self.sha256.clone(),
+            reason: String::new(),
+        }
+    }
+
+    fn recorded(&self) -> InstalledFile {
+        let replaces = self.found.as_deref().map(sha256).filter(|found| *found != self.sha256);
+        let (path, sha256) = (self.target.clone(), self.sha256.clone());
+        InstalledFile { path, sha256, version: self.version.clone(), replaces }
+    }
+
+    /// Whether the record already says that this file is installed.
+    fn is_recorded(&self, recorded: Option<&InstalledFile>) -> bool {
+        recorded.is_some_and(|recorded| recorded.path == self.target && recorded.sha256 == self.sha256)
+    }
+}
+
+/// Installs the plugin, and the configuration if one is given.
+///
+/// # Errors
+/// `FileInTheWay` if the configuration's place is taken; `NotInstalled` if there is nothing to roll back to; `InputOutput` if a file
+/// cannot be used; and, once the plugin is installed, `NotReady` or `Unreachable` if the daemon does not serve.
+pub(super) async fn install(daemon: &Daemon, arguments: &InstallArguments) -> Result<Report, Error> {
+    let mut store = RecordStore::open(&arguments.record.record, arguments.apply)?;
+    let plugin = new_plugin(&store, arguments).await?;
+    elsewhere(store.record.plugin.as_ref(), &plugin.target, "--cni-bin-dir")?;
+    let configuration = match &arguments.configuration {
+        None => None,
+        Some(file) => Some(new_configuration(&store, file, arguments)?),
+    };
+    let mut report = InstallReport {
+        applied: arguments.apply,
+        files: vec![plugin.change(InstalledKind::Plugin)],
+        notes: Vec::new(),
+    };
+    if arguments.apply {
+        put_plugin(&mut store, &plugin).await?;
+    }
+    if let Some(configuration) = configuration {
+        if arguments.apply {
+            serving(daemon, arguments.wait, &configuration.target).await?;
+            put_configuration(&mut store, &configuration)?;
+        }
+        report.files.push(configuration.change(InstalledKind::Configuration));
+        report.notes.extend(earlier(&arguments.directories.cni_conf_dir, &arguments.configuration_name));
+    }
+    Ok(Report::of(report))
+}
+
+/// The plugin to install: the one that is given, or the one before the present one.
+async fn new_plugin(store: &RecordStore, arguments: &InstallArguments) -> Result<NewFile, Error> {
+    let target = match &store.record.plugin {
+        // A rollback needs no directory.
+        Some(plugin) if arguments.rollback => plugin.path.clone(),
+        _ => arguments.directories.cni_bin_dir.join(IPAM_PLUGIN),
+    };
+    if arguments.rollback {
+        let (kept, content) = store.previous()?;
+        return NewFile::new(target, content, kept.version);
+    }
+    let source = match &arguments.plugin {
+        Some(file) => file.clone(),
+        None => std::env::current_exe()
+            .map_err(|error| Error::new(ErrorCode::InputOutput, error))?
+            .with_file_name(IPAM_PLUGIN),
+    };
+    let unusable = |why: String| {
+        Error::new(ErrorCode::InputOutput, format_args!("{} cannot be installed: {why}", source.display()))
+    };
+    let version = plugin::version(&source).await.map_err(unusable)?;
+    let content = std::fs::read(&source).map_err(|error| place::failed(&source, &error))?;
+    NewFile::new(target, content, version.unwrap_or_default())
+}
+
+/// The configuration to install, if its place is free or has one of ours.
+fn new_configuration(
+    store: &RecordStore,
+    file: &Path,
+    arguments: &InstallArguments,
+) -> Result<NewFile, Error> {
+    let invalid = |why: &str| Error::new(ErrorCode::InvalidConfig, format_args!("{}: {why}", file.display()));
+    let text = conflist::read(file).map_err(|error| place::failed(file, &error))?;
+    let parsed = CniConfiguration::parse(&text).map_err(|why| invalid(&why))?;
+    if !parsed.is_list {
+        return Err(invalid("it has no list of `plugins`, which a .conflist needs"));
+    }
+    // The plugin may be installed under host-local's name, too.
+    if !parsed.uses_tenure(true) {
+        return Err(invalid("no plugin uses tenure"));
+    }
+    let target = arguments.directories.cni_conf_dir.join(&arguments.configuration_name);
+    elsewhere(store.record.configuration.as_ref(), &target, "--cni-conf-dir and --configuration-name")?;
+    let new = NewFile::new(target, text, String::new())?;
+    if new.outcome() == FileOutcome::Replaced {
+        refuse_strangers(store.record.configuration.as_ref(), &new)?;
+    }
+    Ok(new)
+}
+
+/// Refuses to replace a file that is not ours.
+fn refuse_strangers(recorded: Option<&InstalledFile>, new: &NewFile) -> Result<(), Error> {
+    let found = new.found.as_deref().map(sha256).unwrap_or_default();
+    let why = match recorded {
+        Some(recorded) if recorded.path == new.target && recorded.is_ours(&found) => return Ok(()),
+        Some(recorded) if recorded.path == new.target => "somebody has changed it since it was installed",
+        _ => "tenurectl did not write it",
+    };
+    let cause = format_args!("{} is not overwritten: {why}", new.target.display());
+    Err(Error::new(ErrorCode::FileInTheWay, cause))
+}
+
+/// Refuses a second place for a file that is installed in another: nobody would remove the first.
+fn elsewhere(recorded: Option<&InstalledFile>, target: &Path, flags: &str) -> Result<(), Error> {
+    let Some(recorded) = recorded.filter(|recorded| recorded.path != target && recorded.path.exists()) else {
+        return Ok(());
+    };
+    let cause = format_args!(
+        "{} is installed already: pass its place with {flags}, or run `tenurectl uninstall` first",
+        recorded.path.display()
+    );
+    Err(Error::new(ErrorCode::FileInTheWay, cause))
+}
+
+/// Puts the plugin into its place. The one that is there is kept, also if somebody else installed it.
+async fn put_plugin(store: &mut RecordStore, new: &NewFile) -> Result<(), Error> {
+    let is_unchanged = new.outcome() == FileOutcome::Unchanged;
+    if is_unchanged && new.is_recorded(store.record.plugin.as_ref()) {
+        return Ok(());
+    }
+    if let Some(found) = new.found.as_deref().filter(|_| !is_unchanged) {
+        let version = version_of(store, &new.target, &sha256(found)).await;
+        store.record.previous = Some(store.keep(found, &version)?);
+    } else if store.record.previous.as_ref().is_some_and(|kept| kept.sha256 == new.sha256) {
+        store.record.previous = None;
+    }
+    store.record.plugin = Some(new.recorded());
+    store.save()?;
+    if is_unchanged { Ok(()) } else { place::write(&new.target, &new.content, PLUGIN_MODE) }
+}
+
+/// The version of the plugin that is about to be replaced: from the record, or else as it says itself; empty if it is not known.
+async fn version_of(store: &RecordStore, path: &Path, digest: &str) -> String {
+    let plugin = store.record.plugin.as_ref().map(|plugin| (&plugin.sha256, &plugin.version));
+    let kept = store.record.previous.as_ref().map(|KeptPlugin { sha256, version, .. }| (sha256, version));
+    match [plugin, kept].into_iter().flatten().find(|(sha256, _)| *sha256 == digest) {
+        Some((_, version)) => version.clone(),
+        None => plugin::version(path).await.ok().flatten().unwrap_or_default(),
+    }
+}
+
+fn put_configuration(store: &mut RecordStore, new: &NewFile) -> Result<(), Error> {
+    let is_unchanged = new.outcome() == FileOutcome::Unchanged;
+    if !(is_unchanged && new.is_recorded(store.record.configuration.as_ref())) {
+        store.record.configuration = Some(new.recorded());
+        store.save()?;
+    }
+    if is_unchanged { Ok(()) } else { place::write(&new.target, &new.content, CONFIGURATION_MODE) }
+}
+
+/// Waits until the node serves ADD: a kubelet that finds a configuration before would start pods in vain.
+async fn serving(daemon: &Daemon, wait: Duration, target: &Path) -> Result<(), Error> {
+    let kept_back = |cause: &str| format!("the plugin is installed, {} is not: {cause}", target.display());
+    let status = status::status(daemon, Some(wait)).await;
+    let status = status.map_err(|error| Error::new(error.code, kept_back(&error.cause)))?;
+    if status.exit() == Exit::Done {
+        return Ok(());
+    }
+    let cause = kept_back(&format!("the node does not serve ADD after {:.0} s", wait.as_secs_f64()));
+    Err(Error::new(ErrorCode::NotReady, cause))
+}
+
+/// The configurations that a runtime reads before ours, in words.
+fn earlier(directory: &Path, name: &str) -> Vec<String> {
+    let listed = conflist::listed(directory).unwrap_or_default();
+    let before = listed.into_keys().take_while(|other| other.as_str() < name);
+    before
+        .map(|other| format!("{other} comes before {name}: a runtime that uses one network uses that"))
+        .collect()
+}

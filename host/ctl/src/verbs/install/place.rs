@@ -1,0 +1,114 @@
+//! Files that appear and disappear as a whole: a program that opens or runs one
+//! meanwhile gets the old one or the new one.
+
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown};
+use std::path::{Path, PathBuf};
+
+use tenure_types::{Error, ErrorCode};
+
+/// The mode of a directory that is missing.
+const DIRECTORY_MODE: u32 = 0o755;
+
+/// The content of a file, or `None` if there is none.
+///
+/// # Errors
+/// `FileInTheWay` if something else has its name, such as a link: somebody made it on purpose.
+pub(super) fn content(path: &Path) -> Result<Option<Vec<u8>>, Error> {
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(failed(path, &error)),
+        Ok(found) if found.is_file() => fs::read(path).map(Some).map_err(|error| failed(path, &error)),
+        Ok(_) => {
+            let cause = format_args!("{} is not a regular file", path.display());
+            Err(Error::new(ErrorCode::FileInTheWay, cause))
+        }
+    }
+}
+
+/// Writes a file with a mode, and as root for root. The directory is created if it is missing.
+pub(super) fn write(path: &Path, content: &[u8], mode: u32) -> Result<(), Error> {
+    let temporary = temporary(path);
+    let written = || {
+        let directory = directory(path);
+        fs::DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(directory)?;
+        // One that a crash has left; nobody else makes such a name.
+        let _ = fs::remove_file(&temporary);
+        fill(&temporary, content, mode)?;
+        fs::rename(&temporary, path)?;
+        File::open(directory)?.sync_all()
+    };
+    written().map_err(|error: io::Error| {
+        let _ = fs::remove_file(&temporary);
+        failed(path, &error)
+    })
+}
+
+/// Writes a new file, and closes it: a program that is open for writing cannot be run.
+fn fill(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(content)?;
+    if rustix::process::geteuid().is_root() {
+        // A directory may hand its group on.
+        fchown(&file, Some(0), Some(0))?;
+    }
+    // The umask does not apply.
+    file.set_permissions(Permissions::from_mode(mode))?;
+    file.sync_all()
+}
+
+/// Removes a file.
+pub(super) fn remove(path: &Path) -> Result<(), Error> {
+    let removed = fs::remove_file(path).and_then(|()| File::open(directory(path))?.sync_all());
+    removed.map_err(|error| failed(path, &error))
+}
+
+/// The name beside a file under which the next one is written: no runtime reads or runs a file of such a name.
+fn temporary(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.new"))
+}
+
+fn directory(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+pub(super) fn failed(path: &Path, error: &io::Error) -> Error {
+    Error::new(ErrorCode::InputOutput, format_args!("{}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_whole_with_its_mode_and_whatever_a_crash_left() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("new/tenure");
+        assert_eq!(content(&path).unwrap(), None);
+        write(&path, b"one", 0o755).unwrap();
+        let open = File::open(&path).unwrap();
+        fs::write(temporary(&path), "half").unwrap();
+        write(&path, b"other", 0o755).unwrap();
+        assert_eq!(content(&path).unwrap().as_deref(), Some(&b"other"[..]));
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o755);
+        assert_eq!(io::read_to_string(open).unwrap(), "one", "whoever has opened the old one keeps it");
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "nothing is left beside it");
+        remove(&path).unwrap();
+        assert!(remove(&path).is_err());
+    }
+
+    #[test]
+    fn a_failed_write_leaves_the_old_file_and_nothing_else() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("tenure");
+        fs::create_dir_all(path.join("full")).unwrap();
+        assert!(write(&path, b"new", 0o755).is_err(), "a directory cannot be replaced by a file");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+        assert_eq!(content(&path).unwrap_err().code, ErrorCode::FileInTheWay);
+        let link = directory.path().join("link");
+        std::os::unix::fs::symlink("tenure", &link).unwrap();
+        assert_eq!(content(&link).unwrap_err().code, ErrorCode::FileInTheWay);
+    }
+}

@@ -1,0 +1,117 @@
+//! `tenurectl uninstall`: removes what was installed, and nothing that somebody has changed since.
+
+use std::fs;
+use std::path::Path;
+
+use tenure_policy::sha256;
+use tenure_rpc::v1;
+use tenure_types::{Error, ErrorCode};
+
+use super::place;
+use super::record::{InstalledFile, RecordStore};
+use crate::arguments::UninstallArguments;
+use crate::daemon::Daemon;
+use crate::render::Report;
+use crate::report::{FileChange, FileOutcome, InstallReport, InstalledKind};
+
+/// Removes the configuration first, so that no pod starts meanwhile, then the plugin, then the plugin that was kept.
+///
+/// # Errors
+/// `NotInstalled` if there is no record, `AddressesInUse` as long as pods or agents have addresses, what the daemon answers otherwise,
+/// and `InputOutput` if a file cannot be removed.
+pub(in crate::verbs) async fn uninstall(
+    daemon: &Daemon,
+    arguments: &UninstallArguments,
+) -> Result<Report, Error> {
+    let path = &arguments.record.record;
+    // A record that does not exist needs no lock, whose file would stay.
+    let mut store = RecordStore::open(path, arguments.apply && path.exists())?;
+    if store.record.is_empty() {
+        let cause = format_args!("{} does not exist, or is empty", path.display());
+        return Err(Error::new(ErrorCode::NotInstalled, cause));
+    }
+    if !arguments.force {
+        unused(daemon).await?;
+    }
+    let mut report = InstallReport { applied: arguments.apply, files: Vec::new(), notes: Vec::new() };
+    if let Some(installed) = store.record.configuration.clone() {
+        let mut change = removal(&installed, InstalledKind::Configuration)?;
+        if arguments.keep_configuration && change.outcome == FileOutcome::Removed {
+            change.outcome = FileOutcome::Kept;
+        }
+        if carry_out(&change, arguments.apply)? {
+            store.record.configuration = None;
+        }
+        report.files.push(change);
+    }
+    if let Some(installed) = store.record.plugin.clone() {
+        let change = removal(&installed, InstalledKind::Plugin)?;
+        if carry_out(&change, arguments.apply)? {
+            report.notes.extend(links_to(&installed.path));
+            store.record.plugin = None;
+        }
+        report.files.push(change);
+    }
+    let path = store.previous_path().filter(|_| store.record.plugin.is_none());
+    if let Some((path, kept)) = path.and_then(|path| Some((path, store.record.previous.take()?))) {
+        let outcome = if path.exists() { FileOutcome::Removed } else { FileOutcome::Absent };
+        let (version, sha256) = (kept.version, kept.sha256);
+        let kind = InstalledKind::KeptPlugin;
+        report.files.push(FileChange { file: path, kind, outcome, version, sha256, reason: String::new() });
+    }
+    if arguments.apply {
+        store.save()?;
+    }
+    Ok(Report::of(report))
+}
+
+/// Refuses as long as anything has an address: without the plugin, no DEL would reach the daemon.
+async fn unused(daemon: &Daemon) -> Result<(), Error> {
+    let status = daemon.call(async |mut admin| admin.get_status(v1::GetStatusRequest {}).await).await;
+    let status = status.map_err(|error| {
+        let cause =
+            format_args!("{}; whether pods have addresses is not known (--force does not ask)", error.cause);
+        Error::new(error.code, cause)
+    })?;
+    if status.allocations == 0 {
+        return Ok(());
+    }
+    let cause = format_args!(
+        "pods and agents hold {} allocations; --force removes the files nevertheless",
+        status.allocations
+    );
+    Err(Error::new(ErrorCode::AddressesInUse, cause))
+}
+
+/// The outcome for a file that was installed.
+fn removal(installed: &InstalledFile, kind: InstalledKind) -> Result<FileChange, Error> {
+    let (outcome, reason) = match place::content(&installed.path) {
+        Ok(None) => (FileOutcome::Absent, String::new()),
+        Ok(Some(content)) if installed.is_ours(&sha256(&content)) => (FileOutcome::Removed, String::new()),
+        Ok(Some(_)) => (FileOutcome::Left, "somebody has changed it since it was installed".to_owned()),
+        Err(error) if error.code == ErrorCode::FileInTheWay => {
+            (FileOutcome::Left, "somebody has put something else in its place".to_owned())
+        }
+        Err(error) => return Err(error),
+    };
+    let (version, sha256) = (installed.version.clone(), installed.sha256.clone());
+    Ok(FileChange { file: installed.path.clone(), kind, outcome, version, sha256, reason })
+}
+
+/// Removes a file if that is its outcome. Returns whether the file is gone, or would be.
+fn carry_out(change: &FileChange, apply: bool) -> Result<bool, Error> {
+    if apply && change.outcome == FileOutcome::Removed {
+        place::remove(&change.file)?;
+    }
+    Ok(matches!(change.outcome, FileOutcome::Removed | FileOutcome::Absent))
+}
+
+/// The links beside a plugin that lead to it, in words: they were made by hand.
+fn links_to(plugin: &Path) -> Vec<String> {
+    let Some((directory, name)) = plugin.parent().zip(plugin.file_name()) else { return Vec::new() };
+    let links = fs::read_dir(directory).into_iter().flatten().flatten().filter(|entry| {
+        let target = fs::read_link(entry.path());
+        target.is_ok_and(|target| target == plugin || target == Path::new(name))
+    });
+    links.map(|link| format!("{} leads to the plugin: remove it, too", link.path().display())).collect()
+}
