@@ -9,7 +9,7 @@ use tenure_types::ErrorCode;
 
 use crate::command;
 use crate::sdk_page;
-use crate::workspace::Workspace;
+use crate::workspace::{WHOLE, Workspace};
 
 /// A generated page: its file in the book's source, and the function that renders it.
 struct GeneratedPage {
@@ -41,14 +41,9 @@ pub(crate) fn write_all(workspace: &Workspace) -> Result<()> {
 
 fn tools_and_daemon(workspace: &Workspace) -> Result<()> {
     crate::tools::install_book(workspace)?;
-    command::run(workspace.cargo().args([
-        "build",
-        "--workspace",
-        "--bin",
-        "tenured",
-        "--bin",
-        "tenure-answers",
-    ]))
+    // As the tests build it, so that nothing is built twice.
+    let programs = ["--bin", "tenured", "--bin", "tenure-answers"];
+    command::run(workspace.cargo().arg("build").args(WHOLE).args(programs))
 }
 
 /// Compares the generated pages with the committed ones.
