@@ -182,7 +182,7 @@ pub enum Refusal {
     Unavailable(String),
     /// No address is free yet, but more have been requested: the caller should try again.
     NotYet(Delay),
-    /// A rule does not allow the request, whatever is free; the text says which. Asking again does not help.
+    /// A rule does not allow the request, even if addresses are free; the text says which. Asking again does not help.
     Denied(String),
     /// The owner, or the group that it belongs to, has as much as it may have; the text says who has how much of what.
     OverQuota(String),

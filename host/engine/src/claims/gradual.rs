@@ -157,8 +157,8 @@ impl AgentClaims {
         Ok(())
     }
 
-    /// The piece for the next change. Between two pieces, what the one before has changed becomes durable: whoever is served there waits for
-    /// the disk with a piece's facts before his own, and not with those of the whole declaration.
+    /// The piece for the next change. The changes of the piece before become durable first: a pod that is served between two pieces waits
+    /// for the disk with the facts of one piece, and not with those of the whole declaration.
     async fn next_change<'slot>(
         &self,
         slot: &'slot Entered<'_>,

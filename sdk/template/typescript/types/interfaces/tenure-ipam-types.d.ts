@@ -271,7 +271,7 @@ declare module 'tenure:ipam/types@0.1.0' {
     val: Delay,
   }
   /**
-   * A rule does not allow it, whatever is free: asking again does not help.
+   * A rule does not allow it, even if addresses are free: asking again does not help.
    */
   export interface RefusalDenied {
     tag: 'denied',
