@@ -129,6 +129,8 @@ fn known() -> Status {
         now: seconds(1000),
         confirmed: Some(seconds(990)),
         trouble: None,
+        refusal: None,
+        silence: None,
         limits: Some(InstanceLimits { interfaces: 3, addresses: 4, ipv6_addresses: 5, prefixes: true }),
         interfaces: vec![
             unseen,

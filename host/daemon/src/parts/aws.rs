@@ -220,12 +220,10 @@ impl AwsPart {
             match answer.ok().and_then(|answer| round.heard(answer)) {
                 Some(Hint::Interfaces) => handle.look_again(),
                 Some(Hint::Groups(groups)) => handle.groups_named(groups),
-                Some(Hint::Ranges(ranges)) => {
-                    if follow_ranges(&self.given.engine, &ranges).await {
-                        self.ranges_changed.notify_one();
-                    }
+                Some(Hint::Ranges(ranges)) if follow_ranges(&self.given.engine, &ranges).await => {
+                    self.ranges_changed.notify_one();
                 }
-                None => {}
+                Some(Hint::Ranges(_)) | None => {}
             }
             sleep(HINTS).await;
         }
