@@ -24,6 +24,7 @@
 //   malformed-request       INVALID_ARGUMENT     no: correct the client
 //   agent-unknown           PERMISSION_DENIED    no: the operator admits agents
 //   claim-denied            PERMISSION_DENIED    no: the operator's configuration does not allow it
+//   request-denied          PERMISSION_DENIED    no: a rule of the network's policy does not allow it
 //   unknown-network         NOT_FOUND            yes: the network does not exist yet; wait_ms waits for it
 //   claim-differs           FAILED_PRECONDITION  no: release the claim first
 //   claim-of-another-scope  FAILED_PRECONDITION  no: another component has the claim
@@ -34,6 +35,7 @@
 //   not-taken-over          FAILED_PRECONDITION  yes, seldom: another IPAM's addresses have to be imported
 //   out-of-bounds           FAILED_PRECONDITION  yes, seldom: the operator has to act
 //   pool-exhausted          RESOURCE_EXHAUSTED   yes: no address is free at present
+//   over-quota              RESOURCE_EXHAUSTED   yes, seldom: the agent has as much as the network's policy allows
 //   overloaded              RESOURCE_EXHAUSTED   yes: too many calls at once
 //   disk-full               RESOURCE_EXHAUSTED   yes: the node's disk is full
 //   superseded              ABORTED              yes: an operator released the claim while it was made
