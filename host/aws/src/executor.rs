@@ -105,6 +105,9 @@ impl Config {
 /// Carries out the plans of one network.
 pub struct Executor(tenure_effects::Executor<AwsCore>);
 
+/// The call by which somebody else learns the limits of the instance type.
+const LIMITS: &str = "DescribeInstanceTypes";
+
 /// A handle to a running executor, for queries and notifications.
 #[derive(Clone)]
 pub struct Handle(tenure_effects::Handle<AwsCore>);
@@ -194,6 +197,7 @@ impl Handle {
 
     /// Tells what the instance type can have.
     pub fn set_limits(&self, limits: InstanceLimits) {
+        self.0.wing().hear_of_success(LIMITS);
         self.0.wing().state().set_limits(limits);
         self.0.plan_again();
     }

@@ -58,6 +58,12 @@ impl AwsCore {
         *state.calls.entry((error.action, error.failure.name())).or_default() += 1;
     }
 
+    /// Notes that such a call of somebody else is no longer in vain.
+    pub(super) fn hear_of_success(&self, action: &'static str) {
+        let now = self.now();
+        self.state().silences.called(action, None, now);
+    }
+
     /// Describes interfaces.
     pub(super) async fn describe(&self, which: &Which) -> Result<(Vec<Ec2Interface>, Duration), CallError> {
         let mut asked = Duration::ZERO;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tenure_aws::executor::Handle;
 use tenure_aws::limits::{self, LimitSource, find};
-use tenure_aws::port::{CallError, InstanceLimits};
+use tenure_aws::port::{CallError, Failure, InstanceLimits};
 use tenure_aws::{Ec2, Ec2Settings};
 use tenure_engine::Engine;
 use tenure_types::{NetworkName, Object};
@@ -13,6 +13,9 @@ use tokio::time::sleep;
 
 /// How often EC2 is asked, as long as it has not said them: as often as it is for anything else that it refuses.
 const ASK_AGAIN: Duration = Duration::from_secs(75);
+
+/// The same while EC2 does not answer: that is said until it does.
+const ASK_SOON: Duration = Duration::from_secs(10);
 
 /// The question for the limits of an instance type.
 pub(crate) struct AskedLimits<'a> {
@@ -44,7 +47,10 @@ impl AskedLimits<'_> {
             match found.source {
                 LimitSource::Kept => return,
                 LimitSource::Service => return self.keep(found.limits).await,
-                LimitSource::Table | LimitSource::Assumed => sleep(ASK_AGAIN).await,
+                LimitSource::Table | LimitSource::Assumed => {
+                    let is_silent = found.failure.is_some_and(|error| error.failure == Failure::Unknown);
+                    sleep(if is_silent { ASK_SOON } else { ASK_AGAIN }).await;
+                }
             }
         }
     }
