@@ -91,11 +91,9 @@ impl Book {
     }
 
     fn occupy_all(&mut self) {
-        let prefixes = |held: &Arc<Allocation>| {
-            held.addresses.iter().filter(|assigned| assigned.is_prefix()).cloned().collect()
-        };
-        let prefixes: Vec<Vec<AssignedAddress>> = self.allocations.values().map(prefixes).collect();
-        prefixes.iter().flatten().for_each(|prefix| self.occupy(prefix));
+        let held = self.allocations.values().flat_map(|held| &held.addresses);
+        let prefixes: Vec<AssignedAddress> = held.filter(|assigned| assigned.is_prefix()).cloned().collect();
+        prefixes.iter().for_each(|prefix| self.occupy(prefix));
     }
 
     /// Returns the book as data.

@@ -132,8 +132,11 @@ impl Book {
         }
         let whole = IpNet::from(address);
         let (prefix, source) = match self.stock().locate(address) {
-            Some((_, range, source, _)) => (range.prefix_length(), Arc::clone(source)),
-            None => (whole.prefix_len(), Arc::new(Source::default())),
+            // Who is unknown has one address, and not the prefix that a range would assign around it.
+            Some((_, range, source, _)) if !range.assigns_prefixes() => {
+                (range.prefix_length(), Arc::clone(source))
+            }
+            _ => (whole.prefix_len(), Arc::new(Source::default())),
         };
         // The range has checked its prefix length.
         let address = IpNet::new(address, prefix).unwrap_or(whole);

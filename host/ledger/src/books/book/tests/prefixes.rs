@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
-use tenure_types::{AgentName, ClaimName, agreed};
+use tenure_types::{AgentName, ClaimName, Origin, agreed};
 
 use super::*;
 use crate::InvalidDefinition;
@@ -150,6 +150,21 @@ fn a_prefix_around_an_address_in_use_is_not_free() {
     overlapping.addresses[0].address = "10.5.0.0/28".parse().unwrap();
     let conflict = Conflict::Address(block(0, 0), forged.generation, overlapping.generation);
     assert_eq!(book.apply(book.through() + 1, &LedgerFact::Allocated(Arc::new(overlapping))), Err(conflict));
+}
+
+#[test]
+fn an_unknown_owner_inside_a_prefix_has_one_address_and_takes_the_rest_from_nobody() {
+    let mut book = book();
+    claim(&mut book, 1, block(0, 16));
+    for inside in [block(0, 16), block(0, 17)] {
+        let origin = Origin { source: "files".into(), claims: vec!["one".into()], why: "empty".into() };
+        let held = book.hold(inside, origin, &stamp(), at(0)).unwrap();
+        assert!(!held.addresses[0].is_prefix());
+        apply(&mut book, &LedgerFact::Allocated(Arc::new(held)));
+        end(&mut book, &Owner::Unknown { address: inside });
+        assert_eq!(book.holder(block(0, 20)).unwrap().owner, router(1));
+        assert!(matches!(redefine(&book, vec![singles()]), Err(InvalidDefinition::PrefixHeld(..))));
+    }
 }
 
 #[test]
