@@ -16,7 +16,7 @@ pub const CALL_DEADLINE: Duration = Duration::from_secs(15);
 /// The longest that connecting may take.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
 
-/// Why there is no connection.
+/// The reason for which there is no connection.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     /// The kubeconfig cannot be used.
@@ -30,7 +30,7 @@ pub enum ConnectError {
     Client(#[source] Box<kube::Error>),
 }
 
-/// Why a call failed.
+/// The failure of a call.
 #[derive(Debug, thiserror::Error)]
 pub enum ApiCallError {
     /// No answer in time. The call may have had its effect.

@@ -16,7 +16,7 @@ use crate::objects::reference::{MarkEntry, PoolReference};
 pub use self::block::BlockLease;
 pub use self::pool::PoolRange;
 
-/// Why an object cannot be used.
+/// The reason for which an object cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConversionError {
     /// The API server sets the field on every object that it stores.

@@ -207,7 +207,7 @@ impl Refusal {
     }
 }
 
-/// Why there is no address yet.
+/// A refusal for now: its reason, and when to ask again.
 ///
 /// ```
 /// # use tenure_sdk::{Delay, Refusal};

@@ -80,7 +80,7 @@ pub fn optional_cidr(generator: &mut SchemaGenerator) -> Schema {
     nullable(cidr(generator))
 }
 
-/// Why a block is marked.
+/// The reason for a mark on a block.
 pub fn mark_reason(_: &mut SchemaGenerator) -> Schema {
     one_of(MarkReason::ALL.iter().map(|word| word.as_str()))
 }
