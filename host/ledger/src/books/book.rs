@@ -3,8 +3,12 @@
 //! A book changes by [`apply`](Book::apply), by the passing of time ([`expire`](Book::expire)) and at a reboot
 //! ([`enter_boot`](Book::enter_boot)); everything else only reads. [`admit`](Book::admit),
 //! [`redefine`](Book::redefine) and [`release`](Book::release) make the facts that are then applied.
+//!
+//! A copy of a book costs about the same at every size: everything that grows with the number of addresses is in maps whose copies
+//! share what neither has changed.
 
 mod apply;
+mod owners;
 mod prefixes;
 mod quarantined;
 mod ranges;
@@ -14,15 +18,13 @@ mod takeover;
 mod time;
 mod withheld;
 
-use std::borrow::Borrow;
-use std::collections::{BTreeMap, HashSet};
-use std::hash::{Hash, Hasher};
 use std::net::IpAddr;
 use std::ops::Bound;
 use std::sync::Arc;
 
 use tenure_types::{Allocation, Generation, Moment, Network, NetworkName, Owner, Pool};
 
+use self::owners::{Allocations, OwnerIndex};
 pub use self::renewal::Repeat;
 use self::takeover::Takeover;
 use super::LedgerFact;
@@ -31,6 +33,7 @@ use super::counts::Counts;
 use super::quarantine::QuarantineMarks;
 use super::remembered::Remembered;
 use super::runs::Runs;
+use super::shared_map::SharedMap;
 use super::stock::Stock;
 
 /// The owner of each address of one network, and the addresses that are cooling down.
@@ -41,11 +44,11 @@ pub struct Book {
     through: u64,
     importing: bool,
     next_generation: Generation,
-    allocations: BTreeMap<Generation, Arc<Allocation>>,
-    by_owner: HashSet<ByOwner>,
-    by_address: BTreeMap<IpAddr, Generation>,
+    allocations: Allocations,
+    by_owner: OwnerIndex,
+    by_address: SharedMap<IpAddr, Generation>,
     /// The prefixes that have an owner, by their first address, each with its last one.
-    prefixes: BTreeMap<IpAddr, IpAddr>,
+    prefixes: SharedMap<IpAddr, IpAddr>,
     /// Claims imported from other IPAMs.
     takeover: Takeover,
     quarantine: QuarantineMarks,
@@ -58,30 +61,6 @@ pub struct Book {
     remembered: Remembered,
 }
 
-/// An allocation, hashed by its owner, so that the owner is stored only once.
-#[derive(Debug, Clone)]
-struct ByOwner(Arc<Allocation>);
-
-impl PartialEq for ByOwner {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.owner == other.0.owner
-    }
-}
-
-impl Eq for ByOwner {}
-
-impl Hash for ByOwner {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.owner.hash(state);
-    }
-}
-
-impl Borrow<Owner> for ByOwner {
-    fn borrow(&self) -> &Owner {
-        &self.0.owner
-    }
-}
-
 impl Book {
     /// Creates the empty book of a network that has no ranges yet.
     #[must_use]
@@ -92,10 +71,10 @@ impl Book {
             through: 0,
             importing: false,
             next_generation: Generation(1),
-            allocations: BTreeMap::new(),
-            by_owner: HashSet::new(),
-            by_address: BTreeMap::new(),
-            prefixes: BTreeMap::new(),
+            allocations: Allocations::default(),
+            by_owner: OwnerIndex::default(),
+            by_address: SharedMap::default(),
+            prefixes: SharedMap::default(),
             takeover: Takeover::default(),
             quarantine: QuarantineMarks::default(),
             taken: Runs::default(),
@@ -143,13 +122,13 @@ impl Book {
 
     /// The live allocations made after the given one, in order.
     pub fn allocations_after(&self, after: Generation) -> impl Iterator<Item = &Arc<Allocation>> {
-        self.allocations.range((Bound::Excluded(after), Bound::Unbounded)).map(|(_, allocation)| allocation)
+        self.allocations.range::<Generation, _>((Bound::Excluded(after), Bound::Unbounded)).map(|(_, allocation)| allocation)
     }
 
     /// An owner's allocation.
     #[must_use]
     pub fn owned_by(&self, owner: &Owner) -> Option<&Arc<Allocation>> {
-        self.by_owner.get(owner).map(|found| &found.0)
+        self.by_owner.find(owner, &self.allocations)
     }
 
     /// The allocation that holds an address, or a prefix around it, inside or outside the present ranges.

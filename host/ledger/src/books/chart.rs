@@ -1,7 +1,8 @@
 //! An index of a network's ranges by address, with logarithmic look-up.
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
+
+use super::shared_map::SharedMap;
 
 /// The location of a range: its pool's index, and its number in the pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,7 +13,7 @@ pub(super) struct Place {
 
 /// Ranges by their first address. They do not overlap.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Chart(BTreeMap<IpAddr, (IpAddr, Place)>);
+pub(super) struct Chart(SharedMap<IpAddr, (IpAddr, Place)>);
 
 impl Chart {
     pub(super) fn insert(&mut self, first: IpAddr, last: IpAddr, place: Place) {

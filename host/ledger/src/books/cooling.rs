@@ -1,10 +1,12 @@
 //! The cooling addresses, in the order in which they were freed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
 use tenure_types::Moment;
+
+use super::shared_map::{SharedMap, SharedSet};
 
 /// A freed address that cools down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,11 +31,11 @@ impl CoolingAddress {
 /// Cooling addresses, each with its place in the queue.
 #[derive(Debug, Clone, Default)]
 pub(super) struct CoolingQueue {
-    by_place: BTreeMap<u64, CoolingAddress>,
-    places: BTreeMap<IpAddr, u64>,
+    by_place: SharedMap<u64, CoolingAddress>,
+    places: SharedMap<IpAddr, u64>,
     /// Times of release, with the addresses' places, by the cooldown that their network asked for; usually all asked for the
     /// same.
-    by_seconds: BTreeMap<u32, BTreeSet<(u64, u64)>>,
+    by_seconds: BTreeMap<u32, SharedSet<(u64, u64)>>,
     next: u64,
 }
 
@@ -44,7 +46,7 @@ impl CoolingQueue {
         self.next += 1;
         self.by_place.insert(place, cooling);
         self.places.insert(cooling.address, place);
-        self.by_seconds.entry(cooling.seconds).or_default().insert((cooling.since.boot_ns, place));
+        self.by_seconds.entry(cooling.seconds).or_default().insert((cooling.since.boot_ns, place), ());
         place
     }
 
@@ -63,7 +65,7 @@ impl CoolingQueue {
 
     /// An address that has cooled down.
     pub(super) fn cooled_down(&self, now: Moment, cooldown: Duration) -> Option<IpAddr> {
-        let oldest = self.by_seconds.values().filter_map(|freed| self.by_place.get(&freed.first()?.1));
+        let oldest = self.by_seconds.values().filter_map(|freed| self.by_place.get(&freed.first_key_value()?.0.1));
         oldest.filter(|cooling| cooling.is_over(now, cooldown)).map(|cooling| cooling.address).next()
     }
 
@@ -82,10 +84,10 @@ impl CoolingQueue {
 
     /// Restarts every cooldown.
     pub(super) fn restart(&mut self, now: Moment) {
+        self.by_place.for_each_value(|cooling| cooling.since = now);
         self.by_seconds.clear();
-        for (place, cooling) in &mut self.by_place {
-            cooling.since = now;
-            self.by_seconds.entry(cooling.seconds).or_default().insert((now.boot_ns, *place));
+        for (place, cooling) in self.by_place.iter() {
+            self.by_seconds.entry(cooling.seconds).or_default().insert((now.boot_ns, *place), ());
         }
     }
 }

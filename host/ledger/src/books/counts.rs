@@ -2,12 +2,15 @@
 //! maintained incrementally, so that reading one is a look-up.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use tenure_types::{Allocation, Owner};
 
+use super::shared_map::SharedMap;
+
 /// For each name, the number of allocations by value.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Counts(BTreeMap<Box<str>, BTreeMap<Box<str>, u32>>);
+#[derive(Debug, Clone, Default)]
+pub(super) struct Counts(BTreeMap<Box<str>, SharedMap<Arc<str>, u32>>);
 
 /// The names of the values that the host itself counts; a policy's tags must have other names.
 const POD_NAMESPACE: &str = "pod.namespace";
@@ -30,7 +33,7 @@ impl Counts {
                 Some(count) => *count = count.saturating_add(1),
                 None => _ = values.insert(value.into(), 1),
             },
-            None => _ = self.0.insert(name.into(), BTreeMap::from([(value.into(), 1)])),
+            None => _ = self.0.insert(name.into(), SharedMap::from_iter([(value.into(), 1)])),
         });
     }
 

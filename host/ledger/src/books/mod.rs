@@ -23,6 +23,7 @@ mod quarantine;
 mod remembered;
 mod removed;
 mod runs;
+mod shared_map;
 mod stock;
 mod view;
 mod violation;

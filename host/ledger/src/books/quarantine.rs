@@ -17,11 +17,12 @@
 //! This is a state of the book and not a chapter of its own, since admission, the search for free addresses and the usage of ranges,
 //! which are the book's, must know it, and chapters do not depend on each other.
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use tenure_types::{Generation, Moment, Owner};
+
+use super::shared_map::SharedMap;
 
 /// The maximum number of marked addresses of a network.
 pub const MOST_QUARANTINED: usize = 4096;
@@ -71,8 +72,8 @@ pub enum QuarantineRefusal {
 /// The marks of a network.
 #[derive(Debug, Clone, Default)]
 pub(super) struct QuarantineMarks {
-    pub(super) addresses: BTreeMap<IpAddr, QuarantineMark>,
-    pub(super) allocations: BTreeMap<Generation, QuarantineMark>,
+    pub(super) addresses: SharedMap<IpAddr, QuarantineMark>,
+    pub(super) allocations: SharedMap<Generation, QuarantineMark>,
 }
 
 impl QuarantineMarks {

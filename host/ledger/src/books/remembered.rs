@@ -1,12 +1,12 @@
 //! The last addresses of owners that are gone, by the owner's lasting name. Bounded in number and in time.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_types::Moment;
 
 use super::image::Remembrance;
+use super::shared_map::SharedMap;
 
 /// The maximum number of names remembered.
 const MOST: usize = 4096;
@@ -17,8 +17,8 @@ const LIFE: Duration = Duration::from_secs(24 * 3600);
 /// The last addresses of owners that are gone.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Remembered {
-    by_place: BTreeMap<u64, Remembrance>,
-    places: BTreeMap<Arc<str>, u64>,
+    by_place: SharedMap<u64, Arc<Remembrance>>,
+    places: SharedMap<Arc<str>, u64>,
     next: u64,
 }
 
@@ -33,7 +33,7 @@ impl Remembered {
             self.places.remove(&oldest.name);
         }
         self.places.insert(Arc::clone(&remembrance.name), self.next);
-        self.by_place.insert(self.next, remembrance);
+        self.by_place.insert(self.next, Arc::new(remembrance));
         self.next += 1;
     }
 
@@ -44,12 +44,12 @@ impl Remembered {
     }
 
     pub(super) fn of(&self, name: &str) -> Option<&Remembrance> {
-        self.by_place.get(self.places.get(name)?)
+        self.by_place.get(self.places.get(name)?).map(Arc::as_ref)
     }
 
     /// All entries, the longest gone first.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Remembrance> {
-        self.by_place.values()
+        self.by_place.values().map(Arc::as_ref)
     }
 
     /// Whether the oldest entry has expired.
@@ -68,7 +68,7 @@ impl Remembered {
 
     /// Restarts the expiry of every entry, because times of different boots cannot be compared.
     pub(super) fn restart(&mut self, now: Moment) {
-        self.by_place.values_mut().for_each(|remembrance| remembrance.at = now);
+        self.by_place.for_each_value(|remembrance| Arc::make_mut(remembrance).at = now);
     }
 }
 

@@ -1,11 +1,12 @@
 //! A set of addresses, stored as runs: finding the next address outside it costs the same in a /24 and in a /8.
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use super::shared_map::SharedMap;
+
 /// Runs of addresses by first and last address. Runs never overlap or touch.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Runs(BTreeMap<IpAddr, IpAddr>);
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Runs(SharedMap<IpAddr, IpAddr>);
 
 /// The address after this one, within its family.
 pub(crate) fn successor(address: IpAddr) -> Option<IpAddr> {

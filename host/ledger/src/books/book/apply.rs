@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tenure_types::{Allocation, AssignedAddress, Generation, Moment};
 
 use super::renewal::renewed;
-use super::{Book, ByOwner};
+use super::Book;
 use crate::books::image::Remembrance;
 use crate::books::stock::Change;
 use crate::books::{Conflict, LedgerFact};
@@ -63,7 +63,7 @@ impl Book {
         if generation < self.next_generation {
             return Err(Conflict::Generation(generation));
         }
-        if self.by_owner.contains(&allocation.owner) {
+        if self.owned_by(&allocation.owner).is_some() {
             return Err(Conflict::Owner(allocation.owner.clone(), generation));
         }
         for assigned in &allocation.addresses {
@@ -97,7 +97,7 @@ impl Book {
             self.occupy(assigned);
         }
         self.counts.add(&allocation);
-        self.by_owner.insert(ByOwner(Arc::clone(&allocation)));
+        self.by_owner.insert(&allocation);
         self.allocations.insert(generation, allocation);
         self.next_generation = Generation(generation.0 + 1);
     }
@@ -105,7 +105,6 @@ impl Book {
     fn renew(&mut self, generation: Generation, fact: &LedgerFact) -> Result<(), Conflict> {
         let held = self.allocations.get(&generation).ok_or(Conflict::Unknown(generation))?;
         let renewed = Arc::new(renewed(held, fact));
-        self.by_owner.replace(ByOwner(Arc::clone(&renewed)));
         self.allocations.insert(generation, renewed);
         self.quarantine.forget(generation);
         Ok(())
@@ -113,7 +112,7 @@ impl Book {
 
     pub(super) fn end(&mut self, generation: Generation, at: Moment) -> Result<(), Conflict> {
         let ended = self.allocations.remove(&generation).ok_or(Conflict::Unknown(generation))?;
-        self.by_owner.remove(&ended.owner);
+        self.by_owner.remove(&ended);
         self.counts.remove(&ended);
         self.quarantine.forget(generation);
         self.remember(&ended, at);

@@ -56,7 +56,7 @@ impl Book {
     /// The prefix that has an owner and of which a range would assign addresses, with its allocation.
     pub(in crate::books) fn prefix_in_the_way(&self, range: &Range) -> Option<(IpNet, &Allocation)> {
         let (from, to) = (range.first(), range.last());
-        let around = self.prefix_around(from).and_then(|first| self.prefixes.get_key_value(&first));
+        let around = self.prefix_around(from).and_then(|first| self.prefixes.range(first..=first).next());
         let mut owned = around.into_iter().chain(self.prefixes.range(from..=to));
         let is_other = |(first, last): &(&IpAddr, &IpAddr)| {
             !range.assigns_prefixes() || range.span(**first) != (**first, **last) || !range.contains(**last)

@@ -90,14 +90,14 @@ impl Book {
         let marks = &self.quarantine;
         let owner = |address| self.holder(address).map(|held| held.owner.clone());
         let mut all: BTreeMap<IpAddr, QuarantinedAddress> = BTreeMap::new();
-        for (generation, mark) in &marks.allocations {
+        for (generation, mark) in marks.allocations.iter() {
             let Some(held) = self.allocation(*generation) else { continue };
             for address in held.addresses.iter().map(AssignedAddress::ip) {
                 let (owner, mark) = (Some(held.owner.clone()), mark.clone());
                 all.insert(address, QuarantinedAddress { address, owner, is_doubt: true, mark });
             }
         }
-        for (address, mark) in &marks.addresses {
+        for (address, mark) in marks.addresses.iter() {
             let (address, owner, mark) = (*address, owner(*address), mark.clone());
             all.insert(address, QuarantinedAddress { address, owner, is_doubt: false, mark });
         }

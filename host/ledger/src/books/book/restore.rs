@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use tenure_types::{Allocation, AssignedAddress, Generation};
 
-use super::{Book, ByOwner};
+use super::Book;
+use super::owners::OwnerIndex;
 use crate::books::Conflict;
 use crate::books::cooling::CoolingAddress;
 use crate::books::image::{Image, Supplied};
@@ -41,26 +42,22 @@ impl Book {
         Ok(book)
     }
 
-    /// Takes the allocations of an image into an empty book. Maps that are built at once, in order, take half the
-    /// memory of maps that grew.
+    /// Takes the allocations of an image into an empty book. Maps that are built in order take the least memory.
     fn take_all(&mut self, allocations: Vec<Arc<Allocation>>) -> Result<(), Conflict> {
-        self.by_owner.reserve(allocations.len());
+        self.by_owner = OwnerIndex::of(&allocations)
+            .map_err(|twice| Conflict::Owner(twice.owner.clone(), twice.generation))?;
         let mut holders = Vec::with_capacity(allocations.len());
         for allocation in &allocations {
             let generation = allocation.generation;
             if generation < self.next_generation {
                 return Err(Conflict::Generation(generation));
             }
-            if !self.by_owner.insert(ByOwner(Arc::clone(allocation))) {
-                return Err(Conflict::Owner(allocation.owner.clone(), generation));
-            }
+            self.allocations.insert(generation, Arc::clone(allocation));
             self.counts.add(allocation);
             self.next_generation = Generation(generation.0 + 1);
             let addresses = allocation.addresses.iter().map(AssignedAddress::ip);
             holders.extend(addresses.map(|address| (address, generation)));
         }
-        self.allocations =
-            allocations.into_iter().map(|allocation| (allocation.generation, allocation)).collect();
         // Of several claims to an address, the first holds it and the others wait.
         holders.sort_unstable();
         let mut waiting = Vec::new();

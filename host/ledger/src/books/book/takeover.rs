@@ -4,7 +4,6 @@
 //! never free. If the address already has an owner, the claim waits, and holds the address once that owner releases
 //! it.
 
-use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -15,14 +14,15 @@ use tenure_types::{
 
 use super::Book;
 use crate::books::MOST_SETTLED;
+use crate::books::shared_map::SharedMap;
 
 /// The waiting claims of unknown owners, and the claims that have ended.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Takeover {
     /// Claims of addresses that another allocation holds, at most one per address.
-    waiting: HashMap<IpAddr, Generation>,
+    waiting: SharedMap<IpAddr, Generation>,
     /// For each address, the identifier of the claim that ended last.
-    settled: BTreeMap<IpAddr, Arc<str>>,
+    settled: SharedMap<IpAddr, Arc<str>>,
 }
 
 impl Takeover {

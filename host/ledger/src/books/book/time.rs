@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tenure_types::{Allocation, End, Moment};
 
-use super::{Book, ByOwner};
+use super::Book;
 use crate::books::Conflict;
 use crate::books::cooling::CoolingAddress;
 use crate::books::removed::ends;
@@ -65,7 +65,6 @@ impl Book {
         for generation in staying {
             let Some(held) = self.allocations.get(&generation) else { continue };
             let again = Arc::new(Allocation { requested_at: now, ..held.as_ref().clone() });
-            self.by_owner.replace(ByOwner(Arc::clone(&again)));
             self.allocations.insert(generation, again);
         }
         Ok(ended.len())

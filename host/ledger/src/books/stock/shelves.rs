@@ -1,12 +1,13 @@
 //! The ranges of one pool, and the usage of its shelves.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use tenure_types::{Range, RangeName, Source};
 
 use super::shelf::Usage;
+use crate::books::shared_map::{SharedMap, SharedSet};
 
 /// The usage of a range, as counted by the book.
 #[derive(Debug, Default)]
@@ -41,9 +42,9 @@ pub(super) struct Stand {
     ranges: usize,
     pub(super) total: u128,
     held: u64,
-    pub(super) cooling: BTreeMap<u64, IpAddr>,
+    pub(super) cooling: SharedMap<u64, IpAddr>,
     /// The numbers of the ranges that are not full.
-    pub(super) open: BTreeSet<u64>,
+    pub(super) open: SharedSet<u64>,
     pub(super) last: Option<IpAddr>,
 }
 
@@ -51,8 +52,8 @@ pub(super) struct Stand {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Shelves {
     /// By number, which is the order in which they are used.
-    pub(super) ranges: BTreeMap<u64, Stocked>,
-    pub(super) names: BTreeMap<RangeName, u64>,
+    pub(super) ranges: SharedMap<u64, Stocked>,
+    pub(super) names: SharedMap<RangeName, u64>,
     pub(super) next: u64,
     pub(super) whole: Stand,
     pub(super) labelled: BTreeMap<Box<str>, BTreeMap<Box<str>, Stand>>,
@@ -111,7 +112,7 @@ impl Stand {
         self.held += stocked.held;
         self.cooling.extend(in_use.cooling.iter().copied());
         if stocked.filled < stocked.size {
-            self.open.insert(stocked.number);
+            self.open.insert(stocked.number, ());
         }
     }
 
@@ -137,9 +138,9 @@ impl Stand {
             Change::Warm(order) => _ = self.cooling.remove(&order),
         }
         if is_open {
-            self.open.insert(number);
+            _ = self.open.insert(number, ());
         } else {
-            self.open.remove(&number);
+            _ = self.open.remove(&number);
         }
     }
 }

@@ -1,12 +1,12 @@
 //! The order in which the ranges of a shelf are searched for free addresses.
 
-use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use tenure_types::Range;
 
 use super::{Shelf, Stock};
 use crate::books::runs::{predecessor, successor};
+use crate::books::shared_map::SharedSet;
 
 /// The direction in which a pool is walked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl Stock {
             false => Stretch { range, from: range.last(), to: range.first() },
         };
         let open = stand.map(|stand| &stand.open);
-        let here = split.filter(|(_, number)| open.is_some_and(|open| open.contains(number)));
+        let here = split.filter(|(_, number)| open.is_some_and(|open| open.contains_key(number)));
         let begin = here.and_then(|(after, number)| {
             let from = if ascending { successor(after) } else { predecessor(after) };
             let stretch = whole(range_of(number)?);
@@ -63,20 +63,19 @@ impl Stock {
 }
 
 /// The numbers of a set in walking order: those after `around`, then those before it, without `around` itself.
-fn in_order(open: &BTreeSet<u64>, around: Option<u64>, ascending: bool) -> impl Iterator<Item = u64> {
+fn in_order(open: &SharedSet<u64>, around: Option<u64>, ascending: bool) -> impl Iterator<Item = u64> {
     use std::ops::Bound::{Excluded, Unbounded};
     let (behind, before) = match around {
         Some(number) => ((Excluded(number), Unbounded), Some((Unbounded, Excluded(number)))),
         None => ((Unbounded, Unbounded), None),
     };
-    let (mut first, mut second) = (open.range(behind), before.map(|before| open.range(before)));
+    let (mut first, mut second) = (open.range::<u64, _>(behind), before.map(|before| open.range::<u64, _>(before)));
     if !ascending && let Some(second) = second.as_mut() {
         std::mem::swap(&mut first, second);
     }
     std::iter::from_fn(move || {
-        let step = |range: &mut std::collections::btree_set::Range<'_, u64>| {
-            if ascending { range.next() } else { range.next_back() }.copied()
-        };
-        step(&mut first).or_else(|| step(second.as_mut()?))
+        let next = if ascending { first.next() } else { first.next_back() };
+        let after = || if ascending { second.as_mut()?.next() } else { second.as_mut()?.next_back() };
+        next.or_else(after).map(|(number, ())| *number)
     })
 }

@@ -1,0 +1,63 @@
+//! The index of the allocations by owner.
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::Arc;
+
+use tenure_types::{Allocation, Generation, Owner};
+
+use crate::books::shared_map::{SharedMap, SharedSet};
+
+/// The live allocations, by generation.
+pub(super) type Allocations = SharedMap<Generation, Arc<Allocation>>;
+
+/// The generation of each owner's allocation, by the owner's hash, so that an owner is stored only once and found with few
+/// comparisons.
+#[derive(Debug, Clone, Default)]
+pub(super) struct OwnerIndex {
+    /// Of a random key, because agents choose the names of their claims. Copies have the same one.
+    hasher: RandomState,
+    generations: SharedSet<(u64, Generation)>,
+}
+
+impl OwnerIndex {
+    /// The index of these allocations.
+    ///
+    /// # Errors
+    /// An allocation whose owner has another one already.
+    pub(super) fn of(allocations: &[Arc<Allocation>]) -> Result<Self, &Arc<Allocation>> {
+        let hasher = RandomState::new();
+        let mut hashed: Vec<(u64, &Arc<Allocation>)> =
+            allocations.iter().map(|one| (hasher.hash_one(&one.owner), one)).collect();
+        hashed.sort_unstable_by_key(|(hash, one)| (*hash, one.generation));
+        for same_hash in hashed.chunk_by(|(one, _), (next, _)| one == next) {
+            for (index, (_, one)) in same_hash.iter().enumerate() {
+                if same_hash.iter().take(index).any(|(_, earlier)| earlier.owner == one.owner) {
+                    return Err(one);
+                }
+            }
+        }
+        let generations = hashed.iter().map(|(hash, one)| ((*hash, one.generation), ())).collect();
+        Ok(Self { hasher, generations })
+    }
+
+    /// An owner's allocation.
+    pub(super) fn find<'a>(&self, owner: &Owner, allocations: &'a Allocations) -> Option<&'a Arc<Allocation>> {
+        let hash = self.hasher.hash_one(owner);
+        let same_hash = self.generations.range((hash, Generation(0))..=(hash, Generation(u64::MAX)));
+        same_hash
+            .filter_map(|((_, generation), ())| allocations.get(generation))
+            .find(|allocation| allocation.owner == *owner)
+    }
+
+    pub(super) fn insert(&mut self, allocation: &Allocation) {
+        self.generations.insert(self.key(allocation), ());
+    }
+
+    pub(super) fn remove(&mut self, allocation: &Allocation) {
+        self.generations.remove(&self.key(allocation));
+    }
+
+    fn key(&self, allocation: &Allocation) -> (u64, Generation) {
+        (self.hasher.hash_one(&allocation.owner), allocation.generation)
+    }
+}

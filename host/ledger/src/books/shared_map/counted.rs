@@ -1,0 +1,37 @@
+//! An iterator that knows how many items are left.
+
+/// An iterator over a known number of items.
+#[derive(Debug, Clone)]
+pub(super) struct Counted<I> {
+    items: I,
+    left: usize,
+}
+
+impl<I> Counted<I> {
+    /// Counts the items of an iterator, which has exactly `left`.
+    pub(super) fn new(items: I, left: usize) -> Self {
+        Self { items, left }
+    }
+}
+
+impl<I: Iterator> Iterator for Counted<I> {
+    type Item = I::Item;
+
+    fn next(&mut self) -> Option<I::Item> {
+        self.left = self.left.saturating_sub(1);
+        self.items.next()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl<I: DoubleEndedIterator> DoubleEndedIterator for Counted<I> {
+    fn next_back(&mut self) -> Option<I::Item> {
+        self.left = self.left.saturating_sub(1);
+        self.items.next_back()
+    }
+}
+
+impl<I: Iterator> ExactSizeIterator for Counted<I> {}
