@@ -21,6 +21,7 @@ mod prose;
 mod reader;
 mod sdk_page;
 mod shape;
+mod soak;
 mod tally;
 mod test;
 mod tools;
@@ -90,6 +91,8 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Runs the randomized suites with newly drawn seeds until the time is up.
+    Soak(soak::SoakArguments),
     /// Fuzzes the parsers of untrusted input: from callers, disks and policies.
     Fuzz {
         /// Total duration in seconds
@@ -143,6 +146,7 @@ fn run(task: &Task) -> anyhow::Result<bool> {
             let simulation = ["run", "--release", "--package", "tenure-sim", "--"];
             command::run(workspace.cargo().args(simulation).args(arguments)).map(|()| true)
         }
+        Task::Soak(arguments) => soak::soak(&workspace, arguments).map(|()| true),
         Task::Fuzz { seconds, target } => fuzz::fuzz(&workspace, *seconds, target.as_deref()).map(|()| true),
     }
 }

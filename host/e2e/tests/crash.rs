@@ -31,7 +31,11 @@ fn main() -> ExitCode {
 }
 
 fn kills_under_load() -> anyhow::Result<()> {
-    let seed = random::seed()?;
+    random::seeds("crash")?.try_for_each(kills_of)
+}
+
+/// Kills the daemon under the load of a seed.
+fn kills_of(seed: u64) -> anyhow::Result<()> {
     let rounds = random::rounds("TENURE_KILL_ROUNDS", 200)?;
     let mut random = Random::new(seed);
     let mut victim = Victim::new()?;

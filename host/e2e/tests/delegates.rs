@@ -262,8 +262,11 @@ fn killed() -> anyhow::Result<()> {
 }
 
 fn kills() -> anyhow::Result<()> {
+    random::seeds("delegates")?.try_for_each(kills_of)
+}
+
+fn kills_of(seed: u64) -> anyhow::Result<()> {
     let mut node = Node::with_host_local()?;
-    let seed = random::seed()?;
     let mut random = Random::new(seed);
     for round in 0..8 {
         let shim = node.daemon.shim()?;

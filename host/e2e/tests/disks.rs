@@ -51,7 +51,10 @@ fn main() -> ExitCode {
 
 fn crashes(kind: Kind) -> anyhow::Result<()> {
     mount::private_namespace()?;
-    let seed = random::seed()?;
+    random::seeds("disks")?.try_for_each(|seed| crashes_of(kind, seed))
+}
+
+fn crashes_of(kind: Kind, seed: u64) -> anyhow::Result<()> {
     let rounds = random::rounds("TENURE_DISK_ROUNDS", 20)?;
     let mut random = Random::new(seed);
     let directory = scratch::directory()?;

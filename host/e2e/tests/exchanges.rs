@@ -16,7 +16,7 @@ use anyhow::{Context, ensure};
 use component::{build, digest};
 use serde_json::{Value, json};
 use tenure_e2e::{Attachment, Daemon, Plugin, Suite, wait};
-use tenure_fixtures::random::Random;
+use tenure_fixtures::random::{self, Random};
 
 const POLICY_REFUSED: u32 = 104;
 
@@ -205,7 +205,10 @@ fn as_before() -> anyhow::Result<()> {
 
 /// Exchanges, loads and roll-backs in an endless loop, and kills in between.
 fn killed() -> anyhow::Result<()> {
-    let seed = tenure_fixtures::random::seed()?;
+    random::seeds("exchanges")?.try_for_each(killed_by)
+}
+
+fn killed_by(seed: u64) -> anyhow::Result<()> {
     let mut random = Random::new(seed);
     let mut daemon = Daemon::start()?;
     let canary = build("tenure-sdk/canary_deny", &daemon)?.display().to_string();

@@ -19,7 +19,7 @@ use base64::engine::general_purpose::STANDARD;
 use component::{build, digest};
 use serde_json::{Value, json};
 use tenure_e2e::{Attachment, Daemon, Suite, wait};
-use tenure_fixtures::random::Random;
+use tenure_fixtures::random::{self, Random};
 
 /// How long the daemon may take for something that it does by itself.
 const SOON: Duration = Duration::from_secs(30);
@@ -255,7 +255,11 @@ fn exported() -> anyhow::Result<()> {
 
 /// Pods come from several callers at once while the daemon is killed.
 fn killed() -> anyhow::Result<()> {
-    let mut random = Random::new(tenure_fixtures::random::seed()?);
+    random::seeds("states")?.try_for_each(killed_by)
+}
+
+fn killed_by(seed: u64) -> anyhow::Result<()> {
+    let mut random = Random::new(seed);
     let mut daemon = Daemon::start()?;
     load(&daemon, "rotation", "one")?;
     add_first(&daemon, "rotation", "first")?;

@@ -140,7 +140,10 @@ fn broken() -> anyhow::Result<()> {
 
 /// Random bytes, a good component that is cut off anywhere, and one with changed bytes, which may still be one.
 fn damaged() -> anyhow::Result<()> {
-    let seed = random::seed()?;
+    random::seeds("strangers")?.try_for_each(damaged_by)
+}
+
+fn damaged_by(seed: u64) -> anyhow::Result<()> {
     let mut random = Random::new(seed);
     let daemon = Daemon::start()?;
     let good = good(&daemon)?;

@@ -9,7 +9,6 @@ use anyhow::{Context as _, Result, bail};
 use clap::Parser;
 use ipnet::{Ipv4Net, Ipv6Net};
 use tenure_ec2_double::{Addresses, Double, HELP, NewInstance, NewSubnet, Setup};
-use tenure_fixtures::random;
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Play EC2 and the metadata service of its instances, strictly, on loopback. Nothing leaves this machine.
@@ -46,9 +45,9 @@ struct Arguments {
     /// Answer EC2 calls that have no signature
     #[arg(long)]
     unsigned: bool,
-    /// The seed of identifiers and addresses; without one, TENURE_SEED or a new one
-    #[arg(long)]
-    seed: Option<u64>,
+    /// The seed of identifiers and addresses
+    #[arg(long, env = "TENURE_SEED", default_value_t = 1)]
+    seed: u64,
 }
 
 fn main() -> ExitCode {
@@ -105,13 +104,8 @@ fn setup(arguments: &Arguments) -> Result<Setup> {
     setup.wire = arguments.wire.clone().or(setup.wire);
     setup.virtual_time |= arguments.virtual_time;
     setup.unsigned |= arguments.unsigned;
-    setup.seed = match arguments.seed {
-        Some(seed) => {
-            println!("TENURE_SEED={seed}");
-            seed
-        }
-        None => random::seed().context("TENURE_SEED is not a number")?,
-    };
+    setup.seed = arguments.seed;
+    println!("TENURE_SEED={}", setup.seed);
     Ok(setup)
 }
 

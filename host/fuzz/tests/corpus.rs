@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::{fs, io};
 
-use tenure_fixtures::random::{Random, rounds, seed};
+use tenure_fixtures::random::{Random, rounds, seeds};
 
 fn replay(name: &str, target: fn(&[u8])) -> io::Result<()> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(name);
@@ -41,12 +41,13 @@ fn policy_component() -> io::Result<()> {
 /// Without libFuzzer: components of random bytes, of every kind. `TENURE_SEED=n` repeats a run, `TENURE_ROUNDS=n` sets its length.
 #[test]
 fn random_components() -> Result<(), Box<dyn std::error::Error>> {
-    let mut random = Random::new(seed()?);
-    for round in 0..rounds("TENURE_ROUNDS", 600)? {
-        let length = 16 + random.below(2048);
-        let mut input: Vec<u8> = (0..length).map(|_| random.below(256).to_le_bytes()[0]).collect();
-        input[0] = u8::try_from(round % 6)?;
-        tenure_fuzz::policy_component(&input);
+    for mut random in seeds("components")?.map(Random::new) {
+        for round in 0..rounds("TENURE_ROUNDS", 600)? {
+            let length = 16 + random.below(2048);
+            let mut input: Vec<u8> = (0..length).map(|_| random.below(256).to_le_bytes()[0]).collect();
+            input[0] = u8::try_from(round % 6)?;
+            tenure_fuzz::policy_component(&input);
+        }
     }
     Ok(())
 }

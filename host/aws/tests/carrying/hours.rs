@@ -13,7 +13,7 @@ mod trace;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tenure_fixtures::random::{rounds, seed};
+use tenure_fixtures::random::{rounds, seeds};
 
 use self::figures::{Figures, table};
 pub(crate) use self::trace::SETTINGS;
@@ -85,7 +85,11 @@ fn report(both: &Both) -> (Figures, Figures) {
 
 #[test]
 fn nothing_is_lost_and_pods_wait_less_with_fewer_calls_and_idle_addresses_than_under_ipamd() {
-    let (first, all) = (seed().unwrap(), rounds("TENURE_HOURS", USUAL.0).unwrap());
+    seeds("aws-hours").unwrap().for_each(nothing_is_lost_from);
+}
+
+fn nothing_is_lost_from(first: u64) {
+    let all = rounds("TENURE_HOURS", USUAL.0).unwrap();
     let (least, long) = LONG;
     let hours = if all < least { USUAL.1 } else { long };
     let both = lives(first, all.div_ceil(hours), hours);

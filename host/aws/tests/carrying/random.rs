@@ -1,7 +1,7 @@
 //! Random lives: pods come and go, calls fail, answers are lost, the process is killed.
 
 use tenure_ec2_double::{Fault, Kind};
-use tenure_fixtures::random::{Random, rounds, seed};
+use tenure_fixtures::random::{Random, many_seeds};
 
 use crate::cloud::{Cloud, Trip};
 use crate::node::Node;
@@ -68,9 +68,7 @@ async fn life(seed: u64) {
 
 #[tokio::test(start_paused = true)]
 async fn whatever_happens_ec2_and_the_ledger_agree_in_the_end() {
-    let first = seed().unwrap();
-    for seed in first..first + rounds("TENURE_SEEDS", LIVES).unwrap() {
-        println!("TENURE_SEED={seed}");
+    for seed in many_seeds("aws-lives", LIVES).unwrap() {
         life(seed).await;
     }
 }

@@ -16,6 +16,7 @@ use std::fmt::Debug;
 
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 use proptest_state_machine::{ReferenceStateMachine, StateMachineTest};
+use tenure_fixtures::random::many_seeds;
 
 use self::machine::{Machine, Transition};
 use self::system::System;
@@ -65,12 +66,7 @@ fn run(seed: u64) -> Result<(), impl Debug + ToString> {
 
 #[test]
 fn nothing_acknowledged_is_lost_whatever_the_disk_does() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
-    let seeds = match number("TENURE_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..number("TENURE_SEEDS").unwrap_or(500),
-    };
-    for seed in seeds {
+    for seed in many_seeds("checkpoint", 500).unwrap() {
         if let Err(error) = run(seed) {
             panic!("TENURE_SEED={seed}: {}", error.to_string());
         }

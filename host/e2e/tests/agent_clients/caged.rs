@@ -45,7 +45,11 @@ struct Node {
 }
 
 pub(crate) fn rounds(program: &Path, number: u64) -> anyhow::Result<()> {
-    let random = Random::new(random::seed()?);
+    random::seeds("agent-clients")?.try_for_each(|seed| rounds_of(program, number, seed))
+}
+
+fn rounds_of(program: &Path, number: u64, seed: u64) -> anyhow::Result<()> {
+    let random = Random::new(seed);
     let daemon = Daemon::start_with(CONFIG)?;
     let cage = Cage::new(program)?;
     let mut node = Node {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use tenure_e2e::plugin::Running;
-use tenure_e2e::random::{Random, seed};
+use tenure_e2e::random::{Random, seeds};
 use tenure_e2e::{Attachment, traffic, wait};
 
 use crate::bare;
@@ -23,7 +23,11 @@ fn moment(random: &mut Random) {
 }
 
 pub(crate) fn killed() -> anyhow::Result<()> {
-    let mut random = Random::new(seed()?);
+    seeds("eni")?.try_for_each(killed_by)
+}
+
+fn killed_by(seed: u64) -> anyhow::Result<()> {
+    let mut random = Random::new(seed);
     let mut node = Node::start()?;
     let mut sandboxes = BTreeMap::new();
     for number in 0..PODS {

@@ -122,7 +122,9 @@ impl Book {
 
     /// The live allocations made after the given one, in order.
     pub fn allocations_after(&self, after: Generation) -> impl Iterator<Item = &Arc<Allocation>> {
-        self.allocations.range::<Generation, _>((Bound::Excluded(after), Bound::Unbounded)).map(|(_, allocation)| allocation)
+        self.allocations
+            .range::<Generation, _>((Bound::Excluded(after), Bound::Unbounded))
+            .map(|(_, allocation)| allocation)
     }
 
     /// An owner's allocation.

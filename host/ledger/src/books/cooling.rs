@@ -65,7 +65,8 @@ impl CoolingQueue {
 
     /// An address that has cooled down.
     pub(super) fn cooled_down(&self, now: Moment, cooldown: Duration) -> Option<IpAddr> {
-        let oldest = self.by_seconds.values().filter_map(|freed| self.by_place.get(&freed.first_key_value()?.0.1));
+        let oldest =
+            self.by_seconds.values().filter_map(|freed| self.by_place.get(&freed.first_key_value()?.0.1));
         oldest.filter(|cooling| cooling.is_over(now, cooldown)).map(|cooling| cooling.address).next()
     }
 

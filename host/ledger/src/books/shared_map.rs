@@ -146,7 +146,9 @@ impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
     }
 
     /// The entries in order.
-    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = (&K, &V)> + ExactSizeIterator + use<'_, K, V> {
+    pub(super) fn iter(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = (&K, &V)> + ExactSizeIterator + use<'_, K, V> {
         Counted::new(self.between((0, 0), (self.chunks.len(), 0)), self.len)
     }
 
@@ -223,7 +225,9 @@ impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
     fn merge(&mut self, place: usize) {
         let chunks = Arc::make_mut(&mut self.chunks);
         for place in [Some(place), place.checked_sub(1)].into_iter().flatten() {
-            let Some([lower, upper]) = chunks.get_mut(place..).and_then(<[_]>::first_chunk_mut) else { continue };
+            let Some([lower, upper]) = chunks.get_mut(place..).and_then(<[_]>::first_chunk_mut) else {
+                continue;
+            };
             if lower.chunk.fits(&upper.chunk) {
                 Arc::make_mut(&mut lower.chunk).append(&upper.chunk);
                 chunks.remove(place + 1);

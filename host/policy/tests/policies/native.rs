@@ -7,6 +7,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use tenure_fixtures::random::many_seeds;
 use tenure_policy::{WasmPolicy, embedded};
 use tenure_sdk::Policy;
 use tenure_testkit::{Error, ErrorCode, Native, Node, Subject};
@@ -73,8 +74,7 @@ fn told(answer: Result<Vec<IpAddr>, Error>) -> Result<Vec<IpAddr>, (ErrorCode, S
 
 /// Runs the same histories natively and in the sandbox, and compares each answer.
 fn agree<P: Policy>(wasm: &Arc<WasmPolicy>) {
-    let only = std::env::var("TENURE_SEED").ok().and_then(|seed| seed.parse().ok());
-    for seed in only.map_or(0..SEEDS, |seed: u64| seed..seed + 1) {
+    for seed in many_seeds("policies", SEEDS).unwrap() {
         let mut native = Node::of(Native::<P>::new(), IPAM).unwrap();
         let mut sandboxed = Node::of(Sandboxed(Arc::clone(wasm)), IPAM).unwrap();
         let mut random = Random(seed);

@@ -1,6 +1,7 @@
 //! What holds for every plan, on random nodes. A failure names its seed; `TENURE_SEED` repeats it, and `TENURE_SEEDS` sets
 //! the number of seeds.
 
+use tenure_fixtures::random::many_seeds;
 use tenure_sdk::{Attributes, Effect, EffectKind, State};
 use tenure_testkit::ErrorCode;
 
@@ -25,11 +26,9 @@ impl Random {
     }
 }
 
-/// The seeds to run: `TENURE_SEED`, or from 0 on as many as `TENURE_SEEDS` says.
-pub(crate) fn seeds(count: u64) -> std::ops::Range<u64> {
-    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    let all = 0..number("TENURE_SEEDS").unwrap_or(count);
-    number("TENURE_SEED").map_or(all, |seed| seed..seed + 1)
+/// The seeds to run.
+pub(crate) fn seeds(count: u64) -> impl Iterator<Item = u64> {
+    many_seeds("plans", count).unwrap()
 }
 
 /// Says which seed a panic came from.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use tenure_types::{Allocation, AssignedAddress, Generation, Moment};
 
-use super::renewal::renewed;
 use super::Book;
+use super::renewal::renewed;
 use crate::books::image::Remembrance;
 use crate::books::stock::Change;
 use crate::books::{Conflict, LedgerFact};

@@ -41,7 +41,11 @@ impl OwnerIndex {
     }
 
     /// An owner's allocation.
-    pub(super) fn find<'a>(&self, owner: &Owner, allocations: &'a Allocations) -> Option<&'a Arc<Allocation>> {
+    pub(super) fn find<'a>(
+        &self,
+        owner: &Owner,
+        allocations: &'a Allocations,
+    ) -> Option<&'a Arc<Allocation>> {
         let hash = self.hasher.hash_one(owner);
         let same_hash = self.generations.range((hash, Generation(0))..=(hash, Generation(u64::MAX)));
         same_hash

@@ -69,7 +69,8 @@ fn in_order(open: &SharedSet<u64>, around: Option<u64>, ascending: bool) -> impl
         Some(number) => ((Excluded(number), Unbounded), Some((Unbounded, Excluded(number)))),
         None => ((Unbounded, Unbounded), None),
     };
-    let (mut first, mut second) = (open.range::<u64, _>(behind), before.map(|before| open.range::<u64, _>(before)));
+    let (mut first, mut second) =
+        (open.range::<u64, _>(behind), before.map(|before| open.range::<u64, _>(before)));
     if !ascending && let Some(second) = second.as_mut() {
         std::mem::swap(&mut first, second);
     }

@@ -1,7 +1,8 @@
 //! Random states of the kernel: every one settles, and what is foreign is as it was.
 
-use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::net::IpAddr;
+
+use tenure_fixtures::random::many_seeds;
 
 use super::{fake, fresh, node, of_ipamd};
 use crate::nft::Shape;
@@ -147,10 +148,8 @@ fn try_one(seed: u64) {
 
 #[test]
 fn every_state_settles_and_nothing_foreign_is_touched() {
-    let given = std::env::var("TENURE_SEED").ok().map(|seed| seed.parse::<u64>().unwrap());
-    let first = given.unwrap_or_else(|| RandomState::new().build_hasher().finish());
-    for seed in (0..if given.is_some() { 1 } else { ROUNDS }).map(|step| first.wrapping_add(step)) {
+    for seed in many_seeds("netlink", ROUNDS).unwrap() {
         let outcome = std::panic::catch_unwind(|| try_one(seed));
-        assert!(outcome.is_ok(), "failed; repeat it with TENURE_SEED={seed}");
+        assert!(outcome.is_ok(), "failed; TENURE_SEED={seed} repeats it");
     }
 }
