@@ -81,7 +81,7 @@ enum Task {
         /// Saves the run in a directory: as JSON, as a table for the book, and as a picture
         #[arg(long, value_name = "DIR")]
         keep: Option<PathBuf>,
-        /// Measures only these, separated by commas: turns, at-once, grpc, steady, agents, policy, stalls, large, size
+        /// Measures only these, separated by commas: turns, at-once, grpc, steady, agents, declared, policy, stalls, restarts, idle, large, size
         #[arg(long, value_name = "ROWS", conflicts_with = "keep")]
         only: Option<String>,
     },

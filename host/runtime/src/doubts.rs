@@ -1,30 +1,34 @@
 //! Puts allocations into quarantine whose sandbox one source alone has reported as gone for long, and lifts that when a source speaks
 //! for the sandbox. Nothing is freed here.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_engine::Engine;
-use tenure_types::{Allocation, Error, Generation, Moment, NetworkName};
+use tenure_types::{Allocation, Error, Generation, NetworkName};
 
 use crate::SandboxEvidence;
+use crate::gone::{GoneFile, GoneSince};
 
 /// How long one source alone must report a sandbox as gone.
 const DOUBTFUL_AFTER: Duration = Duration::from_secs(15 * 60);
 
-/// An allocation, by its last request.
-type Doubted = (NetworkName, Generation, Moment);
-
 /// The allocations whose owner is doubtful, or may become it.
 #[derive(Debug, Default)]
 pub(crate) struct Doubts {
-    /// The time since which each look has found the owner doubtful. A restart of the daemon begins it again; the ledger remembers
-    /// what is in quarantine.
-    since: HashMap<Doubted, Duration>,
+    /// The time since which each look has found the owner doubtful. A restart of the daemon does not begin it again, if there is a
+    /// file; the ledger remembers what is in quarantine.
+    since: GoneSince,
+    file: Option<GoneFile>,
 }
 
 impl Doubts {
+    /// Resumes the doubts that an earlier daemon of this boot has recorded in a file.
+    pub(crate) fn kept_in(file: GoneFile, now: Duration) -> Self {
+        Self { since: file.read(now), file: Some(file) }
+    }
+
     /// Follows a look at the sandboxes of these allocations.
     pub(crate) async fn look(
         &mut self,
@@ -49,6 +53,19 @@ impl Doubts {
                 told(held, "taken out of quarantine", there, engine.lift_doubt(held, there).await);
             }
         }
+        if self.since != before
+            && let Some(file) = &mut self.file
+        {
+            file.write(&self.since);
+        }
+    }
+}
+
+#[cfg(test)]
+impl Doubts {
+    /// The number of allocations that may become doubtful.
+    pub(crate) fn since(&self) -> usize {
+        self.since.len()
     }
 }
 

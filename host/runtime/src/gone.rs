@@ -1,5 +1,5 @@
-//! The file in the run directory that remembers since when sandboxes have been gone, so that a daemon that is restarted again and
-//! again still frees their addresses.
+//! A file in the run directory that remembers since when sandboxes have been gone, or doubtful, so that a daemon that is restarted again
+//! and again still frees their addresses, or puts them into quarantine.
 //!
 //! The first line is the boot's id, each other one `network generation boot_ns wall_ms since_ns`: an allocation, by its last
 //! request, and the reading of `CLOCK_MONOTONIC` at the first look that found its sandbox gone. The file is replaced whenever that
@@ -38,7 +38,7 @@ impl GoneFile {
             Err(error) => {
                 if error.kind() != ErrorKind::NotFound {
                     let path = self.path.display();
-                    tracing::warn!(%path, %error, "cannot read since when sandboxes have been gone; their grace periods begin again");
+                    tracing::warn!(%path, %error, "cannot read since when sandboxes have been missing; their periods begin again");
                 }
                 GoneSince::new()
             }
@@ -60,7 +60,7 @@ impl GoneFile {
             && !self.failed
         {
             let path = self.path.display();
-            tracing::warn!(%path, %error, "cannot record since when sandboxes have been gone; a restart begins their grace periods again");
+            tracing::warn!(%path, %error, "cannot record since when sandboxes have been missing; a restart begins their periods again");
         }
         self.failed = written.is_err();
     }

@@ -1,7 +1,7 @@
 //! Frees leaks: allocations whose sandbox two sources have reported as gone for a grace period. What one source reports as gone is
 //! put into quarantine by [`Doubts`].
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -54,12 +54,14 @@ impl Leaks {
         }
     }
 
-    /// Resumes the grace periods that an earlier one in this boot has recorded in a file.
+    /// Resumes the grace periods and the doubts that an earlier one in this boot has recorded in the files `gone` and `doubtful` of the
+    /// run directory.
     #[must_use]
-    pub fn kept_in(mut self, path: PathBuf, boot: BootId) -> Self {
-        let file = GoneFile::new(path, boot);
-        self.gone_since = file.read(self.clock.monotonic());
+    pub fn kept_in(mut self, run_dir: &Path, boot: &BootId) -> Self {
+        let (now, file) = (self.clock.monotonic(), GoneFile::new(run_dir.join("gone"), boot.clone()));
+        self.gone_since = file.read(now);
         self.file = Some(file);
+        self.doubts = Doubts::kept_in(GoneFile::new(run_dir.join("doubtful"), boot.clone()), now);
         self
     }
 

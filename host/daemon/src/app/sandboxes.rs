@@ -24,7 +24,7 @@ pub(super) fn add(parts: &mut Supervisor, spine: &Spine, ledger: &LedgerWing, no
     };
     let sandboxes = Arc::new(Sandboxes::new(Some(runtime.clone())));
     let leaks = Leaks::new(Arc::clone(&spine.engine), sandboxes, Arc::clone(&spine.clock), grace);
-    let leaks = leaks.kept_in(spine.run_dir.join("gone"), spine.identity.boot.clone());
+    let leaks = leaks.kept_in(&spine.run_dir, &spine.identity.boot);
     parts.restarted("leaks", parts::LeaksPart::build(leaks), &[ledger.undo]);
     let adoption =
         parts::AdoptionPart::build(Arc::clone(node), runtime, spine.config.clone(), spine.knows_claims);

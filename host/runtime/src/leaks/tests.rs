@@ -112,7 +112,7 @@ async fn the_grace_period_goes_on_over_restarts_of_the_daemon() {
         let clock = ManualClock::default();
         clock.advance(at);
         let leaks = Leaks::new(Arc::clone(&engine), sandboxes, Arc::new(clock), || GRACE);
-        leaks.kept_in(directory.path().join("gone-since"), boot(of))
+        leaks.kept_in(directory.path(), &boot(of))
     };
     life("a", BEGIN).look(BEGIN).await;
     let at = BEGIN + GRACE / 2;
@@ -181,6 +181,33 @@ async fn what_one_source_alone_misses_for_long_is_in_quarantine_until_another_sp
     assert_eq!((doubted(&leaks).await.len(), held(&leaks).await), (1, 1), "its grace period is not over");
     leaks.look(again + DOUBTFUL_AFTER + GRACE).await;
     assert_eq!((doubted(&leaks).await.len(), held(&leaks).await), (0, 0));
+}
+
+/// A daemon that crashes in a loop looks once in each life.
+#[tokio::test]
+async fn a_doubt_goes_on_over_restarts_of_the_daemon_and_begins_again_after_a_reboot() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = engine("ghost", &directory.path().join("gone"));
+    let life = |boot: &str, at: Duration| {
+        let silent = Sandboxes::new(Some(Runtime::at(directory.path().join("cri.sock"))));
+        let clock = ManualClock::default();
+        clock.advance(at);
+        let leaks = Leaks::new(Arc::clone(&engine), Arc::new(silent), Arc::new(clock), || GRACE);
+        leaks.kept_in(directory.path(), &BootId(boot.to_owned()))
+    };
+    life("a", BEGIN).look(BEGIN).await;
+    for at in [BEGIN + DOUBTFUL_AFTER / 2, BEGIN + DOUBTFUL_AFTER - NEARLY] {
+        let mut leaks = life("a", at);
+        leaks.look(at).await;
+        assert_eq!(doubted(&leaks).await, Vec::<String>::new());
+    }
+    let at = BEGIN + DOUBTFUL_AFTER;
+    assert_eq!(life("b", at).doubts.since(), 0, "another boot");
+    let mut leaks = life("a", at);
+    leaks.look(at).await;
+    assert_eq!(doubted(&leaks).await.len(), 1, "no life was as long as that");
+    leaks.look(at).await;
+    assert_eq!(life("a", at).doubts.since(), 0, "the ledger remembers it now");
 }
 
 #[tokio::test]

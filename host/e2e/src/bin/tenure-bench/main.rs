@@ -6,6 +6,7 @@
 mod agents;
 mod declared;
 mod exec;
+mod idle;
 mod instructions;
 mod load;
 mod machine;
@@ -26,6 +27,7 @@ mod turns;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Parser, ValueEnum};
@@ -133,6 +135,7 @@ fn measure(scale: &Scale, needs_disk: bool, only: &[Rows]) -> anyhow::Result<Rep
             Rows::Policy => rows.extend(bench.policy_calls()?),
             Rows::Stalls => rows.extend(bench.beside_stalls()?),
             Rows::Restarts => rows.extend(bench.restarted()?),
+            Rows::Idle => rows.push(bench.idle()?),
             Rows::Large => rows.extend(bench.large_states()?),
             Rows::Size => rows.extend(bench.size_and_instructions()?),
         }
@@ -413,6 +416,16 @@ impl Bench<'_> {
             })
             .into_iter()
             .collect()
+    }
+
+    /// Counts how often a daemon that nobody calls wakes the processor.
+    fn idle(&self) -> anyhow::Result<Row> {
+        say("a daemon that nobody calls");
+        let seconds = self.scale.idle;
+        let each_second = idle::measure(&self.runtime, Duration::from_secs(seconds.into()))?;
+        Ok(Row::new("wake-ups of an idle daemon in a second, all threads", Unit::Each.of(each_second))
+            .at_most(1.0)
+            .raw("over", Unit::Seconds.of(f64::from(seconds))))
     }
 
     fn large_states(&self) -> anyhow::Result<Vec<Row>> {

@@ -20,6 +20,8 @@ pub(crate) enum Unit {
     Megabytes,
     Instructions,
     Count,
+    /// A count that is a fraction, such as a mean.
+    Each,
 }
 
 /// A number and its unit.
@@ -79,6 +81,7 @@ impl fmt::Display for Figure {
             Unit::Times => write!(formatter, "{value:.2} x"),
             Unit::Megabytes => write!(formatter, "{value:.2} MB"),
             Unit::Count => write!(formatter, "{value:.0}"),
+            Unit::Each => write!(formatter, "{value:.2}"),
             Unit::Instructions => write!(formatter, "{:.0} thousand", value / 1e3),
         }
     }

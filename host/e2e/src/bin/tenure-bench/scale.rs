@@ -23,6 +23,8 @@ pub(crate) enum Rows {
     Stalls,
     /// A restart of the daemon under a stream of ADDs
     Restarts,
+    /// The wake-ups of a daemon that nobody calls
+    Idle,
     /// Memory, start and listing of large states
     Large,
     /// Sizes of programs, and instructions
@@ -58,6 +60,8 @@ pub(crate) struct Scale {
     pub(crate) beside: u32,
     /// ADDs through the plugin, at 100 a second, while the daemon is restarted.
     pub(crate) restarted: u32,
+    /// Seconds for which a daemon is left alone.
+    pub(crate) idle: u32,
 }
 
 /// A large state, and the goals of what it costs.
@@ -89,6 +93,7 @@ pub(crate) const FULL: Scale = Scale {
     calls: 20_000,
     beside: 2_000,
     restarted: 600,
+    idle: 60,
 };
 pub(crate) const SHORT: Scale = Scale {
     rounds: 3,
@@ -108,4 +113,5 @@ pub(crate) const SHORT: Scale = Scale {
     calls: 100,
     beside: 20,
     restarted: 30,
+    idle: 1,
 };

@@ -47,16 +47,16 @@ impl Book {
         self.by_owner = OwnerIndex::of(&allocations)
             .map_err(|twice| Conflict::Owner(twice.owner.clone(), twice.generation))?;
         let mut holders = Vec::with_capacity(allocations.len());
-        for allocation in &allocations {
+        for allocation in allocations {
             let generation = allocation.generation;
             if generation < self.next_generation {
                 return Err(Conflict::Generation(generation));
             }
-            self.allocations.insert(generation, Arc::clone(allocation));
-            self.counts.add(allocation);
+            self.counts.add(&allocation);
             self.next_generation = Generation(generation.0 + 1);
             let addresses = allocation.addresses.iter().map(AssignedAddress::ip);
             holders.extend(addresses.map(|address| (address, generation)));
+            self.allocations.insert(generation, allocation);
         }
         // Of several claims to an address, the first holds it and the others wait.
         holders.sort_unstable();
