@@ -10,14 +10,20 @@ mod agent;
 mod cluster;
 #[path = "apiserver/dead.rs"]
 mod dead;
+#[path = "apiserver/distrust.rs"]
+mod distrust;
 #[path = "apiserver/grants.rs"]
 mod grants;
 #[path = "apiserver/leader.rs"]
 mod leader;
+#[path = "apiserver/observed.rs"]
+mod observed;
 #[path = "apiserver/program.rs"]
 mod program;
 #[path = "apiserver/releases.rs"]
 mod releases;
+#[path = "apiserver/restored.rs"]
+mod restored;
 #[path = "apiserver/spaces.rs"]
 mod spaces;
 
@@ -41,8 +47,18 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let tests =
-        [grants::TESTS, releases::TESTS, leader::TESTS, dead::TESTS, spaces::TESTS, program::TESTS].concat();
+    let tests = [
+        grants::TESTS,
+        releases::TESTS,
+        leader::TESTS,
+        dead::TESTS,
+        spaces::TESTS,
+        distrust::TESTS,
+        observed::TESTS,
+        restored::TESTS,
+        program::TESTS,
+    ]
+    .concat();
     let trial = |(name, test): Test| {
         let cluster = cluster.clone();
         Trial::test(name, move || match &cluster {

@@ -1,6 +1,7 @@
 //! Grants: lost leases are made again for their holders, and then each node gets the blocks that it wants.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::time::Duration;
 
 use ipnet::IpNet;
 use tenure_cluster::convert::BlockLease;
@@ -9,19 +10,26 @@ use tenure_leases::operator::held::HeldVerdict;
 use tenure_leases::{PoolDemand, RangeId, RangeState, RangeUse};
 
 use super::held::{self, HeldClaims};
-use super::{FamilyKey, WaitReason, WaitingNodes};
-use crate::memory::OperatorMemory;
+use super::{EXHAUSTED, FamilyKey, WaitReason, WaitingNodes};
+use crate::memory::{OperatorMemory, WaitingNode};
+use crate::reports::{EventReason, EventSubject, Notice};
 use crate::view::{ClusterView, PoolView, SaidView, is_ipv6};
 use crate::writes::OperatorWrite;
 
 /// The most free cells of a range that are compared for one grant.
 const CANDIDATES: usize = 256;
 
+/// The reason for which a node waits when a quota is used up.
+const QUOTA: &str = "QuotaReached";
+
 /// The grants, and who waits for one.
 #[derive(Debug, Default)]
 pub(super) struct GrantDecisions {
     pub(super) writes: Vec<OperatorWrite>,
     pub(super) waiting: WaitingNodes,
+    /// The nodes that want a block, whether they get one or not.
+    pub(super) wanting: BTreeSet<WaitingNode>,
+    pub(super) notices: Vec<Notice>,
 }
 
 /// A grant under way: the snapshot, and what this pass has granted so far.
@@ -36,23 +44,26 @@ struct Granting<'a> {
 }
 
 /// Decides on all grants of a pass.
-pub(super) fn grants(view: &ClusterView, memory: &mut OperatorMemory) -> GrantDecisions {
+pub(super) fn grants(view: &ClusterView, memory: &mut OperatorMemory, now: Duration) -> GrantDecisions {
     let claims = held::claims(view);
     for claim in claims.values().flatten().filter(|claim| claim.verdict == HeldVerdict::Reclaim) {
-        memory.lost_lease(&claim.node, claim.uid);
+        memory.lost_lease(&claim.node, claim.uid, now);
     }
     let blocks = view.blocks.iter().map(|view| (view.group.clone(), view.block.cidr));
     let believed = claims.iter().filter(|(_, claims)| {
         claims.iter().any(|claim| matches!(claim.verdict, HeldVerdict::Taken | HeldVerdict::Reclaim))
     });
     let (mut taken, mut counts) = (HashMap::<String, HashSet<IpNet>>::new(), BTreeMap::new());
-    for (group, cidr) in blocks.chain(believed.map(|(place, _)| place.clone())) {
+    // The name of an IPBlock that cannot be read is taken, too.
+    let unreadable = view.unreadable_blocks.iter().cloned();
+    for (group, cidr) in blocks.chain(unreadable).chain(believed.map(|(place, _)| place.clone())) {
         taken.entry(group).or_default().insert(cidr);
     }
     for view in &view.blocks {
         *counts.entry((view.block.pool.uid, is_ipv6(view.block.cidr))).or_default() += 1;
     }
     let mut granting = Granting { view, memory, taken, counts, decisions: GrantDecisions::default() };
+    granting.ignored(&claims);
     granting.reclaims(&claims);
     for said in view.said.values() {
         for demand in &said.spec.demand {
@@ -79,7 +90,23 @@ impl Granting<'_> {
             if claim.verdict == HeldVerdict::Reclaim {
                 tracing::warn!("makes the lost lease of {cidr} again for node {}", claim.node);
                 let lease = lease(pool, said, range.id, *cidr);
-                self.decisions.writes.push(OperatorWrite::Grant(lease));
+                self.decisions.writes.push(OperatorWrite::Reclaim(lease));
+            }
+        }
+    }
+
+    /// Tells of the claims that are not believed.
+    fn ignored(&mut self, claims: &HeldClaims) {
+        for ((_, cidr), claims) in claims {
+            let ignored = claims.iter().filter(|claim| claim.verdict == HeldVerdict::Ignored);
+            let said = ignored.filter_map(|claim| self.view.said.get(&claim.node));
+            for said in said.filter(|said| self.view.is_alive(&said.spec)) {
+                let node = &said.spec.identity.name;
+                let note = format!(
+                    "node {node} says that it holds {cidr}, of which there is no IPBlock, and is not believed: the block is outside its pools or above its quota"
+                );
+                let regarding = EventSubject::of(&*said.object, "NodeIPAM");
+                self.decisions.notices.push(Notice::new(EventReason::HeldIgnored, regarding, note));
             }
         }
     }
@@ -88,6 +115,9 @@ impl Granting<'_> {
     fn demand(&mut self, said: &SaidView, demand: &PoolDemand) {
         let key = (demand.pool.uid, demand.is_ipv6);
         let mut have = self.blocks_of(said, key);
+        if have < demand.want {
+            self.decisions.wanting.insert((said.spec.identity.name.to_string(), key));
+        }
         while have < demand.want {
             match self.one(said, demand, have) {
                 Ok(lease) => {
@@ -97,6 +127,11 @@ impl Granting<'_> {
                     have += 1;
                 }
                 Err(reason) => {
+                    if reason.reason == QUOTA {
+                        let note = format!("pool {}: {}", demand.pool.name, reason.message);
+                        let regarding = EventSubject::of(&*said.object, "NodeIPAM");
+                        self.decisions.notices.push(Notice::new(EventReason::QuotaReached, regarding, note));
+                    }
                     let waiting = self.decisions.waiting.entry(key).or_default();
                     waiting.insert(said.spec.identity.name.to_string(), reason);
                     return;
@@ -182,10 +217,7 @@ fn no_block(pool: &PoolView) -> WaitReason {
     if pool.lease.disabled || pool.lease.deleting {
         return refusal(&GrantRefusal::PoolClosed);
     }
-    WaitReason {
-        reason: "PoolExhausted",
-        message: format!("no block of pool {} is free", pool.lease.key.name),
-    }
+    WaitReason { reason: EXHAUSTED, message: format!("no block of pool {} is free", pool.lease.key.name) }
 }
 
 fn refusal(refusal: &GrantRefusal) -> WaitReason {
@@ -193,7 +225,7 @@ fn refusal(refusal: &GrantRefusal) -> WaitReason {
         GrantRefusal::Barrier => "OperatorWaits",
         GrantRefusal::PoolClosed => "PoolClosed",
         GrantRefusal::NotAdmitted => "NotAdmitted",
-        GrantRefusal::NodeQuota(_) | GrantRefusal::PoolQuota(_) => "QuotaReached",
+        GrantRefusal::NodeQuota(_) | GrantRefusal::PoolQuota(_) => QUOTA,
         GrantRefusal::Satisfied | GrantRefusal::Held | GrantRefusal::Space(_) => "BlockTaken",
     };
     WaitReason { reason, message: refusal.to_string() }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ipnet::IpNet;
+use tenure_cluster::{IPBlock, NodeIPAM};
 use tenure_leases::operator::account::{PoolCapacity, capacity};
 use tenure_leases::operator::held::is_contested;
 use tenure_leases::operator::release::{ReleaseCase, ReleaseStep, release};
@@ -13,8 +14,12 @@ use tenure_leases::{
 
 use super::FamilyKey;
 use crate::memory::OperatorMemory;
+use crate::reports::{EventReason, EventSubject, Notice};
 use crate::view::{BlockView, ClusterView, PoolView, SaidView, is_ipv6};
 use crate::writes::{BlockChange, OperatorWrite, WriteTime};
+
+/// The most claims of one node that make others' blocks contested: it may lie.
+const BELIEVED: usize = 64;
 
 /// Facts about all blocks, gathered once in a pass.
 struct ReleaseFacts<'a> {
@@ -39,9 +44,13 @@ impl<'a> ReleaseFacts<'a> {
             capacities: BTreeMap::new(),
             draining: draining(view),
         };
-        for said in view.said.values() {
-            for held in &said.spec.held {
-                facts.holders.entry(held.cidr).or_default().push(&said.spec);
+        // The words of a node whose Node is gone, or is attested to be off, say nothing about a block that was leased again.
+        for said in view.said.values().filter(|said| view.is_alive(&said.spec)) {
+            // A lease of equal addresses in another overlap group is another thing.
+            let without = said.spec.held.iter().filter(|held| !facts.leases.contains(&held.uid));
+            let claims: Vec<IpNet> = without.map(|held| held.cidr).take(BELIEVED).collect();
+            for cidr in claims {
+                facts.holders.entry(cidr).or_default().push(&said.spec);
             }
         }
         for block in &view.blocks {
@@ -52,43 +61,82 @@ impl<'a> ReleaseFacts<'a> {
         facts
     }
 
-    /// Whether another node holds a block. A lease of equal addresses in another overlap group is another thing.
-    fn is_contested(&self, block: &BlockView) -> bool {
-        let elsewhere = |said: &NodeIpamSpec| {
-            let held = said.held_uid(block.block.cidr);
-            held.is_some_and(|uid| uid != block.block.uid && self.leases.contains(&uid))
-        };
+    /// The node that holds a block although its lease is another's.
+    fn contestant(&self, block: &BlockView) -> Option<&'a NodeIpamSpec> {
         let holders = self.holders.get(&block.block.cidr).into_iter().flatten().copied();
-        is_contested(LeaseRules::ALL, &block.block, holders.filter(|said| !elsewhere(said)))
+        holders.into_iter().find(|said| is_contested(LeaseRules::ALL, &block.block, [*said]))
     }
 }
 
+/// The releases of a pass.
+#[derive(Debug, Default)]
+pub(super) struct ReleaseDecisions {
+    pub(super) writes: Vec<OperatorWrite>,
+    pub(super) notices: Vec<Notice>,
+    /// The answers to marks.
+    pub(super) answers: Vec<(MarkId, MarkAnswer)>,
+}
+
 /// Decides about every block that is not in quarantine.
-pub(super) fn releases(
-    view: &ClusterView,
-    memory: &mut OperatorMemory,
-    now: WriteTime,
-) -> Vec<OperatorWrite> {
+pub(super) fn releases(view: &ClusterView, memory: &mut OperatorMemory, now: WriteTime) -> ReleaseDecisions {
     let mut facts = ReleaseFacts::gather(view);
-    let mut writes = Vec::new();
+    let mut decisions = ReleaseDecisions::default();
     for block in view.blocks.iter().filter(|view| view.block.phase != BlockPhase::Quarantined) {
         let pool = view.pool(block.block.pool.uid);
         if pool.is_none() && block.block.phase == BlockPhase::Leased {
-            writes.push(OperatorWrite::block(block, BlockChange::Orphan));
+            decisions.writes.push(OperatorWrite::block(block, BlockChange::Orphan));
             continue;
         }
         let said = view.said.get(&*block.block.holder.name);
         let Some(said) = said.filter(|said| said.spec.counts_for(&block.block)) else { continue };
-        let contested = facts.is_contested(block);
+        decisions.hear(block, said);
+        let contestant = facts.contestant(block);
+        if let Some(contestant) = contestant {
+            decisions.notices.extend(conflict(view, block, contestant));
+        }
+        let contested = contestant.is_some();
         let case = shrink_case(view, memory, (block, pool, said), (&facts, contested), now);
         let write = step(memory, (block, said), wanted_back(&case), contested, now);
         if case.unmatched_seconds.is_some() && write.is_some() {
             let draining = facts.draining.entry(block.block.pool.uid).or_default();
             draining.insert(block.block.holder.name.to_string());
         }
-        writes.extend(write);
+        decisions.writes.extend(write);
     }
-    writes
+    decisions
+}
+
+impl ReleaseDecisions {
+    /// Notes a holder's answer to the mark on its block.
+    fn hear(&mut self, view: &BlockView, said: &SaidView) {
+        let Some(mark) = view.block.mark else { return };
+        let Some(ack) = said.spec.ack(view.block.uid, mark.id) else { return };
+        self.answers.push((mark.id, ack.answer));
+        if let MarkAnswer::Refused(_) = ack.answer {
+            let (cidr, node, answer) = (view.block.cidr, &view.block.holder.name, ack.answer.as_str());
+            let note = format!("node {node} does not give {cidr} back: {answer}");
+            self.notices.push(Notice::new(EventReason::BlockRefused, subject(view), note));
+        }
+    }
+}
+
+/// Tells both sides of a conflict.
+fn conflict(view: &ClusterView, block: &BlockView, other: &NodeIpamSpec) -> [Notice; 2] {
+    let (cidr, holder, other) = (block.block.cidr, &block.block.holder.name, &*other.identity.name);
+    let uid = view.said.get(other).and_then(|said| said.object.metadata.uid.clone()).unwrap_or_default();
+    let claimant = EventSubject::named::<NodeIPAM>("NodeIPAM", other, uid);
+    let note = format!(
+        "{cidr} is leased to node {holder}, and node {other} says that it holds it; the lease is asked back"
+    );
+    let reason = EventReason::LeaseConflict;
+    [
+        Notice::new(reason, subject(block), note.clone()).with(claimant.clone()),
+        Notice::new(reason, claimant, note).with(subject(block)),
+    ]
+}
+
+fn subject(view: &BlockView) -> EventSubject {
+    EventSubject::named::<IPBlock>("IPBlock", &view.name, view.block.uid.to_string())
 }
 
 /// The next step of the handshake about one block.
@@ -157,7 +205,7 @@ fn shrink_case(
         open && stays && said.spec.held_uid(other.block.cidr) == Some(other.block.uid)
     };
     ShrinkCase {
-        crd_deleting: false,
+        crd_deleting: memory.definitions_unsure,
         pool_deleting: pool.is_some_and(|pool| pool.lease.deleting),
         orphaned: pool.is_none(),
         block_deleting: lease.deleting,

@@ -57,6 +57,11 @@ impl TestAgent {
         self.say(cluster)
     }
 
+    /// Forgets what it wanted: its pools are other ones now.
+    pub(crate) fn forget_demand(&mut self) {
+        self.demand.clear();
+    }
+
     /// Sets the number of addresses in use in a block.
     pub(crate) fn use_addresses(&mut self, cidr: &str, in_use: u32) -> anyhow::Result<()> {
         let row = self.ledger.iter_mut().find(|row| row.cidr.to_string() == cidr).context("no such block")?;

@@ -16,8 +16,10 @@ use serde_json::{Value, json};
 use tenure_cluster::client::{call, connect};
 use tenure_cluster::definitions::definitions;
 use tenure_cluster::{AddressPool, AddressSpace, IPBlock, NodeIPAM};
+use tenure_fixtures::control_plane::proxy::FaultProxy;
 use tenure_fixtures::control_plane::{ADMIN_TOKEN, ControlPlane};
 use tenure_operator::Operator;
+use tenure_operator::reports::Reports;
 use tenure_operator::view::Watches;
 use tenure_supervise::{Gate, Interruptible as _};
 use tenure_types::{Clock, Moment};
@@ -42,13 +44,18 @@ pub(crate) struct TestOperator {
     watches: JoinHandle<()>,
 }
 
-/// A clock that a test moves.
-#[derive(Default)]
-pub(crate) struct TestClock(AtomicU64);
+/// A clock that a test moves; its time of day is a constant of its own.
+pub(crate) struct TestClock(AtomicU64, u64);
+
+impl Default for TestClock {
+    fn default() -> Self {
+        Self(AtomicU64::new(0), 1_800_000_000_000)
+    }
+}
 
 impl Clock for TestClock {
     fn now(&self) -> Moment {
-        Moment { boot_ns: self.0.load(Ordering::Relaxed), wall_ms: 1_800_000_000_000 }
+        Moment { boot_ns: self.0.load(Ordering::Relaxed), wall_ms: self.1 }
     }
 
     fn monotonic(&self) -> Duration {
@@ -57,6 +64,11 @@ impl Clock for TestClock {
 }
 
 impl TestClock {
+    /// A clock that is a number of days ahead.
+    pub(crate) fn days_ahead(days: u64) -> Arc<Self> {
+        Arc::new(Self(AtomicU64::new(days * 86_400_000_000_000), 1_800_000_000_000 + days * 86_400_000))
+    }
+
     pub(crate) fn advance(&self, seconds: u64) {
         self.0.fetch_add(seconds * 1_000_000_000, Ordering::Relaxed);
     }
@@ -98,6 +110,21 @@ impl Cluster {
         self.plane.lock().unwrap().stop_server()?;
         let result = meanwhile();
         self.plane.lock().unwrap().start_server()?;
+        self.served()?;
+        result
+    }
+
+    /// Changes the control plane, and waits until it serves every kind again.
+    pub(crate) fn with_plane<T>(
+        &self,
+        change: impl FnOnce(&mut ControlPlane) -> anyhow::Result<T>,
+    ) -> anyhow::Result<T> {
+        let result = change(&mut self.plane.lock().unwrap())?;
+        self.served()?;
+        Ok(result)
+    }
+
+    fn served(&self) -> anyhow::Result<()> {
         self.until("the API server to be back", || {
             self.plane.lock().unwrap().check()?;
             let kinds = [
@@ -108,8 +135,18 @@ impl Cluster {
                 self.list::<Node>().is_ok(),
             ];
             Ok((kinds == [true; 5]).then_some(()))
-        })?;
-        result
+        })
+    }
+
+    /// A client that is led through a proxy.
+    pub(crate) fn client_through(&self, proxy: &FaultProxy) -> anyhow::Result<Client> {
+        Ok(self.runtime.block_on(connect(Some(&proxy.kubeconfig(ADMIN_TOKEN)?)))?)
+    }
+
+    /// Applies the definitions again, and waits until each is served.
+    pub(crate) fn install(&self) -> anyhow::Result<()> {
+        self.until("the definitions", || Ok(self.runtime.block_on(define(&self.client)).ok()))?;
+        self.served()
     }
 
     /// Removes what the last test left.
@@ -152,9 +189,19 @@ impl Cluster {
 
     /// An operator without memory, which has listed everything.
     pub(crate) fn operator(&self, clock: &Arc<TestClock>) -> anyhow::Result<TestOperator> {
-        let mut watches = Watches::new(&self.client);
+        self.operator_with(&self.client, clock, Reports::default())
+    }
+
+    /// An operator with a client and reports of its own.
+    pub(crate) fn operator_with(
+        &self,
+        client: &Client,
+        clock: &Arc<TestClock>,
+        reports: Reports,
+    ) -> anyhow::Result<TestOperator> {
+        let mut watches = Watches::new(client, &reports.metrics);
         let clock: Arc<dyn Clock> = Arc::clone(clock) as _;
-        let operator = Operator::new(self.client.clone(), &watches, clock, Gate::default());
+        let operator = Operator::new(client.clone(), &watches, clock, Gate::default()).with_reports(reports);
         let stores = watches.stores();
         let watches = self.runtime.spawn(async move { watches.work().await });
         self.until("the watches to list everything", || Ok((stores.listings() > 0).then_some(())))?;
@@ -267,18 +314,25 @@ where
     Ok(())
 }
 
-/// Waits for a part of the start: the server, then the definitions, then the namespace of the election.
-async fn install(kubeconfig: &std::path::Path) -> anyhow::Result<Client> {
-    let client = connect(Some(kubeconfig)).await?;
-    let api: Api<CustomResourceDefinition> = all(&client);
+/// Applies the definitions.
+async fn define(client: &Client) -> anyhow::Result<()> {
+    let api: Api<CustomResourceDefinition> = all(client);
     for definition in definitions() {
         let name = definition.name_any();
         let applied =
             call(api.patch(&name, &PatchParams::apply("tests").force(), &Patch::Apply(&definition))).await?;
+        ensure!(applied.metadata.deletion_timestamp.is_none(), "{name} is being deleted");
         let conditions = applied.status.and_then(|status| status.conditions).unwrap_or_default();
         let holds = conditions.iter().any(|given| given.type_ == "Established" && given.status == "True");
         ensure!(holds, "{name} is not yet established: {conditions:?}");
     }
+    Ok(())
+}
+
+/// Waits for a part of the start: the server, then the definitions, then the namespace of the election.
+async fn install(kubeconfig: &std::path::Path) -> anyhow::Result<Client> {
+    let client = connect(Some(kubeconfig)).await?;
+    define(&client).await?;
     clear::<AddressPool>(&client).await?;
     clear::<AddressSpace>(&client).await?;
     clear::<IPBlock>(&client).await?;

@@ -83,7 +83,8 @@ fn outage(cluster: &Cluster) -> anyhow::Result<()> {
     let before = versions(cluster.list()?);
     cluster.without_server(|| {
         for _ in 0..3 {
-            let result = cluster.runtime.block_on(operator.operator.pass()).context("no pass")?;
+            // Once the watches are interrupted, there is no pass.
+            let result = cluster.runtime.block_on(operator.operator.pass()).unwrap_or_default();
             ensure!(result.written == 0, "a write was confirmed without an API server");
         }
         Ok(())
