@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use k8s_openapi::api::core::v1::Node;
+use tenure_cluster::convert::object_version;
 use tenure_cluster::{AddressPool, AddressSpace, IPBlock, NodeIPAM};
 use tenure_leases::operator::barrier::LeaderBarrier;
 use tenure_leases::operator::release::MARK_TIMEOUT_SECONDS;
@@ -52,6 +53,8 @@ pub struct OperatorMemory {
     lost: BTreeMap<String, Duration>,
     gone: BTreeMap<String, Duration>,
     highest: Option<ObjectVersion>,
+    /// The versions of the blocks and NodeIPAMs of the last view.
+    seen: BTreeMap<String, ObjectVersion>,
     compared: Option<Duration>,
     listings: u64,
     ticked: Option<Duration>,
@@ -72,6 +75,8 @@ impl OperatorMemory {
         let interrupted = self.listings != 0 && self.listings != listings;
         if interrupted {
             self.barrier.relist();
+            // Everything that was written is in the lists, unless the store is another one.
+            self.forget_writes();
         }
         self.listings = listings;
         self.barrier.listed();
@@ -103,12 +108,34 @@ impl OperatorMemory {
             );
             self.highest = Some(version);
             self.suspect_restore();
-            // What was written to the other store is not in this one.
-            self.forget_writes();
             return true;
         }
         self.highest = self.highest.max(Some(version));
         false
+    }
+
+    /// Compares a view after an interruption with the one before: an object that is older than it was, or gone although this leader did not end it,
+    /// is a sign of a restored store, also if the store's version has been raised since.
+    pub fn compare_objects(&mut self, view: &ClusterView, interrupted: bool) {
+        let blocks = view.blocks.iter().map(|view| (view.block.uid.to_string(), view.block.version));
+        let said = view.said.values().filter_map(|said| {
+            let metadata = &said.object.metadata;
+            Some((metadata.uid.clone()?, object_version(metadata).ok()?))
+        });
+        let now: BTreeMap<String, ObjectVersion> = blocks.chain(said).collect();
+        let older = |(uid, seen): (&String, &ObjectVersion)| now.get(uid).is_none_or(|now| now < seen);
+        if interrupted && self.seen.iter().any(older) {
+            tracing::warn!(
+                "objects that were read are older now, or gone: nothing is granted until the nodes had time to say what they hold"
+            );
+            self.suspect_restore();
+        }
+        self.seen = now;
+    }
+
+    /// Notes an object that this leader ended.
+    pub fn ended(&mut self, uid: &str) {
+        self.seen.remove(uid);
     }
 
     fn forget_writes(&mut self) {

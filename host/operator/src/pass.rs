@@ -49,6 +49,8 @@ pub struct Operator {
     memory: OperatorMemory,
     reports: Reports,
     startup_taint: String,
+    /// Whether everything was listed again since the last view.
+    relisted: bool,
 }
 
 impl Operator {
@@ -63,6 +65,7 @@ impl Operator {
             memory: OperatorMemory::default(),
             reports: Reports::default(),
             startup_taint: tenure_cluster::NOT_READY_TAINT.to_owned(),
+            relisted: false,
         }
     }
 
@@ -112,9 +115,11 @@ impl Operator {
             return None;
         }
         self.memory.tick(now.elapsed);
-        if self.memory.listed(listings) {
+        let interrupted = self.memory.listed(listings);
+        if interrupted {
             self.memory.doubt_version();
         }
+        self.relisted |= interrupted;
         if self.memory.must_compare(now.elapsed) {
             self.compare_version(now).await?;
         }
@@ -123,6 +128,7 @@ impl Operator {
         for complaint in &view.unreadable {
             tracing::error!("cannot be read: {complaint}");
         }
+        self.memory.compare_objects(&view, std::mem::take(&mut self.relisted));
         self.memory.saw(view.highest);
         self.memory.forget(&view);
         self.look_at_definitions(&view).await;

@@ -6,6 +6,8 @@
 
 #[path = "apiserver/agent.rs"]
 mod agent;
+#[path = "apiserver/churn.rs"]
+mod churn;
 #[path = "apiserver/cluster.rs"]
 mod cluster;
 #[path = "apiserver/dead.rs"]
@@ -56,6 +58,7 @@ fn main() -> ExitCode {
         distrust::TESTS,
         observed::TESTS,
         restored::TESTS,
+        churn::TESTS,
         program::TESTS,
     ]
     .concat();

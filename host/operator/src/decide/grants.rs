@@ -149,8 +149,12 @@ impl Granting<'_> {
             reason: "PoolGone",
             message: format!("there is no pool {} with the uid that the node names", demand.pool.name),
         })?;
-        let space = self.view.spaces.get(&pool.group).ok_or_else(|| no_block(pool))?;
-        let (range, cidr) = self.candidate(said, demand, pool).ok_or_else(|| no_block(pool))?;
+        let space = self.view.spaces.get(&pool.group).ok_or_else(|| no_range(pool))?;
+        let (range, cidr) = match self.candidate(said, demand, pool) {
+            Some(candidate) => candidate,
+            None if self.has_open_range(demand, pool) => return Err(no_block(pool)),
+            None => return Err(no_range(pool)),
+        };
         let case = GrantCase {
             barrier_passed: true,
             pool: &pool.lease,
@@ -189,6 +193,17 @@ impl Granting<'_> {
         Some((space.cell(cidr)?.id, cidr))
     }
 
+    /// Whether a pool has a range that may be granted from.
+    fn has_open_range(&self, demand: &PoolDemand, pool: &PoolView) -> bool {
+        let space = self.view.spaces.get(&pool.group);
+        space.is_some_and(|space| {
+            space.space.ranges().iter().any(|range| {
+                let ours = range.pool == pool.lease.key && is_ipv6(range.cidr) == demand.is_ipv6;
+                ours && range.state == RangeState::Open
+            })
+        })
+    }
+
     fn may_grant(&self) -> bool {
         self.memory.barrier.may_grant() && !self.view.words_missing
     }
@@ -218,6 +233,15 @@ fn no_block(pool: &PoolView) -> WaitReason {
         return refusal(&GrantRefusal::PoolClosed);
     }
     WaitReason { reason: EXHAUSTED, message: format!("no block of pool {} is free", pool.lease.key.name) }
+}
+
+/// The pool is new, or its addresses are still another's.
+fn no_range(pool: &PoolView) -> WaitReason {
+    if pool.lease.disabled || pool.lease.deleting {
+        return refusal(&GrantRefusal::PoolClosed);
+    }
+    let message = format!("the addresses of pool {} are not open yet", pool.lease.key.name);
+    WaitReason { reason: "OperatorWaits", message }
 }
 
 fn refusal(refusal: &GrantRefusal) -> WaitReason {

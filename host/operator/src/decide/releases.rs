@@ -18,9 +18,6 @@ use crate::reports::{EventReason, EventSubject, Notice};
 use crate::view::{BlockView, ClusterView, PoolView, SaidView, is_ipv6};
 use crate::writes::{BlockChange, OperatorWrite, WriteTime};
 
-/// The most claims of one node that make others' blocks contested: it may lie.
-const BELIEVED: usize = 64;
-
 /// Facts about all blocks, gathered once in a pass.
 struct ReleaseFacts<'a> {
     /// The uids of all leases.
@@ -44,14 +41,14 @@ impl<'a> ReleaseFacts<'a> {
             capacities: BTreeMap::new(),
             draining: draining(view),
         };
+        let pools: BTreeMap<IpNet, &PoolView> = view
+            .blocks
+            .iter()
+            .filter_map(|view_of| Some((view_of.block.cidr, view.pool(view_of.block.pool.uid)?)))
+            .collect();
         // The words of a node whose Node is gone, or is attested to be off, say nothing about a block that was leased again.
         for said in view.said.values().filter(|said| view.is_alive(&said.spec)) {
-            // A lease of equal addresses in another overlap group is another thing.
-            let without = said.spec.held.iter().filter(|held| !facts.leases.contains(&held.uid));
-            let claims: Vec<IpNet> = without.map(|held| held.cidr).take(BELIEVED).collect();
-            for cidr in claims {
-                facts.holders.entry(cidr).or_default().push(&said.spec);
-            }
+            facts.hear(view, &pools, &said.spec);
         }
         for block in &view.blocks {
             let key = (block.block.pool.uid, is_ipv6(block.block.cidr));
@@ -59,6 +56,23 @@ impl<'a> ReleaseFacts<'a> {
             facts.capacities.entry(key).or_insert_with(|| family_capacity(view, key));
         }
         facts
+    }
+
+    /// Takes a node's claims on leased blocks, as many of a pool as it could have leases: it may lie.
+    fn hear(&mut self, view: &ClusterView, pools: &BTreeMap<IpNet, &PoolView>, said: &'a NodeIpamSpec) {
+        let mut counted: BTreeMap<Uid, u32> = BTreeMap::new();
+        for block in view.blocks_of(said) {
+            *counted.entry(block.block.pool.uid).or_default() += 1;
+        }
+        // A lease of equal addresses in another overlap group is another thing.
+        for held in said.held.iter().filter(|held| !self.leases.contains(&held.uid)) {
+            let Some(pool) = pools.get(&held.cidr) else { continue };
+            let counted = counted.entry(pool.lease.key.uid).or_default();
+            if *counted < pool.lease.believed_blocks() {
+                *counted += 1;
+                self.holders.entry(held.cidr).or_default().push(said);
+            }
+        }
     }
 
     /// The node that holds a block although its lease is another's.

@@ -212,6 +212,7 @@ fn gone(context: &mut WriteContext<'_>, block: &ChangedBlock<'_>) {
     let note = format!("{} of node {} is free: {how}", read.cidr, read.holder.name);
     context.tell(Notice::new(EventReason::BlockReleased, subject(block), note));
     context.memory.blocks.deleted(read.uid.to_string(), now);
+    context.memory.ended(&read.uid.to_string());
     context.memory.released(&block.group, read.cidr);
 }
 

@@ -1,6 +1,10 @@
 //! A node's agent, as small as it can be: a ledger of blocks in memory, and the tables of `tenure-leases`.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
 use anyhow::{Context as _, ensure};
+use ipnet::IpNet;
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, PostParams};
 use tenure_cluster::client::call;
@@ -28,6 +32,10 @@ pub(crate) struct TestAgent {
     demand: Vec<PoolDemand>,
     acks: Vec<MarkAck>,
     dropped: LeaseTombstones,
+    /// The addresses in use.
+    pub(crate) given: BTreeSet<IpAddr>,
+    /// What the pools exclude.
+    excluded: Vec<IpNet>,
 }
 
 impl TestAgent {
@@ -44,7 +52,47 @@ impl TestAgent {
             demand: vec![],
             acks: vec![],
             dropped: LeaseTombstones::default(),
+            given: BTreeSet::new(),
+            excluded: vec![],
         })
+    }
+
+    /// Hands out the lowest free address of its open blocks, if there is one.
+    pub(crate) fn give(&mut self) {
+        let open = self.ledger.iter().filter(|row| row.hold == LeaseHold::Open);
+        let mut hosts = open.flat_map(|row| row.cidr.hosts());
+        let free = hosts.find(|address| !self.given.contains(address) && !self.is_excluded(*address));
+        self.given.extend(free);
+        self.count();
+    }
+
+    /// Frees the address at a position.
+    pub(crate) fn free(&mut self, position: usize) {
+        if let Some(address) = self.given.iter().nth(position).copied() {
+            self.given.remove(&address);
+        }
+        self.count();
+    }
+
+    /// Says of all but one empty block that they are idle.
+    pub(crate) fn find_idle(&mut self) {
+        let empty = self.ledger.iter().filter(|row| row.hold == LeaseHold::Open && row.usage.is_empty());
+        self.idle = empty.skip(1).map(|row| row.uid).collect();
+    }
+
+    /// Counts what is in use of each block, and freezes what was cordoned and is empty.
+    fn count(&mut self) {
+        for row in &mut self.ledger {
+            let used = self.given.iter().filter(|address| row.cidr.contains(*address)).count();
+            row.usage.in_use = u32::try_from(used).unwrap_or(u32::MAX);
+            if let Some(mark) = row.drained() {
+                row.hold = LeaseHold::Frozen(mark);
+            }
+        }
+    }
+
+    fn is_excluded(&self, address: IpAddr) -> bool {
+        self.excluded.iter().any(|cidr| cidr.contains(&address))
     }
 
     /// Sets the number of blocks that it wants of a pool, and says so.
@@ -73,6 +121,12 @@ impl TestAgent {
     pub(crate) fn step(&mut self, cluster: &Cluster) -> anyhow::Result<()> {
         let Some(object) = cluster.get::<NodeIPAM>(&self.identity.name)? else { return Ok(()) };
         let status = NodeIpamStatus::try_from(&object)?;
+        for pool in object.status.iter().flat_map(|status| &status.pools) {
+            // The test's pools exclude CIDRs only, and never fewer.
+            let cidrs = pool.exclusions.iter().filter_map(|entry| entry.cidr.as_ref()?.parse().ok());
+            let new: Vec<IpNet> = cidrs.filter(|cidr| !self.excluded.contains(cidr)).collect();
+            self.excluded.extend(new);
+        }
         for (entry, hint) in object.status.iter().flat_map(|status| &status.blocks).zip(&status.blocks) {
             let group = entry.name.parse::<BlockName>()?.group().to_owned();
             if let Some(mark) = hint.mark {
@@ -235,12 +289,26 @@ fn fetch(cluster: &Cluster, group: &str, hint: &BlockHint) -> anyhow::Result<Fet
     })
 }
 
-/// The referee: no block is usable on two nodes.
+/// The referee: no address is in usable blocks of two nodes, none in use is another's, and none that is excluded is in use.
 pub(crate) fn referee(agents: &[TestAgent]) -> anyhow::Result<usize> {
-    let mut all: Vec<String> = agents.iter().flat_map(TestAgent::usable).collect();
-    let count = all.len();
+    let mut all = Vec::new();
+    for agent in agents {
+        for cidr in agent.usable() {
+            all.push((cidr.parse::<IpNet>()?, &agent.identity.name));
+        }
+    }
     all.sort();
-    all.dedup();
-    ensure!(all.len() == count, "a block is usable on two nodes: {all:?}");
-    Ok(count)
+    for pair in all.windows(2) {
+        // Sorted blocks overlap only if neighbours do.
+        ensure!(!pair[0].0.contains(&pair[1].0.network()), "addresses are usable twice: {pair:?}");
+    }
+    let mut owners = BTreeMap::new();
+    for agent in agents {
+        for address in &agent.given {
+            let other = owners.insert(*address, &agent.identity.name);
+            ensure!(other.is_none(), "{address} is in use on {other:?} and {}", agent.identity.name);
+            ensure!(!agent.is_excluded(*address), "{address} is excluded, and in use");
+        }
+    }
+    Ok(all.len())
 }
