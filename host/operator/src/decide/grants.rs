@@ -40,6 +40,8 @@ struct Granting<'a> {
     taken: HashMap<String, HashSet<IpNet>>,
     /// Blocks of each pool and family, with those that this pass grants.
     counts: BTreeMap<FamilyKey, u32>,
+    /// Blocks without an IPBlock that a node is believed to hold: their leases will be made again.
+    believed: BTreeMap<WaitingNode, u32>,
     decisions: GrantDecisions,
 }
 
@@ -59,10 +61,19 @@ pub(super) fn grants(view: &ClusterView, memory: &mut OperatorMemory, now: Durat
     for (group, cidr) in blocks.chain(unreadable).chain(believed.map(|(place, _)| place.clone())) {
         taken.entry(group).or_default().insert(cidr);
     }
+    let mut held = BTreeMap::<WaitingNode, u32>::new();
+    for ((_, cidr), claims) in &claims {
+        for claim in claims.iter().filter(|claim| claim.verdict != HeldVerdict::Ignored) {
+            let key = (claim.pool, is_ipv6(*cidr));
+            *held.entry((claim.node.clone(), key)).or_default() += 1;
+            *counts.entry(key).or_default() += 1;
+        }
+    }
     for view in &view.blocks {
         *counts.entry((view.block.pool.uid, is_ipv6(view.block.cidr))).or_default() += 1;
     }
-    let mut granting = Granting { view, memory, taken, counts, decisions: GrantDecisions::default() };
+    let mut granting =
+        Granting { view, memory, taken, counts, believed: held, decisions: GrantDecisions::default() };
     granting.ignored(&claims);
     granting.reclaims(&claims);
     for said in view.said.values() {
@@ -214,7 +225,9 @@ impl Granting<'_> {
             let ours = view.block.pool.uid == pool && is_ipv6(view.block.cidr) == ipv6;
             ours && !view.block.deleting && self.view.is_in_open_range(view)
         });
-        u32::try_from(blocks.count()).unwrap_or(u32::MAX)
+        let node = (said.spec.identity.name.to_string(), (pool, ipv6));
+        let believed = self.believed.get(&node).copied().unwrap_or_default();
+        u32::try_from(blocks.count()).unwrap_or(u32::MAX).saturating_add(believed)
     }
 }
 

@@ -119,7 +119,10 @@ impl TestAgent {
 
     /// Looks at its hints once: accepts, answers, compares; then says what it holds, if that has changed.
     pub(crate) fn step(&mut self, cluster: &Cluster) -> anyhow::Result<()> {
-        let Some(object) = cluster.get::<NodeIPAM>(&self.identity.name)? else { return Ok(()) };
+        let Some(object) = cluster.get::<NodeIPAM>(&self.identity.name)? else {
+            // Somebody deleted it, or put an older store back.
+            return if self.ledger.is_empty() { Ok(()) } else { self.say(cluster) };
+        };
         let status = NodeIpamStatus::try_from(&object)?;
         for pool in object.status.iter().flat_map(|status| &status.pools) {
             // The test's pools exclude CIDRs only, and never fewer.

@@ -9,7 +9,7 @@ use kube::Client;
 use serde_json::json;
 use tenure_cluster::{AddressPool, IPBlock};
 use tenure_fixtures::control_plane::proxy::{FaultProxy, ProxiedRequest, ProxyFault};
-use tenure_fixtures::random::Random;
+use tenure_fixtures::random::{Random, rounds};
 use tenure_operator::reports::Reports;
 
 use crate::Test;
@@ -22,11 +22,11 @@ pub(crate) const TESTS: &[Test] = &[
     ("churn::a_crowd_that_asks_for_more_than_there_is_gets_each_block_once", crowd),
 ];
 
-/// The seeds of the test run.
-const SEEDS: [u64; 3] = [1, 2, 3];
+/// Seeds of the test run; `TENURE_SEEDS` sets another number of them.
+const SEEDS: u64 = 2;
 
 /// Rounds of each seed.
-const ROUNDS: u64 = 25;
+const ROUNDS: u64 = 20;
 
 /// An operator at an API server behind a proxy, which is killed and started again.
 struct Leader {
@@ -124,7 +124,7 @@ fn churn(cluster: &Cluster) -> anyhow::Result<()> {
         Ok(list.ok().map(drop))
     })?;
     drop(second);
-    let result = SEEDS.into_iter().try_for_each(|seed| {
+    let result = (1..=rounds("TENURE_SEEDS", SEEDS)?).try_for_each(|seed| {
         println!("seed {seed}");
         cluster.clear()?;
         one_seed(cluster, seed).with_context(|| format!("seed {seed}"))
@@ -138,10 +138,10 @@ fn churn(cluster: &Cluster) -> anyhow::Result<()> {
 
 fn one_seed(cluster: &Cluster, seed: u64) -> anyhow::Result<()> {
     let mut random = Random::new(seed);
-    let excluded = json!({ "exclusions": [{ "cidr": "10.0.0.0/30" }, { "cidr": "10.1.0.64/27" }] });
+    let exclude = |cidr: &str| json!({ "exclusions": [{ "cidr": cidr }] });
     let pools = [
-        cluster.pool("small", "10.0.0.0/26", 29, &excluded)?,
-        cluster.pool("large", "10.1.0.0/25", 28, &excluded)?,
+        cluster.pool("small", "10.0.0.0/26", 29, &exclude("10.0.0.0/30"))?,
+        cluster.pool("large", "10.1.0.0/25", 28, &exclude("10.1.0.64/27"))?,
     ];
     let mut agents = agents(cluster, 5)?;
     let mut leaders = [
