@@ -8,6 +8,8 @@
 mod agent;
 #[path = "apiserver/churn.rs"]
 mod churn;
+#[path = "apiserver/clock.rs"]
+mod clock;
 #[path = "apiserver/cluster.rs"]
 mod cluster;
 #[path = "apiserver/dead.rs"]
@@ -22,10 +24,14 @@ mod leader;
 mod observed;
 #[path = "apiserver/program.rs"]
 mod program;
+#[path = "apiserver/referee.rs"]
+mod referee;
 #[path = "apiserver/releases.rs"]
 mod releases;
 #[path = "apiserver/restored.rs"]
 mod restored;
+#[path = "apiserver/setup.rs"]
+mod setup;
 #[path = "apiserver/spaces.rs"]
 mod spaces;
 

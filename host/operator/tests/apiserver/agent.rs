@@ -1,6 +1,6 @@
 //! A node's agent, as small as it can be: a ledger of blocks in memory, and the tables of `tenure-leases`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use anyhow::{Context as _, ensure};
@@ -91,7 +91,8 @@ impl TestAgent {
         }
     }
 
-    fn is_excluded(&self, address: IpAddr) -> bool {
+    /// Whether a pool excludes an address.
+    pub(crate) fn is_excluded(&self, address: IpAddr) -> bool {
         self.excluded.iter().any(|cidr| cidr.contains(&address))
     }
 
@@ -290,28 +291,4 @@ fn fetch(cluster: &Cluster, group: &str, hint: &BlockHint) -> anyhow::Result<Fet
         Some(block) => FetchedBlock::Found((&block).try_into()?),
         None => FetchedBlock::Missing,
     })
-}
-
-/// The referee: no address is in usable blocks of two nodes, none in use is another's, and none that is excluded is in use.
-pub(crate) fn referee(agents: &[TestAgent]) -> anyhow::Result<usize> {
-    let mut all = Vec::new();
-    for agent in agents {
-        for cidr in agent.usable() {
-            all.push((cidr.parse::<IpNet>()?, &agent.identity.name));
-        }
-    }
-    all.sort();
-    for pair in all.windows(2) {
-        // Sorted blocks overlap only if neighbours do.
-        ensure!(!pair[0].0.contains(&pair[1].0.network()), "addresses are usable twice: {pair:?}");
-    }
-    let mut owners = BTreeMap::new();
-    for agent in agents {
-        for address in &agent.given {
-            let other = owners.insert(*address, &agent.identity.name);
-            ensure!(other.is_none(), "{address} is in use on {other:?} and {}", agent.identity.name);
-            ensure!(!agent.is_excluded(*address), "{address} is excluded, and in use");
-        }
-    }
-    Ok(all.len())
 }

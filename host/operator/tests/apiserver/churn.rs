@@ -13,9 +13,11 @@ use tenure_fixtures::random::{Random, rounds};
 use tenure_operator::reports::Reports;
 
 use crate::Test;
-use crate::agent::{TestAgent, referee};
-use crate::cluster::{Cluster, TestClock, TestOperator};
+use crate::agent::TestAgent;
+use crate::clock::TestClock;
+use crate::cluster::{Cluster, TestOperator};
 use crate::grants::agents;
+use crate::referee::referee;
 
 pub(crate) const TESTS: &[Test] = &[
     ("churn::two_killed_blinded_leaders_give_no_address_twice", churn),

@@ -1,20 +1,17 @@
 //! An API server with the definitions; pools and nodes; operators whose clock a test moves.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use anyhow::{Context as _, bail, ensure};
-use k8s_openapi::api::core::v1::{Namespace, Node};
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use anyhow::{Context as _, bail};
+use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
-use kube::{Client, Resource, ResourceExt as _};
+use kube::{Client, Resource};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tenure_cluster::client::{call, connect};
-use tenure_cluster::definitions::definitions;
 use tenure_cluster::{AddressPool, AddressSpace, IPBlock, NodeIPAM};
 use tenure_fixtures::control_plane::proxy::FaultProxy;
 use tenure_fixtures::control_plane::{ADMIN_TOKEN, ControlPlane};
@@ -22,10 +19,13 @@ use tenure_operator::Operator;
 use tenure_operator::reports::Reports;
 use tenure_operator::view::Watches;
 use tenure_supervise::{Gate, Interruptible as _};
-use tenure_types::{Clock, Moment};
+use tenure_types::Clock;
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
+
+use crate::clock::TestClock;
+use crate::setup::{all, clear, define, install};
 
 /// The longest that anything may take on a busy machine.
 pub(crate) const LIMIT: Duration = Duration::from_secs(120);
@@ -42,36 +42,6 @@ pub(crate) struct Cluster {
 pub(crate) struct TestOperator {
     pub(crate) operator: Operator,
     watches: JoinHandle<()>,
-}
-
-/// A clock that a test moves; its time of day is a constant of its own.
-pub(crate) struct TestClock(AtomicU64, u64);
-
-impl Default for TestClock {
-    fn default() -> Self {
-        Self(AtomicU64::new(0), 1_800_000_000_000)
-    }
-}
-
-impl Clock for TestClock {
-    fn now(&self) -> Moment {
-        Moment { boot_ns: self.0.load(Ordering::Relaxed), wall_ms: self.1 }
-    }
-
-    fn monotonic(&self) -> Duration {
-        Duration::from_nanos(self.now().boot_ns)
-    }
-}
-
-impl TestClock {
-    /// A clock that is a number of days ahead.
-    pub(crate) fn days_ahead(days: u64) -> Arc<Self> {
-        Arc::new(Self(AtomicU64::new(days * 86_400_000_000_000), 1_800_000_000_000 + days * 86_400_000))
-    }
-
-    pub(crate) fn advance(&self, seconds: u64) {
-        self.0.fetch_add(seconds * 1_000_000_000, Ordering::Relaxed);
-    }
 }
 
 impl Drop for TestOperator {
@@ -287,61 +257,5 @@ impl Cluster {
         let conditions = pool.status.map(|status| status.conditions).unwrap_or_default();
         let found = conditions.into_iter().find(|condition| condition.type_ == name);
         Ok(found.map(|condition| (condition.status, condition.reason)))
-    }
-}
-
-/// The objects of a kind, all of which have no namespace.
-fn all<K: Resource<DynamicType = ()>>(client: &Client) -> Api<K> {
-    // `Api::all` of a kind with namespaces could not create.
-    Api::all(client.clone())
-}
-
-/// Deletes all objects of a kind, finalizers or not.
-async fn clear<K>(client: &Client) -> anyhow::Result<()>
-where
-    K: Resource<DynamicType = ()> + Clone + std::fmt::Debug + DeserializeOwned,
-{
-    let api: Api<K> = all(client);
-    for object in call(api.list(&ListParams::default())).await? {
-        let name = object.name_any();
-        let patch = json!({ "metadata": { "finalizers": null } });
-        // It may go at once, and be gone by then.
-        let _ = call(api.delete(&name, &DeleteParams::default())).await;
-        let _ = call(api.patch(&name, &PatchParams::default(), &Patch::Merge(&patch))).await;
-    }
-    let left = call(api.list(&ListParams::default())).await?.items.len();
-    ensure!(left == 0, "{left} {} are left", K::plural(&()));
-    Ok(())
-}
-
-/// Applies the definitions.
-async fn define(client: &Client) -> anyhow::Result<()> {
-    let api: Api<CustomResourceDefinition> = all(client);
-    for definition in definitions() {
-        let name = definition.name_any();
-        let applied =
-            call(api.patch(&name, &PatchParams::apply("tests").force(), &Patch::Apply(&definition))).await?;
-        ensure!(applied.metadata.deletion_timestamp.is_none(), "{name} is being deleted");
-        let conditions = applied.status.and_then(|status| status.conditions).unwrap_or_default();
-        let holds = conditions.iter().any(|given| given.type_ == "Established" && given.status == "True");
-        ensure!(holds, "{name} is not yet established: {conditions:?}");
-    }
-    Ok(())
-}
-
-/// Waits for a part of the start: the server, then the definitions, then the namespace of the election.
-async fn install(kubeconfig: &std::path::Path) -> anyhow::Result<Client> {
-    let client = connect(Some(kubeconfig)).await?;
-    define(&client).await?;
-    clear::<AddressPool>(&client).await?;
-    clear::<AddressSpace>(&client).await?;
-    clear::<IPBlock>(&client).await?;
-    clear::<NodeIPAM>(&client).await?;
-    let namespace =
-        json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "tenure-system" } });
-    let namespace: Namespace = serde_json::from_value(namespace)?;
-    match call(all::<Namespace>(&client).create(&PostParams::default(), &namespace)).await {
-        Err(error) if !error.is_already_exists() => Err(error.into()),
-        _ => Ok(client),
     }
 }

@@ -17,9 +17,10 @@ use tenure_supervise::Gate;
 use tokio::time::timeout;
 
 use crate::Test;
-use crate::agent::referee;
-use crate::cluster::{Cluster, TestClock};
+use crate::clock::TestClock;
+use crate::cluster::Cluster;
 use crate::grants::{agents, settle};
+use crate::referee::referee;
 
 pub(crate) const TESTS: &[Test] = &[
     ("leader::a_late_delete_fails_once_the_mark_was_taken_back", late_delete),

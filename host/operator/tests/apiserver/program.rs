@@ -14,9 +14,9 @@ use tenure_cluster::client::call;
 use tenure_fixtures::random::Random;
 
 use crate::Test;
-use crate::agent::referee;
 use crate::cluster::Cluster;
 use crate::grants::agents;
+use crate::referee::referee;
 
 pub(crate) const TESTS: &[Test] = &[
     ("program::a_replica_goes_on_where_a_killed_leader_left_off", killed),

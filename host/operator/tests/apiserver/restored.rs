@@ -8,9 +8,11 @@ use serde_json::json;
 use tenure_cluster::{AddressPool, IPBlock};
 
 use crate::Test;
-use crate::agent::{TestAgent, referee};
-use crate::cluster::{Cluster, TestClock, TestOperator};
+use crate::agent::TestAgent;
+use crate::clock::TestClock;
+use crate::cluster::{Cluster, TestOperator};
 use crate::grants::{agents, ready, settle};
+use crate::referee::referee;
 
 pub(crate) const TESTS: &[Test] = &[
     ("restored::a_store_that_was_put_back_gives_no_block_twice", put_back),

@@ -9,9 +9,9 @@ use tenure_operator::reports::Reports;
 use tenure_operator::writes::OperatorWrite;
 
 use crate::Test;
-use crate::agent::referee;
 use crate::cluster::Cluster;
 use crate::grants::{agents, settle};
+use crate::referee::referee;
 
 pub(crate) const TESTS: &[Test] = &[
     ("spaces::the_younger_of_two_overlapping_pools_waits_until_the_older_is_gone", overlap),
