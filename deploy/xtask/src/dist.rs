@@ -30,7 +30,8 @@ pub(crate) fn dist(workspace: &Workspace) -> Result<()> {
     let policies = release(workspace, "tenure-daemon", &["--features", "aws"])?
         .context("the policies were not built")?;
     release(workspace, "tenure-ctl", &[])?;
-    for name in ["tenured", "tenurectl"] {
+    release(workspace, "tenure-operator", &[])?;
+    for name in ["tenured", "tenurectl", "tenure-operator"] {
         fs::copy(workspace.target.join("release").join(name), dist.join(name))?;
     }
     fs::copy(shim(workspace)?, dist.join("tenure"))?;
@@ -105,12 +106,16 @@ fn loads_nothing(program: &[u8]) -> Option<bool> {
     Some(program.starts_with(b"\x7fELF\x02\x01") && !kinds?.contains(&INTERPRETER))
 }
 
-/// Has `tenurectl` write its manual and shell completions, and writes the daemon's manual.
+/// Has `tenurectl` write its manual and shell completions, and writes the manuals of the daemon and the operator.
 fn documents(workspace: &Workspace, dist: &Path) -> Result<()> {
     let (ctl, man) = (dist.join("tenurectl"), dist.join("man"));
     output(Command::new(&ctl).arg("man").arg(&man))?;
     let help = output(Command::new(dist.join("tenured")).arg("--help"))?;
     fs::write(man.join("tenured.8"), manual::program("tenured", 8, "IP address manager of a node", &help))?;
+    let help = output(Command::new(dist.join("tenure-operator")).arg("--help"))?;
+    let page =
+        manual::program("tenure-operator", 8, "leases blocks of addresses to the nodes of a cluster", &help);
+    fs::write(man.join("tenure-operator.8"), page)?;
     let reference = fs::read_to_string(workspace.book().join("src/configuration.md"))?;
     let page = manual::page("tenured.toml", 5, "configuration of tenured", &reference);
     fs::write(man.join("tenured.toml.5"), page)?;

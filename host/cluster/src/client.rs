@@ -16,6 +16,9 @@ pub const CALL_DEADLINE: Duration = Duration::from_secs(15);
 /// The longest that connecting may take.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
 
+/// The longest silence on a connection while an answer is due. A watch has a bookmark about each minute; a list has no other deadline.
+pub const SILENCE: Duration = Duration::from_secs(150);
+
 /// The reason for which there is no connection.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
@@ -46,6 +49,14 @@ pub enum ApiCallError {
 /// # Errors
 /// If the configuration cannot be read or used. Nothing is sent to the API server.
 pub async fn connect(kubeconfig: Option<&Path>) -> Result<Client, ConnectError> {
+    connect_with(kubeconfig, SILENCE).await
+}
+
+/// Connects with another limit of silence.
+///
+/// # Errors
+/// As [`connect`].
+pub async fn connect_with(kubeconfig: Option<&Path>, silence: Duration) -> Result<Client, ConnectError> {
     let mut config = match kubeconfig {
         Some(path) => {
             let kubeconfig = Kubeconfig::read_from(path)?;
@@ -55,6 +66,7 @@ pub async fn connect(kubeconfig: Option<&Path>) -> Result<Client, ConnectError> 
     };
     config.default_retry = false;
     config.connect_timeout = Some(CONNECT_DEADLINE);
+    config.read_timeout = Some(silence);
     Client::try_from(config).map_err(|error| ConnectError::Client(Box::new(error)))
 }
 

@@ -37,3 +37,6 @@ pub const BLOCK_FINALIZER: &str = "ipam.tenure.dev/lease";
 
 /// The annotation of a Node by which a person attests that the Node with this uid is powered off.
 pub const FENCED_ANNOTATION: &str = "ipam.tenure.dev/fenced";
+
+/// The taint with which a Node is registered, and which the operator removes once the node's agent has its blocks. The operator never sets it.
+pub const NOT_READY_TAINT: &str = "ipam.tenure.dev/not-ready";

@@ -1,6 +1,6 @@
-//! Metrics and health over HTTP, for a scraper on the same node.
+//! Metrics and health over HTTP: of a node, for a scraper on the same node, or of another program.
 //!
-//! Off unless the configuration names an address, which must be reachable only from this node: loopback or a unix
+//! Off unless the configuration names an address. A node's must be reachable only from this node: loopback or a unix
 //! socket. Each connection gets one GET, within a deadline, and only a few are served at a time, so that a hanging
 //! scraper does not affect the data path. Callers that do not finish their request give way to those that come.
 
@@ -46,10 +46,36 @@ pub trait NodeHealth: Send + Sync + 'static {
     fn refresh(&self, metrics: &Metrics) -> impl Future<Output = ()> + Send;
 }
 
-/// Whether a node serves requests.
+/// A program with metrics and readiness, of which [`serve_pages`] makes pages.
+pub trait ObservedProgram: Send + Sync + 'static {
+    /// Whether it does its work, and what is wrong.
+    fn readiness(&self) -> impl Future<Output = Readiness> + Send;
+
+    /// All metrics, in the OpenMetrics text format.
+    fn exposition(&self) -> impl Future<Output = String> + Send;
+}
+
+/// A node with its metrics.
+struct ObservedNode<N> {
+    node: Arc<N>,
+    metrics: Arc<Metrics>,
+}
+
+impl<N: NodeHealth> ObservedProgram for ObservedNode<N> {
+    async fn readiness(&self) -> Readiness {
+        self.node.readiness().await
+    }
+
+    async fn exposition(&self) -> String {
+        self.node.refresh(&self.metrics).await;
+        self.metrics.exposition()
+    }
+}
+
+/// Whether a program does its work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Readiness {
-    /// Whether an ADD would be served.
+    /// Whether it does: on a node, whether an ADD would be served.
     pub ready: bool,
     /// Why it is not ready, or what is wrong although it is ready; one line each.
     pub reasons: Vec<String>,
@@ -103,23 +129,32 @@ impl Listener {
     }
 }
 
-/// Serves until `shutdown` resolves. Requests in progress are then cut off, because scrapers retry.
+/// Serves a node's pages until `shutdown` resolves. Requests in progress are then cut off, because scrapers retry.
 pub async fn serve<N: NodeHealth>(
     listener: Listener,
     node: Arc<N>,
     metrics: Arc<Metrics>,
     shutdown: impl Future<Output = ()> + Send,
 ) {
+    serve_pages(listener, Arc::new(ObservedNode { node, metrics }), shutdown).await;
+}
+
+/// Serves a program's pages until `shutdown` resolves.
+pub async fn serve_pages<P: ObservedProgram>(
+    listener: Listener,
+    program: Arc<P>,
+    shutdown: impl Future<Output = ()> + Send,
+) {
     let mut room = Room::default();
     let accept = async {
         loop {
-            let (node, metrics) = (Arc::clone(&node), Arc::clone(&metrics));
+            let program = Arc::clone(&program);
             let accepted = match &listener.socket {
                 ListenSocket::Tcp(tcp) => tcp.accept().await.map(|(stream, _)| {
-                    room.enter(|asked| connection(stream, node, metrics, asked));
+                    room.enter(|asked| connection(stream, program, asked));
                 }),
                 ListenSocket::Unix(unix) => unix.accept().await.map(|(stream, _)| {
-                    room.enter(|asked| connection(stream, node, metrics, asked));
+                    room.enter(|asked| connection(stream, program, asked));
                 }),
             };
             if let Err(error) = accepted {
@@ -135,16 +170,15 @@ pub async fn serve<N: NodeHealth>(
 }
 
 /// Answers one request of a connection, or drops it at its deadline.
-async fn connection<N: NodeHealth>(
+async fn connection<P: ObservedProgram>(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send,
-    node: Arc<N>,
-    metrics: Arc<Metrics>,
+    program: Arc<P>,
     asked: RequestArrival,
 ) {
     let service = service_fn(|request| {
         asked.note();
-        let (node, metrics) = (Arc::clone(&node), Arc::clone(&metrics));
-        async move { Ok::<_, Infallible>(answer(&request, &*node, &metrics).await) }
+        let program = Arc::clone(&program);
+        async move { Ok::<_, Infallible>(answer(&request, &*program).await) }
     });
     let connection = http1::Builder::new().keep_alive(false).serve_connection(TokioIo::new(stream), service);
     // Clients that hang or send invalid requests are ignored.
@@ -152,11 +186,7 @@ async fn connection<N: NodeHealth>(
 }
 
 /// Routes a request.
-async fn answer<N: NodeHealth>(
-    request: &Request<Incoming>,
-    node: &N,
-    metrics: &Metrics,
-) -> Response<Full<Bytes>> {
+async fn answer<P: ObservedProgram>(request: &Request<Incoming>, program: &P) -> Response<Full<Bytes>> {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         let mut response = text(StatusCode::METHOD_NOT_ALLOWED, "only GET\n".to_owned());
         response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
@@ -164,14 +194,13 @@ async fn answer<N: NodeHealth>(
     }
     match request.uri().path() {
         "/metrics" => {
-            node.refresh(metrics).await;
-            let mut response = text(StatusCode::OK, metrics.exposition());
+            let mut response = text(StatusCode::OK, program.exposition().await);
             response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(OPEN_METRICS));
             response
         }
         "/healthz" => text(StatusCode::OK, "alive\n".to_owned()),
         "/readyz" => {
-            let Readiness { ready, reasons } = node.readiness().await;
+            let Readiness { ready, reasons } = program.readiness().await;
             let (status, state) = if ready {
                 (StatusCode::OK, "ready")
             } else {

@@ -2,20 +2,26 @@
 //! about a block.
 
 mod conditions;
+mod counts;
 mod grants;
 mod held;
 mod nodes;
 mod pools;
 mod releases;
 mod spaces;
+mod taints;
 
 use std::collections::BTreeMap;
 
-use tenure_leases::Uid;
+use tenure_leases::{MarkAnswer, MarkId, Uid};
 
 use crate::memory::OperatorMemory;
+use crate::reports::{BlockCount, Notice};
 use crate::view::ClusterView;
 use crate::writes::{OperatorWrite, WriteTime};
+
+/// The reason for which a node waits when its pool has no free block.
+const EXHAUSTED: &str = "PoolExhausted";
 
 /// A pool's uid, and whether its family is IPv6.
 type FamilyKey = (Uid, bool);
@@ -30,16 +36,40 @@ struct WaitReason {
 /// The nodes that want more blocks than they have, by pool and family.
 type WaitingNodes = BTreeMap<FamilyKey, BTreeMap<String, WaitReason>>;
 
+/// Everything that a pass decided on one snapshot.
+#[derive(Debug)]
+pub struct Decisions {
+    /// The writes, in their order.
+    pub writes: Vec<OperatorWrite>,
+    /// What people should hear of.
+    pub notices: Vec<Notice>,
+    /// The answers to the marks that are there.
+    pub answers: Vec<(MarkId, MarkAnswer)>,
+    /// The blocks by pool, family and phase.
+    pub counts: Vec<BlockCount>,
+}
+
 /// Decides about everything but the blocks of nodes that look dead.
 #[must_use]
-pub fn decide(view: &ClusterView, memory: &mut OperatorMemory, now: WriteTime) -> Vec<OperatorWrite> {
-    let mut writes = pools::finalizers(view);
+pub fn decide(
+    view: &ClusterView,
+    memory: &mut OperatorMemory,
+    startup_taint: &str,
+    now: WriteTime,
+) -> Decisions {
+    let mut writes = pools::finalizers(view, memory.definitions_unsure);
     let spaces = spaces::spaces(view);
-    let granted = grants::grants(view, memory);
+    let granted = grants::grants(view, memory, now.elapsed);
+    memory.wanting(granted.wanting, now.elapsed);
+    let released = releases::releases(view, memory, now);
     writes.extend(spaces.writes);
     writes.extend(granted.writes);
-    writes.extend(releases::releases(view, memory, now));
+    writes.extend(released.writes);
     writes.extend(nodes::hints(view, &granted.waiting, now));
+    writes.extend(taints::taints(view, startup_taint));
     writes.extend(pools::statuses(view, &granted.waiting, &spaces.overlapping, now));
-    writes
+    let mut notices = granted.notices;
+    notices.extend(released.notices);
+    notices.extend(pools::notices(view, &granted.waiting, &spaces.overlapping));
+    Decisions { writes, notices, answers: released.answers, counts: counts::counts(view) }
 }

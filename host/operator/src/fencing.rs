@@ -3,15 +3,19 @@
 use std::collections::BTreeSet;
 
 use k8s_openapi::api::core::v1::Node;
-use kube::{Api, Client};
+use kube::Api;
 use tenure_cluster::client::call;
 use tenure_leases::operator::fence::{FenceReason, FenceVerdict, FetchedNode, delay, fence};
 use tenure_leases::operator::quarantine::{QuarantineDelay, QuarantineStep, quarantine};
 use tenure_leases::{BlockPhase, LeaseRules};
 
 use crate::memory::OperatorMemory;
+use crate::reports::WriteCause;
 use crate::view::{BlockView, ClusterView, SaidView, evidence};
-use crate::writes::{BlockChange, ObjectTarget, OperatorWrite, WriteTime};
+use crate::writes::{BlockChange, ObjectTarget, OperatorWrite, WriteContext, WriteTime};
+
+/// Seconds for which the words of a node without a Node and without blocks are kept, if it said that it holds some.
+const EVIDENCE_SECONDS: u64 = 3600;
 
 /// The blocks to look at: those in quarantine, and those whose Node is missing, is another one, or is attested to be off.
 #[must_use]
@@ -34,20 +38,18 @@ pub fn suspects(view: &ClusterView) -> Vec<&BlockView> {
 
 /// Reads a block's Node by a quorum GET, and decides.
 pub async fn judge(
-    client: &Client,
+    context: &mut WriteContext<'_>,
     view: &ClusterView,
-    memory: &mut OperatorMemory,
     block: &BlockView,
-    now: WriteTime,
 ) -> Option<OperatorWrite> {
-    let node = fetch(client, &block.block.holder.name).await;
+    let node = fetch(context, &block.block.holder.name).await;
     let said = view.said.get(&*block.block.holder.name).map(|said| &said.spec);
     let change = match fence(LeaseRules::ALL, &block.block, node, said) {
         FenceVerdict::Keep => return None,
         FenceVerdict::Adopt(uid) => BlockChange::Adopt(uid),
         FenceVerdict::Quarantine(reason) => BlockChange::Quarantine(reason),
         FenceVerdict::Return => BlockChange::Return,
-        FenceVerdict::Hold(reason) => hold(view, memory, block, reason, now)?,
+        FenceVerdict::Hold(reason) => hold(view, context.memory, block, reason, context.now)?,
     };
     Some(OperatorWrite::block(block, change))
 }
@@ -80,22 +82,27 @@ fn hold(
 pub fn forgotten(view: &ClusterView) -> Vec<&SaidView> {
     let holders: BTreeSet<&str> = view.blocks.iter().map(|view| &*view.block.holder.name).collect();
     let gone = view.said.iter().filter(|(name, _)| !view.hosts.contains_key(*name));
+    // An IPBlock that cannot be read may be one of any node.
+    let gone = gone.filter(|_| view.unreadable.is_empty());
     gone.filter(|(name, _)| !holders.contains(name.as_str())).map(|(_, said)| said).collect()
 }
 
-/// Decides about a NodeIPAM whose Node is gone, after a quorum GET of the Node. What it holds without an IPBlock is evidence, and stays.
-pub async fn forget(client: &Client, said: &SaidView) -> Option<OperatorWrite> {
-    if !said.spec.held.is_empty() {
+/// Decides about a NodeIPAM whose Node is gone, after a quorum GET of the Node. What it holds without an IPBlock is evidence for as long as a node's
+/// blocks stay in quarantine, in case that the store was restored and the Node comes back; an agent that is dead never takes it back.
+pub async fn forget(context: &mut WriteContext<'_>, said: &SaidView) -> Option<OperatorWrite> {
+    let target = ObjectTarget::from(&said.object.metadata);
+    let waited = context.memory.gone_seconds(&target.uid, context.now.elapsed);
+    if !said.spec.held.is_empty() && waited < EVIDENCE_SECONDS {
         return None;
     }
-    let node = fetch(client, &said.spec.identity.name).await;
-    (node == FetchedNode::Missing).then(|| OperatorWrite::Forget(ObjectTarget::from(&said.object.metadata)))
+    let node = fetch(context, &said.spec.identity.name).await;
+    (node == FetchedNode::Missing).then_some(OperatorWrite::Forget(target))
 }
 
 /// Reads a Node from etcd.
-async fn fetch(client: &Client, name: &str) -> FetchedNode {
-    let api: Api<Node> = Api::all(client.clone());
-    match call(api.get_opt(name)).await {
+async fn fetch(context: &WriteContext<'_>, name: &str) -> FetchedNode {
+    let api: Api<Node> = Api::all(context.client.clone());
+    match context.reports.metrics.counted("get", WriteCause::Fence, call(api.get_opt(name))).await {
         Ok(Some(node)) => evidence(&node).map_or(FetchedNode::Unreachable, FetchedNode::Found),
         Ok(None) => FetchedNode::Missing,
         Err(error) => {

@@ -6,6 +6,7 @@
 //!   fencing   the blocks of nodes that look dead: each after a quorum GET of its Node
 //!   writes    one call for each write, with the uid and the resourceVersion that were read
 //!   pass      one round of these; leadership lets one operator run at a time
+//!   reports   events, metrics and health: nothing waits for them
 //! ```
 //!
 //! Nothing rests on there being one leader, and a leader's memory holds nothing that a successor needs: two of them may grant too much, which comes
@@ -19,8 +20,9 @@ pub mod fencing;
 pub mod leadership;
 pub mod memory;
 pub mod pass;
+pub mod reports;
 pub mod view;
 pub mod writes;
 
-pub use self::arguments::OperatorArguments;
+pub use self::arguments::{MetricsAddress, OperatorArguments};
 pub use self::pass::Operator;

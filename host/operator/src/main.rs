@@ -7,11 +7,13 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::Parser as _;
 use tenure_conditions::Conditions;
+use tenure_observe::http::{ListenAddress, Listener, serve_pages};
 use tenure_operator::clock::MachineClock;
 use tenure_operator::leadership::Election;
+use tenure_operator::reports::{EventSender, OperatorHealth, Reports};
 use tenure_operator::view::Watches;
-use tenure_operator::{Operator, OperatorArguments};
-use tenure_supervise::{Gate, Signals, Supervisor, exit};
+use tenure_operator::{MetricsAddress, Operator, OperatorArguments};
+use tenure_supervise::{Gate, Interruptible, Signals, Supervisor, exit};
 
 /// The longest that the parts may take to stop. Each call has a deadline of its own; a write in flight may fail.
 const STOP_DEADLINE: Duration = Duration::from_secs(5);
@@ -46,17 +48,31 @@ async fn run(arguments: &OperatorArguments) -> anyhow::Result<()> {
     let client = tenure_cluster::client::connect(arguments.kubeconfig.as_deref())
         .await
         .context("cannot connect to the API server")?;
-    let (leading, watches) = (Gate::default(), Watches::new(&client));
+    let (reports, events) = Reports::new();
+    let (leading, watches) = (Gate::default(), Watches::new(&client, &reports.metrics));
+    let health = OperatorHealth::new(reports.metrics.clone(), watches.stores(), Arc::new(MachineClock));
+    let pages = match arguments.metrics_address {
+        Some(address) => Some(PagesPart { listener: Some(listen(address).await?), health: Arc::new(health) }),
+        None => None,
+    };
+    let events = EventSender::new(events, client.clone(), Arc::new(MachineClock), &arguments.identity);
     let election = Election::new(
         client.clone(),
         &arguments.namespace,
         &arguments.identity,
         Arc::new(MachineClock),
         leading.clone(),
-    );
-    let operator = Operator::new(client, &watches, Arc::new(MachineClock), leading);
+    )
+    .counted_by(reports.metrics.clone());
+    let operator = Operator::new(client, &watches, Arc::new(MachineClock), leading)
+        .with_reports(reports)
+        .with_startup_taint(&arguments.startup_taint);
     let conditions = Arc::new(Conditions::new(Arc::new(MachineClock)));
     let mut supervisor = Supervisor::new(&conditions);
+    if let Some(pages) = pages {
+        supervisor.essential("metrics", pages, &[]);
+    }
+    supervisor.restarted("events", events, &[]);
     let election = supervisor.essential("election", election, &[]);
     let watches = supervisor.restarted("watches", watches, &[]);
     supervisor.essential("operator", operator, &[election, watches]);
@@ -69,4 +85,26 @@ async fn run(arguments: &OperatorArguments) -> anyhow::Result<()> {
         tracing::warn!(part, "did not stop in time");
     }
     failed.map_or(Ok(()), |ended| Err(ended.into()))
+}
+
+/// Serves metrics and health.
+struct PagesPart {
+    listener: Option<Listener>,
+    health: Arc<OperatorHealth>,
+}
+
+impl Interruptible for PagesPart {
+    async fn work(&mut self) {
+        if let Some(listener) = self.listener.take() {
+            serve_pages(listener, Arc::clone(&self.health), std::future::pending()).await;
+        }
+    }
+}
+
+/// Listens for a scraper.
+async fn listen(MetricsAddress(address): MetricsAddress) -> anyhow::Result<Listener> {
+    let listener = Listener::bind(&ListenAddress::Tcp(address)).await;
+    let listener = listener.with_context(|| format!("cannot serve metrics on {address}"))?;
+    tracing::info!("metrics and health on port {}", listener.port().unwrap_or_default());
+    Ok(listener)
 }

@@ -5,15 +5,26 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::time::Duration;
 
 use ipnet::IpNet;
+use k8s_openapi::api::core::v1::Node;
+use tenure_cluster::convert::object_version;
 use tenure_cluster::{AddressPool, AddressSpace, IPBlock, NodeIPAM};
 use tenure_leases::operator::barrier::LeaderBarrier;
 use tenure_leases::operator::release::MARK_TIMEOUT_SECONDS;
-use tenure_leases::{MarkId, ObjectVersion, Uid};
+use tenure_leases::{MarkAnswer, MarkId, ObjectVersion, Uid};
 
 use crate::view::{ClusterView, ViewSources, WrittenObjects};
 
 /// Seconds for which a block whose holder refused a mark is not marked again.
 pub const RELEASE_DELAY_SECONDS: u64 = 1800;
+
+/// The time for which a node's lost leases are no further sign of a restored store.
+const LOST: Duration = Duration::from_secs(3600);
+
+/// The longest time between two looks at the store's version.
+const COMPARE: Duration = Duration::from_secs(60);
+
+/// A node that wants a block, and the pool's uid and family.
+pub type WaitingNode = (String, (Uid, bool));
 
 /// The memory of one leader.
 #[derive(Debug, Default)]
@@ -28,13 +39,23 @@ pub struct OperatorMemory {
     pub blocks: WrittenObjects<IPBlock>,
     /// The leader's writes of nodes' hints.
     pub said: WrittenObjects<NodeIPAM>,
+    /// The leader's writes of Nodes.
+    pub hosts: WrittenObjects<Node>,
+    /// Whether a CustomResourceDefinition of ours is being deleted, or that is not known: then nothing is asked back.
+    pub definitions_unsure: bool,
     marked: BTreeMap<MarkId, Duration>,
+    answered: BTreeMap<MarkId, MarkAnswer>,
+    wanting: BTreeMap<WaitingNode, Duration>,
     refused: BTreeMap<Uid, Duration>,
     quarantined: BTreeMap<Uid, Duration>,
     unmatched: BTreeMap<(Uid, String), Duration>,
     released: BTreeMap<(String, IpNet), u64>,
-    lost: BTreeSet<(String, Uid)>,
+    lost: BTreeMap<String, Duration>,
+    gone: BTreeMap<String, Duration>,
     highest: Option<ObjectVersion>,
+    /// The versions of the blocks and NodeIPAMs of the last view.
+    seen: BTreeMap<String, ObjectVersion>,
+    compared: Option<Duration>,
     listings: u64,
     ticked: Option<Duration>,
 }
@@ -54,10 +75,23 @@ impl OperatorMemory {
         let interrupted = self.listings != 0 && self.listings != listings;
         if interrupted {
             self.barrier.relist();
+            // Everything that was written is in the lists, unless the store is another one.
+            self.forget_writes();
         }
         self.listings = listings;
         self.barrier.listed();
         interrupted
+    }
+
+    /// Whether it is not known if the store is still the one that was read.
+    #[must_use]
+    pub fn must_compare(&self, now: Duration) -> bool {
+        self.compared.is_none_or(|at| now.saturating_sub(at) >= COMPARE)
+    }
+
+    /// Notes that the store may be another one.
+    pub fn doubt_version(&mut self) {
+        self.compared = None;
     }
 
     /// Notes the highest resourceVersion seen.
@@ -65,25 +99,69 @@ impl OperatorMemory {
         self.highest = self.highest.max(version);
     }
 
-    /// Compares the store's present version with what was seen: a lower one is a store that was restored.
-    pub fn compare_version(&mut self, version: ObjectVersion) {
+    /// Compares the store's present version with what was seen: a lower one is a store that was restored. Returns whether it is one.
+    pub fn compare_version(&mut self, version: ObjectVersion, now: Duration) -> bool {
+        self.compared = Some(now);
         if self.highest.is_some_and(|highest| version < highest) {
             tracing::warn!(
                 "the API server's store is older than what was read from it: nothing is granted for a while"
             );
             self.highest = Some(version);
             self.suspect_restore();
+            return true;
         }
+        self.highest = self.highest.max(Some(version));
+        false
     }
 
-    /// Notes a lease that is lost although its holder says that it holds it: a sign of a restored store, once for each.
-    pub fn lost_lease(&mut self, node: &str, uid: Uid) {
-        if self.lost.insert((node.to_owned(), uid)) {
+    /// Compares a view after an interruption with the one before: an object that is older than it was, or gone although this leader did not end it,
+    /// is a sign of a restored store, also if the store's version has been raised since.
+    pub fn compare_objects(&mut self, view: &ClusterView, interrupted: bool) {
+        let blocks = view.blocks.iter().map(|view| (view.block.uid.to_string(), view.block.version));
+        let said = view.said.values().filter_map(|said| {
+            let metadata = &said.object.metadata;
+            Some((metadata.uid.clone()?, object_version(metadata).ok()?))
+        });
+        let now: BTreeMap<String, ObjectVersion> = blocks.chain(said).collect();
+        let older = |(uid, seen): (&String, &ObjectVersion)| now.get(uid).is_none_or(|now| now < seen);
+        if interrupted && self.seen.iter().any(older) {
+            tracing::warn!(
+                "objects that were read are older now, or gone: nothing is granted until the nodes had time to say what they hold"
+            );
+            self.suspect_restore();
+        }
+        self.seen = now;
+    }
+
+    /// Notes an object that this leader ended.
+    pub fn ended(&mut self, uid: &str) {
+        self.seen.remove(uid);
+    }
+
+    fn forget_writes(&mut self) {
+        self.pools = WrittenObjects::default();
+        self.spaces = WrittenObjects::default();
+        self.blocks = WrittenObjects::default();
+        self.said = WrittenObjects::default();
+        self.hosts = WrittenObjects::default();
+    }
+
+    /// Notes a lease that is lost although its holder says that it holds it: a sign of a restored store. One node's word stops the grants once an
+    /// hour only, since it may lie; its blocks count as taken all the same.
+    pub fn lost_lease(&mut self, node: &str, uid: Uid, now: Duration) {
+        let told = self.lost.get(node).is_some_and(|at| now.saturating_sub(*at) < LOST);
+        if !told {
+            self.lost.insert(node.to_owned(), now);
             tracing::warn!(
                 "node {node} holds a block whose IPBlock {uid} is gone: nothing is granted for a while"
             );
             self.suspect_restore();
         }
+    }
+
+    /// Seconds for which a NodeIPAM has been without a Node and without blocks.
+    pub fn gone_seconds(&mut self, uid: &str, now: Duration) -> u64 {
+        now.saturating_sub(*self.gone.entry(uid.to_owned()).or_insert(now)).as_secs()
     }
 
     fn suspect_restore(&mut self) {
@@ -97,10 +175,30 @@ impl OperatorMemory {
         self.marked.insert(mark, now);
     }
 
-    /// Notes that a mark was taken back.
-    pub fn cleared(&mut self, mark: MarkId) {
+    /// Notes that a mark was taken back. Returns whether it had no answer.
+    pub fn cleared(&mut self, mark: MarkId) -> bool {
         self.barrier.settled(mark);
         self.marked.remove(&mark);
+        self.answered.remove(&mark).is_none()
+    }
+
+    /// Notes the answer to a mark. Returns whether it is news.
+    pub fn answered(&mut self, mark: MarkId, answer: MarkAnswer) -> bool {
+        self.answered.insert(mark, answer) != Some(answer)
+    }
+
+    /// Notes who wants a block now.
+    pub fn wanting(&mut self, wanting: BTreeSet<WaitingNode>, now: Duration) {
+        self.wanting.retain(|key, _| wanting.contains(key));
+        for key in wanting {
+            self.wanting.entry(key).or_insert(now);
+        }
+    }
+
+    /// The time for which a node has wanted a block.
+    #[must_use]
+    pub fn grant_waited(&self, key: &WaitingNode, now: Duration) -> Option<Duration> {
+        self.wanting.get(key).map(|since| now.saturating_sub(*since))
     }
 
     /// Whether a mark has been unanswered for too long.
@@ -160,7 +258,7 @@ impl OperatorMemory {
             spaces: self.spaces.over(sources.spaces, now),
             blocks: self.blocks.over(sources.blocks, now),
             said: self.said.over(sources.said, now),
-            hosts: sources.hosts,
+            hosts: self.hosts.over(sources.hosts, now),
         }
     }
 
@@ -175,6 +273,11 @@ impl OperatorMemory {
         for mark in self.marked.keys().copied().filter(|mark| !marks.contains(mark)).collect::<Vec<_>>() {
             self.cleared(mark);
         }
+        self.answered.retain(|mark, _| marks.contains(mark));
+        self.lost.retain(|node, _| view.said.contains_key(node));
+        let said: BTreeSet<&str> =
+            view.said.values().filter_map(|said| said.object.metadata.uid.as_deref()).collect();
+        self.gone.retain(|uid, _| said.contains(uid.as_str()));
     }
 }
 

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kube::Client;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, ListParams};
-use tenure_cluster::IPBlock;
+use kube::{Client, CustomResourceExt as _, Resource as _};
 use tenure_cluster::client::{ApiCallError, call};
 use tenure_cluster::convert::list_version;
+use tenure_cluster::{AddressPool, IPBlock};
+use tenure_leases::MarkAnswer;
 use tenure_supervise::{Gate, Interruptible};
 use tenure_types::Clock;
 use tokio::time::{sleep, timeout};
@@ -16,8 +18,9 @@ use crate::clock::{since_boot, time_of_day};
 use crate::decide::decide;
 use crate::fencing;
 use crate::memory::OperatorMemory;
+use crate::reports::{Reports, WriteCause};
 use crate::view::{ClusterView, WatchStores, Watches, view};
-use crate::writes::{OperatorWrite, WriteTime, perform};
+use crate::writes::{OperatorWrite, WriteContext, WriteTime, perform};
 
 /// The longest time between two passes: delays end without an event.
 const PERIOD: Duration = Duration::from_secs(60);
@@ -44,13 +47,38 @@ pub struct Operator {
     clock: Arc<dyn Clock>,
     leading: Gate,
     memory: OperatorMemory,
+    reports: Reports,
+    startup_taint: String,
+    /// Whether everything was listed again since the last view.
+    relisted: bool,
 }
 
 impl Operator {
     /// Prepares the loop, which begins when the gate opens.
     #[must_use]
     pub fn new(client: Client, watches: &Watches, clock: Arc<dyn Clock>, leading: Gate) -> Self {
-        Self { client, stores: watches.stores(), clock, leading, memory: OperatorMemory::default() }
+        Self {
+            client,
+            stores: watches.stores(),
+            clock,
+            leading,
+            memory: OperatorMemory::default(),
+            reports: Reports::default(),
+            startup_taint: tenure_cluster::NOT_READY_TAINT.to_owned(),
+            relisted: false,
+        }
+    }
+
+    /// Reports by these events and metrics.
+    #[must_use]
+    pub fn with_reports(self, reports: Reports) -> Self {
+        Self { reports, ..self }
+    }
+
+    /// Removes another taint from Nodes that have their blocks.
+    #[must_use]
+    pub fn with_startup_taint(self, key: &str) -> Self {
+        Self { startup_taint: key.to_owned(), ..self }
     }
 
     /// Makes one pass; `None` while the watches have not listed everything.
@@ -60,40 +88,62 @@ impl Operator {
         for write in decided {
             self.write(write, &mut result).await;
         }
+        let now = self.now();
         for block in fencing::suspects(&view) {
-            let now = self.now();
-            if let Some(write) = fencing::judge(&self.client, &view, &mut self.memory, block, now).await {
+            let mut context = context(&self.client, &mut self.memory, &self.reports, now);
+            if let Some(write) = fencing::judge(&mut context, &view, block).await {
                 self.write(write, &mut result).await;
             }
         }
         for said in fencing::forgotten(&view) {
-            if let Some(write) = fencing::forget(&self.client, said).await {
+            let mut context = context(&self.client, &mut self.memory, &self.reports, now);
+            if let Some(write) = fencing::forget(&mut context, said).await {
                 self.write(write, &mut result).await;
             }
         }
         Some(result)
     }
 
-    /// Takes a snapshot and decides, without a write: a test holds the writes back.
+    /// Takes a snapshot and decides, without a write: a test holds the writes back. `None` while the view is not known to be complete.
     pub async fn decide(&mut self) -> Option<(ClusterView, Vec<OperatorWrite>)> {
-        let listings = self.stores.listings();
+        if self.stores.take_interruption() {
+            self.stores.relist();
+            return None;
+        }
+        let (listings, now) = (self.stores.listings(), self.now());
         if listings == 0 {
             return None;
         }
-        let now = self.now();
         self.memory.tick(now.elapsed);
-        if self.memory.listed(listings) {
-            self.compare_version().await;
+        let interrupted = self.memory.listed(listings);
+        if interrupted {
+            self.memory.doubt_version();
+        }
+        self.relisted |= interrupted;
+        if self.memory.must_compare(now.elapsed) {
+            self.compare_version(now).await?;
         }
         let sources = self.memory.over(self.stores.sources(), now.elapsed);
         let view = view(sources);
         for complaint in &view.unreadable {
             tracing::error!("cannot be read: {complaint}");
         }
+        self.memory.compare_objects(&view, std::mem::take(&mut self.relisted));
         self.memory.saw(view.highest);
         self.memory.forget(&view);
-        let writes = decide(&view, &mut self.memory, now);
-        Some((view, writes))
+        self.look_at_definitions(&view).await;
+        let decisions = decide(&view, &mut self.memory, &self.startup_taint, now);
+        for (mark, answer) in decisions.answers {
+            if self.memory.answered(mark, answer) {
+                self.reports.metrics.mark(answer_word(answer));
+            }
+        }
+        for notice in decisions.notices {
+            self.reports.events.tell(notice, now.elapsed);
+        }
+        self.reports.metrics.blocks(decisions.counts);
+        self.reports.metrics.viewed(now.elapsed, view.unreadable.len());
+        Some((view, decisions.writes))
     }
 
     /// Makes one write.
@@ -102,7 +152,7 @@ impl Operator {
     /// If the API server refuses it or does not answer.
     pub async fn perform(&mut self, write: OperatorWrite) -> Result<(), ApiCallError> {
         let now = self.now();
-        perform(&self.client, &mut self.memory, write, now).await
+        perform(&mut context(&self.client, &mut self.memory, &self.reports, now), write).await
     }
 
     async fn write(&mut self, write: OperatorWrite, result: &mut PassResult) {
@@ -119,16 +169,51 @@ impl Operator {
         }
     }
 
-    /// Asks which version the store has now.
-    async fn compare_version(&mut self) {
+    /// Asks which version the store has now. `None` if that is not known, or if the store is not the one that was read.
+    async fn compare_version(&mut self, now: WriteTime) -> Option<()> {
         let api: Api<IPBlock> = Api::all(self.client.clone());
-        match call(api.list(&ListParams::default().limit(1))).await {
+        let parameters = ListParams::default().limit(1);
+        let list = self.reports.metrics.counted("list", WriteCause::Version, call(api.list(&parameters)));
+        match list.await {
             Ok(list) => {
-                if let Some(version) = list_version(&list.metadata) {
-                    self.memory.compare_version(version);
+                let version = list_version(&list.metadata)?;
+                if self.memory.compare_version(version, now.elapsed) {
+                    self.stores.relist();
+                    return None;
+                }
+                Some(())
+            }
+            Err(error) => {
+                tracing::warn!("cannot read the store's version: {error}");
+                None
+            }
+        }
+    }
+
+    /// Finds out whether the definition of a kind is being deleted, if an object of it is: then nobody asked for that object's end.
+    async fn look_at_definitions(&mut self, view: &ClusterView) {
+        let mut names = Vec::new();
+        if view.pools.iter().any(|pool| pool.lease.deleting) {
+            names.push(AddressPool::crd_name());
+        }
+        if view.blocks.iter().any(|block| block.block.deleting) {
+            names.push(IPBlock::crd_name());
+        }
+        self.memory.definitions_unsure = false;
+        let api: Api<CustomResourceDefinition> = Api::all(self.client.clone());
+        for name in names {
+            let read = call(api.get_metadata(name));
+            match self.reports.metrics.counted("get", WriteCause::Mark, read).await {
+                Ok(found) if found.meta().deletion_timestamp.is_none() => {}
+                Ok(_) => {
+                    tracing::error!("{name} is being deleted: nothing is asked back from the nodes");
+                    self.memory.definitions_unsure = true;
+                }
+                Err(error) => {
+                    tracing::warn!("cannot read {name}, so nothing is asked back from the nodes: {error}");
+                    self.memory.definitions_unsure = true;
                 }
             }
-            Err(error) => tracing::warn!("cannot read the store's version: {error}"),
         }
     }
 
@@ -137,9 +222,29 @@ impl Operator {
     }
 }
 
+/// Everything that a write needs, of the parts of an operator.
+fn context<'a>(
+    client: &'a Client,
+    memory: &'a mut OperatorMemory,
+    reports: &'a Reports,
+    now: WriteTime,
+) -> WriteContext<'a> {
+    WriteContext { client, memory, reports, now }
+}
+
+/// The answer to a mark, as the metrics say it.
+fn answer_word(answer: MarkAnswer) -> &'static str {
+    match answer {
+        MarkAnswer::Ready => "ready",
+        MarkAnswer::Cordoned => "cordoned",
+        MarkAnswer::Refused(_) => "refused",
+    }
+}
+
 impl Interruptible for Operator {
     async fn work(&mut self) {
         self.leading.passed().await;
+        self.reports.metrics.leads(true);
         loop {
             match self.pass().await {
                 Some(PassResult { failed: 0, .. }) => {}

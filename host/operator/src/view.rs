@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ipnet::IpNet;
+use k8s_openapi::api::core::v1::Node;
 use kube::core::{Selector, SelectorExt as _};
 use tenure_cluster::convert::PoolRange;
 use tenure_cluster::{AddressPool, NodeIPAM};
@@ -19,7 +20,7 @@ use tenure_leases::{
     AddressSpace as LeaseSpace, IpBlock, LeasePool, NodeIpamSpec, NodeIpamStatus, ObjectVersion, Uid,
 };
 
-pub use self::read::{ViewSources, evidence, view};
+pub use self::read::{OUT_OF_SERVICE, ViewSources, evidence, view};
 pub use self::watch::{WatchStores, Watches};
 pub use self::written::WrittenObjects;
 
@@ -76,6 +77,8 @@ pub struct HostView {
     pub labels: BTreeMap<String, String>,
     /// The identity and what is attested about it; `None` if its machine cannot be told from others.
     pub evidence: Option<NodeEvidence>,
+    /// The object.
+    pub object: Arc<Node>,
 }
 
 /// Everything that the operator decides on.
@@ -93,6 +96,8 @@ pub struct ClusterView {
     pub said: BTreeMap<String, SaidView>,
     /// The Nodes, by name.
     pub hosts: BTreeMap<String, HostView>,
+    /// The overlap groups and addresses of IPBlocks that cannot be read, as far as their names say them.
+    pub unreadable_blocks: Vec<(String, IpNet)>,
     /// Objects that cannot be read, each with the reason.
     pub unreadable: Vec<String>,
     /// Whether one of them is a NodeIPAM: then nothing is granted.
@@ -134,12 +139,17 @@ impl ClusterView {
     /// Whether a pool's settings admit a node: its Node is there, is the machine that speaks, is not attested to be off, and matches the selector.
     #[must_use]
     pub fn admits(&self, pool: &PoolView, said: &NodeIpamSpec) -> bool {
-        self.hosts.get(&*said.identity.name).is_some_and(|host| {
-            let alive = host.evidence.is_some_and(|node| {
-                let same = node.uid == said.identity.uid && node.machine == said.identity.machine;
-                same && !node.out_of_service && node.fenced != Some(node.uid)
-            });
-            alive && pool.selects(&host.labels)
+        let host = self.hosts.get(&*said.identity.name);
+        self.is_alive(said) && host.is_some_and(|host| pool.selects(&host.labels))
+    }
+
+    /// Whether a node's Node is there, is the machine that speaks, and is not attested to be off.
+    #[must_use]
+    pub fn is_alive(&self, said: &NodeIpamSpec) -> bool {
+        let evidence = self.hosts.get(&*said.identity.name).and_then(|host| host.evidence);
+        evidence.is_some_and(|node| {
+            let same = node.uid == said.identity.uid && node.machine == said.identity.machine;
+            same && !node.out_of_service && node.fenced != Some(node.uid)
         })
     }
 }

@@ -6,15 +6,17 @@ mod objects;
 
 use std::time::Duration;
 
+use k8s_openapi::api::core::v1::Taint;
 use k8s_openapi::jiff::Timestamp;
-use kube::Client;
-use tenure_cluster::client::ApiCallError;
+use kube::{Api, Client, Resource};
+use tenure_cluster::client::{ApiCallError, call};
 use tenure_cluster::convert::BlockLease;
 use tenure_cluster::{AddressPool, NodeIPAM};
 use tenure_leases::operator::fence::FenceReason;
 use tenure_leases::{AddressSpace as LeaseSpace, BlockMark, IpBlock, MarkId, ObjectVersion, RangeId, Uid};
 
 use crate::memory::OperatorMemory;
+use crate::reports::{Notice, Reports, WriteCause};
 use crate::view::BlockView;
 
 /// An object as it was read.
@@ -76,6 +78,8 @@ pub enum OperatorWrite {
     },
     /// Create an IPBlock.
     Grant(BlockLease),
+    /// Create the IPBlock of a lost lease again.
+    Reclaim(BlockLease),
     /// Change an IPBlock.
     Block(Box<IpBlock>, String, String, BlockChange),
     /// Write the operator's half of a NodeIPAM.
@@ -86,6 +90,8 @@ pub enum OperatorWrite {
     PoolStatus(Box<AddressPool>),
     /// Add or remove a pool's finalizer.
     PoolFinalizer(ObjectTarget, Vec<String>),
+    /// Write the taints of a Node.
+    Taints(ObjectTarget, Vec<Taint>),
 }
 
 impl OperatorWrite {
@@ -105,41 +111,71 @@ pub struct WriteTime {
     pub day: Timestamp,
 }
 
+/// Everything that a write needs besides itself.
+pub struct WriteContext<'a> {
+    /// The connection.
+    pub client: &'a Client,
+    /// The leader's memory, which notes what the API server confirmed.
+    pub memory: &'a mut OperatorMemory,
+    /// The metrics and events.
+    pub reports: &'a Reports,
+    /// The time.
+    pub now: WriteTime,
+}
+
+impl WriteContext<'_> {
+    /// All objects of a kind without a namespace.
+    fn api<K: Resource<DynamicType = ()>>(&self) -> Api<K> {
+        Api::all(self.client.clone())
+    }
+
+    /// Makes a call, and counts it.
+    async fn call<T>(
+        &self,
+        verb: &'static str,
+        cause: WriteCause,
+        made: impl Future<Output = kube::Result<T>>,
+    ) -> Result<T, ApiCallError> {
+        self.reports.metrics.counted(verb, cause, call(made)).await
+    }
+
+    fn tell(&self, notice: Notice) {
+        self.reports.events.tell(notice, self.now.elapsed);
+    }
+}
+
 /// Makes one write, and notes what the API server confirmed.
 ///
 /// # Errors
 /// If the API server refuses it or does not answer. A conflict means that the object has changed: the next pass decides from its new state.
-pub async fn perform(
-    client: &Client,
-    memory: &mut OperatorMemory,
-    write: OperatorWrite,
-    now: WriteTime,
-) -> Result<(), ApiCallError> {
+pub async fn perform(context: &mut WriteContext<'_>, write: OperatorWrite) -> Result<(), ApiCallError> {
+    let now = context.now.elapsed;
     match write {
-        OperatorWrite::Grant(lease) => block::grant(client, memory, &lease, now).await,
+        OperatorWrite::Grant(lease) => block::grant(context, &lease, WriteCause::Grant).await,
+        OperatorWrite::Reclaim(lease) => block::grant(context, &lease, WriteCause::Reclaim).await,
         OperatorWrite::Block(read, name, group, change) => {
-            block::change(client, memory, &block::ChangedBlock { read: &read, name, group }, change, now)
-                .await
+            block::change(context, &block::ChangedBlock { read: &read, name, group }, change).await
         }
         OperatorWrite::Space { group, version, space } => {
-            objects::write_space(client, memory, &group, version, &space, now).await
+            objects::write_space(context, &group, version, &space).await
         }
         OperatorWrite::RemoveRanges { group, version, space, ranges } => {
-            objects::remove_ranges(client, memory, &group, version, space, &ranges, now).await
+            objects::remove_ranges(context, &group, version, space, &ranges).await
         }
         OperatorWrite::Hints(object) => {
-            let written = objects::write_status(client, &*object).await?;
-            memory.said.wrote(written, now.elapsed);
+            let written = objects::write_status(context, WriteCause::Hint, &*object).await?;
+            context.memory.said.wrote(written, now);
             Ok(())
         }
-        OperatorWrite::Forget(target) => objects::forget(client, memory, &target, now).await,
+        OperatorWrite::Forget(target) => objects::forget(context, &target).await,
         OperatorWrite::PoolStatus(object) => {
-            let written = objects::write_status(client, &*object).await?;
-            memory.pools.wrote(written, now.elapsed);
+            let written = objects::write_status(context, WriteCause::Pool, &*object).await?;
+            context.memory.pools.wrote(written, now);
             Ok(())
         }
         OperatorWrite::PoolFinalizer(target, finalizers) => {
-            objects::write_finalizers(client, memory, &target, &finalizers, now).await
+            objects::write_finalizers(context, &target, &finalizers).await
         }
+        OperatorWrite::Taints(target, taints) => objects::write_taints(context, &target, &taints).await,
     }
 }

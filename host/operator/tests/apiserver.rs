@@ -6,18 +6,32 @@
 
 #[path = "apiserver/agent.rs"]
 mod agent;
+#[path = "apiserver/churn.rs"]
+mod churn;
+#[path = "apiserver/clock.rs"]
+mod clock;
 #[path = "apiserver/cluster.rs"]
 mod cluster;
 #[path = "apiserver/dead.rs"]
 mod dead;
+#[path = "apiserver/distrust.rs"]
+mod distrust;
 #[path = "apiserver/grants.rs"]
 mod grants;
 #[path = "apiserver/leader.rs"]
 mod leader;
+#[path = "apiserver/observed.rs"]
+mod observed;
 #[path = "apiserver/program.rs"]
 mod program;
+#[path = "apiserver/referee.rs"]
+mod referee;
 #[path = "apiserver/releases.rs"]
 mod releases;
+#[path = "apiserver/restored.rs"]
+mod restored;
+#[path = "apiserver/setup.rs"]
+mod setup;
 #[path = "apiserver/spaces.rs"]
 mod spaces;
 
@@ -41,8 +55,19 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let tests =
-        [grants::TESTS, releases::TESTS, leader::TESTS, dead::TESTS, spaces::TESTS, program::TESTS].concat();
+    let tests = [
+        grants::TESTS,
+        releases::TESTS,
+        leader::TESTS,
+        dead::TESTS,
+        spaces::TESTS,
+        distrust::TESTS,
+        observed::TESTS,
+        restored::TESTS,
+        churn::TESTS,
+        program::TESTS,
+    ]
+    .concat();
     let trial = |(name, test): Test| {
         let cluster = cluster.clone();
         Trial::test(name, move || match &cluster {

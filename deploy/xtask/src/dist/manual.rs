@@ -1,5 +1,5 @@
-//! The manual pages of the daemon, `tenured(8)`, and of its configuration, `tenured.toml(5)`: from the daemon's help and the book's
-//! reference, so that they say the same.
+//! The manual pages of the daemon, `tenured(8)`, of its configuration, `tenured.toml(5)`, and of the operator, `tenure-operator(8)`: from the
+//! programs' help and the book's reference, so that they say the same.
 
 /// The page of a program, from what its `--help` prints.
 pub(super) fn program(name: &str, section: u8, summary: &str, help: &str) -> String {

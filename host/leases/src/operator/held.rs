@@ -5,8 +5,9 @@
 //!   ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 //!   the IPBlock with that uid is there                                   its lease; nothing to do
 //!   no IPBlock, its answer for that uid is ready                         free: it was released, and `held` is late
-//!   no IPBlock, not a cell of an open range that admits the node         ignored, an event says so
+//!   no IPBlock, not a cell of an open range, or the Node is not there    ignored, an event says so
 //!   no IPBlock, the node is above its quota (else 64)                    ignored, an event says so
+//!   no IPBlock, a cell, but the pool's selector does not match           taken; an edit or a restore may have changed the selector
 //!   no IPBlock, a cell of an open range, within the quota                taken; the lost lease is made again for it
 //!   an IPBlock of another uid, for the same machine                      its agent takes it over
 //!   an IPBlock of another node                                           contested: LeaseConflict; the object's holder is asked back
@@ -35,8 +36,8 @@ pub enum HeldVerdict {
 
 /// Judges a node's `held` about a block for which there is no IPBlock.
 ///
-/// `pool_of` is the pool of the block's range, if the range admits the node, and `counted` the number of blocks of that pool that are already
-/// counted for the node, IPBlocks and `held` together.
+/// `pool` is the pool of the block's range, if the node is the one that its Node says, `selected` whether the pool's selector matches it, and
+/// `counted` the number of blocks of that pool that are already counted for the node, IPBlocks and `held` together.
 #[must_use]
 pub fn judge_missing(
     rules: LeaseRules,
@@ -44,6 +45,7 @@ pub fn judge_missing(
     cidr: IpNet,
     said: &NodeIpamSpec,
     pool: Option<&LeasePool>,
+    selected: bool,
     counted: u32,
 ) -> HeldVerdict {
     let Some(uid) = said.held_uid(cidr) else { return HeldVerdict::Free };
@@ -56,8 +58,8 @@ pub fn judge_missing(
     }
     match (rules.has(LeaseRule::HeldIsTaken), rules.has(LeaseRule::Reclaim)) {
         (false, _) => HeldVerdict::Free,
-        (true, false) => HeldVerdict::Taken,
-        (true, true) => HeldVerdict::Reclaim,
+        (true, reclaim) if !reclaim || !selected => HeldVerdict::Taken,
+        (true, _) => HeldVerdict::Reclaim,
     }
 }
 

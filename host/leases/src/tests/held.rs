@@ -20,7 +20,7 @@ fn a_missing_block_is_believed_within_the_quota_and_on_the_grid() {
     let unlimited = LeasePool::new(sample::pool());
     let cidr = sample::block().cidr;
     let judge = |said: &NodeIpamSpec, pool: Option<&LeasePool>, counted| {
-        judge_missing(LeaseRules::ALL, &sample::space(), cidr, said, pool, counted)
+        judge_missing(LeaseRules::ALL, &sample::space(), cidr, said, pool, true, counted)
     };
     assert_eq!(judge(&said(), Some(&pool), 2), HeldVerdict::Reclaim);
     assert_eq!(judge(&said(), Some(&pool), 3), HeldVerdict::Ignored);
@@ -28,17 +28,20 @@ fn a_missing_block_is_believed_within_the_quota_and_on_the_grid() {
     assert_eq!(judge(&said(), Some(&unlimited), 64), HeldVerdict::Ignored);
     assert_eq!(judge(&said(), None, 0), HeldVerdict::Ignored);
     assert_eq!(judge(&sample::spec(sample::holder()), Some(&pool), 0), HeldVerdict::Free);
+    // A selector that was changed, or is again what it was, frees nothing.
+    let unselected = judge_missing(LeaseRules::ALL, &sample::space(), cidr, &said(), Some(&pool), false, 2);
+    assert_eq!(unselected, HeldVerdict::Taken);
     let released = NodeIpamSpec { acks: ack(MarkAnswer::Ready), ..said() };
     assert_eq!(judge(&released, Some(&pool), 0), HeldVerdict::Free);
     let cordoned = NodeIpamSpec { acks: ack(MarkAnswer::Cordoned), ..said() };
     assert_eq!(judge(&cordoned, Some(&pool), 0), HeldVerdict::Reclaim);
     let mut closed = sample::space();
     closed.close(RangeId(1)).unwrap();
-    let off = judge_missing(LeaseRules::ALL, &closed, cidr, &said(), Some(&pool), 0);
+    let off = judge_missing(LeaseRules::ALL, &closed, cidr, &said(), Some(&pool), true, 0);
     assert_eq!(off, HeldVerdict::Ignored);
     let other = "10.0.0.0/25".parse().unwrap();
     let wide = NodeIpamSpec { held: vec![HeldBlock { cidr: other, uid: Uid(1) }], ..said() };
-    let off = judge_missing(LeaseRules::ALL, &sample::space(), other, &wide, Some(&pool), 0);
+    let off = judge_missing(LeaseRules::ALL, &sample::space(), other, &wide, Some(&pool), true, 0);
     assert_eq!(off, HeldVerdict::Ignored);
 }
 

@@ -1,6 +1,7 @@
 //! Grants: lost leases are made again for their holders, and then each node gets the blocks that it wants.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::time::Duration;
 
 use ipnet::IpNet;
 use tenure_cluster::convert::BlockLease;
@@ -9,19 +10,26 @@ use tenure_leases::operator::held::HeldVerdict;
 use tenure_leases::{PoolDemand, RangeId, RangeState, RangeUse};
 
 use super::held::{self, HeldClaims};
-use super::{FamilyKey, WaitReason, WaitingNodes};
-use crate::memory::OperatorMemory;
+use super::{EXHAUSTED, FamilyKey, WaitReason, WaitingNodes};
+use crate::memory::{OperatorMemory, WaitingNode};
+use crate::reports::{EventReason, EventSubject, Notice};
 use crate::view::{ClusterView, PoolView, SaidView, is_ipv6};
 use crate::writes::OperatorWrite;
 
 /// The most free cells of a range that are compared for one grant.
 const CANDIDATES: usize = 256;
 
+/// The reason for which a node waits when a quota is used up.
+const QUOTA: &str = "QuotaReached";
+
 /// The grants, and who waits for one.
 #[derive(Debug, Default)]
 pub(super) struct GrantDecisions {
     pub(super) writes: Vec<OperatorWrite>,
     pub(super) waiting: WaitingNodes,
+    /// The nodes that want a block, whether they get one or not.
+    pub(super) wanting: BTreeSet<WaitingNode>,
+    pub(super) notices: Vec<Notice>,
 }
 
 /// A grant under way: the snapshot, and what this pass has granted so far.
@@ -32,27 +40,41 @@ struct Granting<'a> {
     taken: HashMap<String, HashSet<IpNet>>,
     /// Blocks of each pool and family, with those that this pass grants.
     counts: BTreeMap<FamilyKey, u32>,
+    /// Blocks without an IPBlock that a node is believed to hold: their leases will be made again.
+    believed: BTreeMap<WaitingNode, u32>,
     decisions: GrantDecisions,
 }
 
 /// Decides on all grants of a pass.
-pub(super) fn grants(view: &ClusterView, memory: &mut OperatorMemory) -> GrantDecisions {
+pub(super) fn grants(view: &ClusterView, memory: &mut OperatorMemory, now: Duration) -> GrantDecisions {
     let claims = held::claims(view);
     for claim in claims.values().flatten().filter(|claim| claim.verdict == HeldVerdict::Reclaim) {
-        memory.lost_lease(&claim.node, claim.uid);
+        memory.lost_lease(&claim.node, claim.uid, now);
     }
     let blocks = view.blocks.iter().map(|view| (view.group.clone(), view.block.cidr));
     let believed = claims.iter().filter(|(_, claims)| {
         claims.iter().any(|claim| matches!(claim.verdict, HeldVerdict::Taken | HeldVerdict::Reclaim))
     });
     let (mut taken, mut counts) = (HashMap::<String, HashSet<IpNet>>::new(), BTreeMap::new());
-    for (group, cidr) in blocks.chain(believed.map(|(place, _)| place.clone())) {
+    // The name of an IPBlock that cannot be read is taken, too.
+    let unreadable = view.unreadable_blocks.iter().cloned();
+    for (group, cidr) in blocks.chain(unreadable).chain(believed.map(|(place, _)| place.clone())) {
         taken.entry(group).or_default().insert(cidr);
+    }
+    let mut held = BTreeMap::<WaitingNode, u32>::new();
+    for ((_, cidr), claims) in &claims {
+        for claim in claims.iter().filter(|claim| claim.verdict != HeldVerdict::Ignored) {
+            let key = (claim.pool, is_ipv6(*cidr));
+            *held.entry((claim.node.clone(), key)).or_default() += 1;
+            *counts.entry(key).or_default() += 1;
+        }
     }
     for view in &view.blocks {
         *counts.entry((view.block.pool.uid, is_ipv6(view.block.cidr))).or_default() += 1;
     }
-    let mut granting = Granting { view, memory, taken, counts, decisions: GrantDecisions::default() };
+    let mut granting =
+        Granting { view, memory, taken, counts, believed: held, decisions: GrantDecisions::default() };
+    granting.ignored(&claims);
     granting.reclaims(&claims);
     for said in view.said.values() {
         for demand in &said.spec.demand {
@@ -79,7 +101,23 @@ impl Granting<'_> {
             if claim.verdict == HeldVerdict::Reclaim {
                 tracing::warn!("makes the lost lease of {cidr} again for node {}", claim.node);
                 let lease = lease(pool, said, range.id, *cidr);
-                self.decisions.writes.push(OperatorWrite::Grant(lease));
+                self.decisions.writes.push(OperatorWrite::Reclaim(lease));
+            }
+        }
+    }
+
+    /// Tells of the claims that are not believed.
+    fn ignored(&mut self, claims: &HeldClaims) {
+        for ((_, cidr), claims) in claims {
+            let ignored = claims.iter().filter(|claim| claim.verdict == HeldVerdict::Ignored);
+            let said = ignored.filter_map(|claim| self.view.said.get(&claim.node));
+            for said in said.filter(|said| self.view.is_alive(&said.spec)) {
+                let node = &said.spec.identity.name;
+                let note = format!(
+                    "node {node} says that it holds {cidr}, of which there is no IPBlock, and is not believed: the block is outside its pools or above its quota"
+                );
+                let regarding = EventSubject::of(&*said.object, "NodeIPAM");
+                self.decisions.notices.push(Notice::new(EventReason::HeldIgnored, regarding, note));
             }
         }
     }
@@ -88,6 +126,9 @@ impl Granting<'_> {
     fn demand(&mut self, said: &SaidView, demand: &PoolDemand) {
         let key = (demand.pool.uid, demand.is_ipv6);
         let mut have = self.blocks_of(said, key);
+        if have < demand.want {
+            self.decisions.wanting.insert((said.spec.identity.name.to_string(), key));
+        }
         while have < demand.want {
             match self.one(said, demand, have) {
                 Ok(lease) => {
@@ -97,6 +138,11 @@ impl Granting<'_> {
                     have += 1;
                 }
                 Err(reason) => {
+                    if reason.reason == QUOTA {
+                        let note = format!("pool {}: {}", demand.pool.name, reason.message);
+                        let regarding = EventSubject::of(&*said.object, "NodeIPAM");
+                        self.decisions.notices.push(Notice::new(EventReason::QuotaReached, regarding, note));
+                    }
                     let waiting = self.decisions.waiting.entry(key).or_default();
                     waiting.insert(said.spec.identity.name.to_string(), reason);
                     return;
@@ -114,8 +160,12 @@ impl Granting<'_> {
             reason: "PoolGone",
             message: format!("there is no pool {} with the uid that the node names", demand.pool.name),
         })?;
-        let space = self.view.spaces.get(&pool.group).ok_or_else(|| no_block(pool))?;
-        let (range, cidr) = self.candidate(said, demand, pool).ok_or_else(|| no_block(pool))?;
+        let space = self.view.spaces.get(&pool.group).ok_or_else(|| no_range(pool))?;
+        let (range, cidr) = match self.candidate(said, demand, pool) {
+            Some(candidate) => candidate,
+            None if self.has_open_range(demand, pool) => return Err(no_block(pool)),
+            None => return Err(no_range(pool)),
+        };
         let case = GrantCase {
             barrier_passed: true,
             pool: &pool.lease,
@@ -154,6 +204,17 @@ impl Granting<'_> {
         Some((space.cell(cidr)?.id, cidr))
     }
 
+    /// Whether a pool has a range that may be granted from.
+    fn has_open_range(&self, demand: &PoolDemand, pool: &PoolView) -> bool {
+        let space = self.view.spaces.get(&pool.group);
+        space.is_some_and(|space| {
+            space.space.ranges().iter().any(|range| {
+                let ours = range.pool == pool.lease.key && is_ipv6(range.cidr) == demand.is_ipv6;
+                ours && range.state == RangeState::Open
+            })
+        })
+    }
+
     fn may_grant(&self) -> bool {
         self.memory.barrier.may_grant() && !self.view.words_missing
     }
@@ -164,7 +225,9 @@ impl Granting<'_> {
             let ours = view.block.pool.uid == pool && is_ipv6(view.block.cidr) == ipv6;
             ours && !view.block.deleting && self.view.is_in_open_range(view)
         });
-        u32::try_from(blocks.count()).unwrap_or(u32::MAX)
+        let node = (said.spec.identity.name.to_string(), (pool, ipv6));
+        let believed = self.believed.get(&node).copied().unwrap_or_default();
+        u32::try_from(blocks.count()).unwrap_or(u32::MAX).saturating_add(believed)
     }
 }
 
@@ -182,10 +245,16 @@ fn no_block(pool: &PoolView) -> WaitReason {
     if pool.lease.disabled || pool.lease.deleting {
         return refusal(&GrantRefusal::PoolClosed);
     }
-    WaitReason {
-        reason: "PoolExhausted",
-        message: format!("no block of pool {} is free", pool.lease.key.name),
+    WaitReason { reason: EXHAUSTED, message: format!("no block of pool {} is free", pool.lease.key.name) }
+}
+
+/// The pool is new, or its addresses are still another's.
+fn no_range(pool: &PoolView) -> WaitReason {
+    if pool.lease.disabled || pool.lease.deleting {
+        return refusal(&GrantRefusal::PoolClosed);
     }
+    let message = format!("the addresses of pool {} are not open yet", pool.lease.key.name);
+    WaitReason { reason: "OperatorWaits", message }
 }
 
 fn refusal(refusal: &GrantRefusal) -> WaitReason {
@@ -193,7 +262,7 @@ fn refusal(refusal: &GrantRefusal) -> WaitReason {
         GrantRefusal::Barrier => "OperatorWaits",
         GrantRefusal::PoolClosed => "PoolClosed",
         GrantRefusal::NotAdmitted => "NotAdmitted",
-        GrantRefusal::NodeQuota(_) | GrantRefusal::PoolQuota(_) => "QuotaReached",
+        GrantRefusal::NodeQuota(_) | GrantRefusal::PoolQuota(_) => QUOTA,
         GrantRefusal::Satisfied | GrantRefusal::Held | GrantRefusal::Space(_) => "BlockTaken",
     };
     WaitReason { reason, message: refusal.to_string() }

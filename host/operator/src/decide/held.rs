@@ -35,12 +35,20 @@ pub(super) fn claims(view: &ClusterView) -> HeldClaims {
                 continue;
             }
             let Some(space) = view.spaces.get(group) else { continue };
-            let admitted = view.admits(pool, &said.spec).then_some(&pool.lease);
+            let alive = view.is_alive(&said.spec).then_some(&pool.lease);
+            let selected = view.admits(pool, &said.spec);
             let counted = counted.entry(pool.lease.key.uid).or_default();
-            let verdict =
-                judge_missing(LeaseRules::ALL, &space.space, held.cidr, &said.spec, admitted, *counted);
+            let verdict = judge_missing(
+                LeaseRules::ALL,
+                &space.space,
+                held.cidr,
+                &said.spec,
+                alive,
+                selected,
+                *counted,
+            );
             if verdict != HeldVerdict::Free {
-                *counted += 1;
+                *counted += u32::from(verdict != HeldVerdict::Ignored);
                 let claim =
                     HeldClaim { node: node.clone(), uid: held.uid, pool: pool.lease.key.uid, verdict };
                 claims.entry((group.to_owned(), held.cidr)).or_default().push(claim);

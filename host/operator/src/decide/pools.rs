@@ -7,18 +7,21 @@ use tenure_cluster::objects::pool::{AddressPool, AddressPoolStatus, PoolCapacity
 use tenure_leases::operator::account::{PoolCapacity, PoolSituation, conditions};
 use tenure_leases::{MarkReason, Uid};
 
-use super::WaitingNodes;
 use super::conditions::{WantedCondition, condition};
 use super::releases::family_capacity;
+use super::{EXHAUSTED, WaitingNodes};
+use crate::reports::{EventReason, EventSubject, Notice};
 use crate::view::{ClusterView, PoolView};
 use crate::writes::{ObjectTarget, OperatorWrite, WriteTime};
 
 /// Adds the finalizer to each pool, and removes it once a pool that is being deleted has no block and no range.
-pub(super) fn finalizers(view: &ClusterView) -> Vec<OperatorWrite> {
-    view.pools.iter().filter_map(|pool| finalizer(view, pool)).collect()
+///
+/// While a definition is being deleted, or that is not known (`unsure`), none goes: the pools would be lost, and with them who holds what.
+pub(super) fn finalizers(view: &ClusterView, unsure: bool) -> Vec<OperatorWrite> {
+    view.pools.iter().filter_map(|pool| finalizer(view, pool, unsure)).collect()
 }
 
-fn finalizer(view: &ClusterView, pool: &PoolView) -> Option<OperatorWrite> {
+fn finalizer(view: &ClusterView, pool: &PoolView, unsure: bool) -> Option<OperatorWrite> {
     let mut finalizers = pool.object.metadata.finalizers.clone().unwrap_or_default();
     let has = finalizers.iter().any(|name| name == POOL_FINALIZER);
     let uid = pool.lease.key.uid;
@@ -27,7 +30,7 @@ fn finalizer(view: &ClusterView, pool: &PoolView) -> Option<OperatorWrite> {
         || !view.unreadable.is_empty();
     match (pool.lease.deleting, has) {
         (false, false) => finalizers.push(POOL_FINALIZER.to_owned()),
-        (true, true) if !in_use => finalizers.retain(|name| name != POOL_FINALIZER),
+        (true, true) if !in_use && !unsure => finalizers.retain(|name| name != POOL_FINALIZER),
         _ => return None,
     }
     Some(OperatorWrite::PoolFinalizer(ObjectTarget::from(&pool.object.metadata), finalizers))
@@ -48,6 +51,39 @@ pub(super) fn statuses(
         })
     };
     view.pools.iter().filter_map(write).collect()
+}
+
+/// Tells of pools without a free block that somebody wants, and of overlaps.
+pub(super) fn notices(
+    view: &ClusterView,
+    waiting: &WaitingNodes,
+    overlapping: &BTreeSet<Uid>,
+) -> Vec<Notice> {
+    let mut notices = Vec::new();
+    for pool in &view.pools {
+        let (name, uid) = (&pool.lease.key.name, pool.lease.key.uid);
+        let subject = || EventSubject::of(&*pool.object, "AddressPool");
+        for (ipv6, family) in [(false, "IPv4"), (true, "IPv6")] {
+            let nodes = waiting.get(&(uid, ipv6)).into_iter().flatten();
+            let nodes: Vec<&str> =
+                nodes.filter(|(_, wait)| wait.reason == EXHAUSTED).map(|(node, _)| node.as_str()).collect();
+            if let [first, ..] = nodes.as_slice() {
+                let count = nodes.len();
+                let note = format!(
+                    "no {family} block of pool {name} is free, and {count} nodes want one, {first} among them"
+                );
+                notices.push(Notice::new(EventReason::PoolExhausted, subject(), note));
+            }
+        }
+        if overlapping.contains(&uid) {
+            let note = format!(
+                "addresses of pool {name} are also those of an older pool of group {}, or of a range that drains",
+                pool.group
+            );
+            notices.push(Notice::new(EventReason::PoolOverlap, subject(), note));
+        }
+    }
+    notices
 }
 
 fn status(

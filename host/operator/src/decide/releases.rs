@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ipnet::IpNet;
+use tenure_cluster::{IPBlock, NodeIPAM};
 use tenure_leases::operator::account::{PoolCapacity, capacity};
 use tenure_leases::operator::held::is_contested;
 use tenure_leases::operator::release::{ReleaseCase, ReleaseStep, release};
@@ -13,6 +14,7 @@ use tenure_leases::{
 
 use super::FamilyKey;
 use crate::memory::OperatorMemory;
+use crate::reports::{EventReason, EventSubject, Notice};
 use crate::view::{BlockView, ClusterView, PoolView, SaidView, is_ipv6};
 use crate::writes::{BlockChange, OperatorWrite, WriteTime};
 
@@ -39,10 +41,14 @@ impl<'a> ReleaseFacts<'a> {
             capacities: BTreeMap::new(),
             draining: draining(view),
         };
-        for said in view.said.values() {
-            for held in &said.spec.held {
-                facts.holders.entry(held.cidr).or_default().push(&said.spec);
-            }
+        let pools: BTreeMap<IpNet, &PoolView> = view
+            .blocks
+            .iter()
+            .filter_map(|view_of| Some((view_of.block.cidr, view.pool(view_of.block.pool.uid)?)))
+            .collect();
+        // The words of a node whose Node is gone, or is attested to be off, say nothing about a block that was leased again.
+        for said in view.said.values().filter(|said| view.is_alive(&said.spec)) {
+            facts.hear(view, &pools, &said.spec);
         }
         for block in &view.blocks {
             let key = (block.block.pool.uid, is_ipv6(block.block.cidr));
@@ -52,43 +58,99 @@ impl<'a> ReleaseFacts<'a> {
         facts
     }
 
-    /// Whether another node holds a block. A lease of equal addresses in another overlap group is another thing.
-    fn is_contested(&self, block: &BlockView) -> bool {
-        let elsewhere = |said: &NodeIpamSpec| {
-            let held = said.held_uid(block.block.cidr);
-            held.is_some_and(|uid| uid != block.block.uid && self.leases.contains(&uid))
-        };
+    /// Takes a node's claims on leased blocks, as many of a pool as it could have leases: it may lie.
+    fn hear(&mut self, view: &ClusterView, pools: &BTreeMap<IpNet, &PoolView>, said: &'a NodeIpamSpec) {
+        let mut counted: BTreeMap<Uid, u32> = BTreeMap::new();
+        for block in view.blocks_of(said) {
+            *counted.entry(block.block.pool.uid).or_default() += 1;
+        }
+        // A lease of equal addresses in another overlap group is another thing.
+        for held in said.held.iter().filter(|held| !self.leases.contains(&held.uid)) {
+            let Some(pool) = pools.get(&held.cidr) else { continue };
+            let counted = counted.entry(pool.lease.key.uid).or_default();
+            if *counted < pool.lease.believed_blocks() {
+                *counted += 1;
+                self.holders.entry(held.cidr).or_default().push(said);
+            }
+        }
+    }
+
+    /// The node that holds a block although its lease is another's.
+    fn contestant(&self, block: &BlockView) -> Option<&'a NodeIpamSpec> {
         let holders = self.holders.get(&block.block.cidr).into_iter().flatten().copied();
-        is_contested(LeaseRules::ALL, &block.block, holders.filter(|said| !elsewhere(said)))
+        holders.into_iter().find(|said| is_contested(LeaseRules::ALL, &block.block, [*said]))
     }
 }
 
+/// The releases of a pass.
+#[derive(Debug, Default)]
+pub(super) struct ReleaseDecisions {
+    pub(super) writes: Vec<OperatorWrite>,
+    pub(super) notices: Vec<Notice>,
+    /// The answers to marks.
+    pub(super) answers: Vec<(MarkId, MarkAnswer)>,
+}
+
 /// Decides about every block that is not in quarantine.
-pub(super) fn releases(
-    view: &ClusterView,
-    memory: &mut OperatorMemory,
-    now: WriteTime,
-) -> Vec<OperatorWrite> {
+pub(super) fn releases(view: &ClusterView, memory: &mut OperatorMemory, now: WriteTime) -> ReleaseDecisions {
     let mut facts = ReleaseFacts::gather(view);
-    let mut writes = Vec::new();
+    let mut decisions = ReleaseDecisions::default();
     for block in view.blocks.iter().filter(|view| view.block.phase != BlockPhase::Quarantined) {
         let pool = view.pool(block.block.pool.uid);
         if pool.is_none() && block.block.phase == BlockPhase::Leased {
-            writes.push(OperatorWrite::block(block, BlockChange::Orphan));
+            decisions.writes.push(OperatorWrite::block(block, BlockChange::Orphan));
             continue;
         }
         let said = view.said.get(&*block.block.holder.name);
         let Some(said) = said.filter(|said| said.spec.counts_for(&block.block)) else { continue };
-        let contested = facts.is_contested(block);
+        decisions.hear(block, said);
+        let contestant = facts.contestant(block);
+        if let Some(contestant) = contestant {
+            decisions.notices.extend(conflict(view, block, contestant));
+        }
+        let contested = contestant.is_some();
         let case = shrink_case(view, memory, (block, pool, said), (&facts, contested), now);
         let write = step(memory, (block, said), wanted_back(&case), contested, now);
         if case.unmatched_seconds.is_some() && write.is_some() {
             let draining = facts.draining.entry(block.block.pool.uid).or_default();
             draining.insert(block.block.holder.name.to_string());
         }
-        writes.extend(write);
+        decisions.writes.extend(write);
     }
-    writes
+    decisions
+}
+
+impl ReleaseDecisions {
+    /// Notes a holder's answer to the mark on its block.
+    fn hear(&mut self, view: &BlockView, said: &SaidView) {
+        let Some(mark) = view.block.mark else { return };
+        let Some(ack) = said.spec.ack(view.block.uid, mark.id) else { return };
+        self.answers.push((mark.id, ack.answer));
+        if let MarkAnswer::Refused(_) = ack.answer {
+            let (cidr, node, answer) = (view.block.cidr, &view.block.holder.name, ack.answer.as_str());
+            let note = format!("node {node} does not give {cidr} back: {answer}");
+            self.notices.push(Notice::new(EventReason::BlockRefused, subject(view), note));
+        }
+    }
+}
+
+/// Tells both sides of a conflict.
+fn conflict(view: &ClusterView, block: &BlockView, other: &NodeIpamSpec) -> [Notice; 2] {
+    let (cidr, holder, other) = (block.block.cidr, &block.block.holder.name, &*other.identity.name);
+    let uid = view.said.get(other).and_then(|said| said.object.metadata.uid.clone()).unwrap_or_default();
+    let claimant = EventSubject::named::<NodeIPAM>("NodeIPAM", other, uid);
+    let note = format!(
+        "{cidr} is leased to node {holder}, and node {other} says that it holds it; the lease is asked back"
+    );
+    let reason = EventReason::LeaseConflict;
+    [
+        Notice::new(reason, subject(block), note.clone()).with(claimant.clone()),
+        Notice::new(reason, claimant, note).with(subject(block)),
+    ]
+}
+
+fn subject(view: &BlockView) -> EventSubject {
+    EventSubject::named::<IPBlock>("IPBlock", &view.name, view.block.uid.to_string())
 }
 
 /// The next step of the handshake about one block.
@@ -157,7 +219,7 @@ fn shrink_case(
         open && stays && said.spec.held_uid(other.block.cidr) == Some(other.block.uid)
     };
     ShrinkCase {
-        crd_deleting: false,
+        crd_deleting: memory.definitions_unsure,
         pool_deleting: pool.is_some_and(|pool| pool.lease.deleting),
         orphaned: pool.is_none(),
         block_deleting: lease.deleting,

@@ -46,7 +46,7 @@ pub(super) fn spaces(view: &ClusterView) -> SpaceDecisions {
             }
         }
         for (pool, range) in &wanted {
-            if !is_open(&before, pool, *range) && add(&mut space, pool, *range).is_err() {
+            if !is_open(&before, pool, *range) && add(view, &mut space, (group, pool), *range).is_err() {
                 decisions.overlapping.insert(pool.uid);
             }
         }
@@ -73,9 +73,16 @@ fn is_open(space: &LeaseSpace, pool: &PoolKey, wanted: PoolRange) -> bool {
     })
 }
 
-fn add(space: &mut LeaseSpace, pool: &PoolKey, range: PoolRange) -> Result<(), SpaceError> {
+fn add(
+    view: &ClusterView,
+    space: &mut LeaseSpace,
+    (group, pool): (&str, &PoolKey),
+    range: PoolRange,
+) -> Result<(), SpaceError> {
+    let known = known_id(view, (group, pool), range);
+    let known = known.filter(|id| space.ranges().iter().all(|range| range.id != *id));
     let range = SpaceRange {
-        id: RangeId(crate::memory::random()),
+        id: known.unwrap_or_else(|| RangeId(crate::memory::random())),
         cidr: range.cidr,
         unit: range.unit,
         usage: RangeUse::Blocks,
@@ -83,6 +90,20 @@ fn add(space: &mut LeaseSpace, pool: &PoolKey, range: PoolRange) -> Result<(), S
         state: RangeState::Open,
     };
     space.add(LeaseRules::ALL, range)
+}
+
+/// The id that most blocks of a range name: somebody deleted the space, and its blocks need not move.
+fn known_id(view: &ClusterView, (group, pool): (&str, &PoolKey), range: PoolRange) -> Option<RangeId> {
+    let cells = view.blocks.iter().filter(|view| {
+        let block = &view.block;
+        let cell = block.cidr.prefix_len() == range.unit && range.cidr.contains(&block.cidr);
+        view.group == group && block.pool == *pool && cell
+    });
+    let mut counts: BTreeMap<RangeId, usize> = BTreeMap::new();
+    for block in cells {
+        *counts.entry(block.block.range).or_default() += 1;
+    }
+    counts.into_iter().max_by_key(|(id, count)| (*count, *id)).map(|(id, _)| id)
 }
 
 /// The removal of closed ranges of which no block is seen; a quorum LIST has the last word.

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::rule::{ElectionStep, LEASE_SECONDS, LeaseRecord, Observation, RENEW_DEADLINE, RETRY};
 use crate::clock::{since_boot, time_of_day};
+use crate::reports::{OperatorMetrics, WriteCause};
 
 /// The name of the Lease.
 const NAME: &str = "tenure-operator";
@@ -40,6 +41,7 @@ pub struct Election {
     seen: Observation,
     renewed: Option<Duration>,
     lost_to: Option<String>,
+    metrics: OperatorMetrics,
 }
 
 impl Election {
@@ -61,7 +63,14 @@ impl Election {
             seen: Observation::default(),
             renewed: None,
             lost_to: None,
+            metrics: OperatorMetrics::default(),
         }
+    }
+
+    /// Counts its calls in these metrics.
+    #[must_use]
+    pub fn counted_by(self, metrics: OperatorMetrics) -> Self {
+        Self { metrics, ..self }
     }
 
     /// Looks at the Lease once, and takes or renews it.
@@ -86,7 +95,7 @@ impl Election {
     }
 
     async fn step(&mut self) -> Result<(), ApiCallError> {
-        let read = call(self.api.get_opt(NAME)).await?;
+        let read = self.metrics.counted("get", WriteCause::Election, call(self.api.get_opt(NAME))).await?;
         let record = read.as_ref().and_then(record);
         let holder = record.as_ref().map(|record| record.holder.clone()).unwrap_or_default();
         // The time before the write: its effect may come at any moment after.
@@ -98,9 +107,16 @@ impl Election {
             ElectionStep::Wait => {}
             ElectionStep::Take | ElectionStep::Renew => {
                 let fresh = self.lease(read.as_ref());
+                let (parameters, cause) = (PostParams::default(), WriteCause::Election);
                 match read {
-                    Some(_) => call(self.api.replace(NAME, &PostParams::default(), &fresh)).await?,
-                    None => call(self.api.create(&PostParams::default(), &fresh)).await?,
+                    Some(_) => {
+                        let call = call(self.api.replace(NAME, &parameters, &fresh));
+                        self.metrics.counted("update", cause, call).await?
+                    }
+                    None => {
+                        let call = call(self.api.create(&parameters, &fresh));
+                        self.metrics.counted("create", cause, call).await?
+                    }
                 };
                 if self.renewed.is_none() {
                     tracing::info!("{} leads", self.me);

@@ -8,12 +8,12 @@ use kube::core::Selector;
 use tenure_cluster::convert::object_version;
 use tenure_cluster::{AddressPool, AddressSpace, ConversionError, FENCED_ANNOTATION, IPBlock, NodeIPAM};
 use tenure_leases::operator::fence::NodeEvidence;
-use tenure_leases::{MachineHash, ObjectVersion};
+use tenure_leases::{BlockName, MachineHash, ObjectVersion};
 
 use super::{BlockView, ClusterView, HostView, PoolView, SaidView, SpaceView};
 
 /// The taint by which an administrator attests that a node is powered off.
-const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
+pub const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
 
 /// The objects that a snapshot is made of.
 #[derive(Debug, Default)]
@@ -58,6 +58,8 @@ pub fn view(mut sources: ViewSources) -> ClusterView {
                 group: block.spec.group.clone(),
             }),
             Err::<_, ConversionError>(error) => {
+                let name = block.name_any().parse::<BlockName>().ok();
+                view.unreadable_blocks.extend(name.map(|name| (name.group().to_owned(), name.cidr())));
                 view.unreadable.push(format!("IPBlock {}: {error}", block.name_any()));
             }
         }
@@ -77,7 +79,8 @@ pub fn view(mut sources: ViewSources) -> ClusterView {
     }
     for host in &sources.hosts {
         let labels = host.metadata.labels.clone().unwrap_or_default();
-        view.hosts.insert(host.name_any(), HostView { labels, evidence: evidence(host) });
+        let read = HostView { labels, evidence: evidence(host), object: Arc::clone(host) };
+        view.hosts.insert(host.name_any(), read);
     }
     view.highest = highest(&sources);
     view

@@ -1,25 +1,53 @@
 //! The watches, and the stores that they fill.
+//!
+//! A watch that was interrupted goes on from the last version that it saw. In a store that was restored from a backup meanwhile, that version is
+//! another one, or has yet to come, and the watch shows nothing of the difference. So each interruption is noted, and the operator has everything
+//! listed again before it decides.
 
 use std::fmt::Debug;
 use std::hash::Hash;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::StreamExt as _;
 use futures_util::stream::{BoxStream, SelectAll};
 use k8s_openapi::api::core::v1::Node;
+use kube::runtime::WatchStreamExt as _;
 use kube::runtime::reflector::{Store, store};
 use kube::runtime::watcher::{Config, Event, watcher};
-use kube::runtime::{WatchStreamExt as _, reflector};
 use kube::{Api, Client, Resource};
 use tenure_cluster::{AddressPool, AddressSpace, IPBlock, NodeIPAM};
 use tenure_supervise::Interruptible;
 use tokio::sync::Notify;
 
 use super::read::ViewSources;
+use crate::reports::OperatorMetrics;
 
-/// The number of complete lists of each kind so far.
-type Listings = [AtomicU64; 5];
+/// The number of kinds.
+const KINDS: usize = 5;
+
+/// The progress of the watches.
+#[derive(Debug, Default)]
+struct WatchProgress {
+    /// The number of complete lists of each kind so far.
+    listings: [AtomicU64; KINDS],
+    /// The numbers that do not count any more.
+    outdated: [AtomicU64; KINDS],
+    /// Whether a watch was interrupted since somebody asked.
+    interrupted: AtomicBool,
+    /// Whether everything is to be listed again, and the present watches have not ended yet.
+    relisting: AtomicBool,
+    changed: Notify,
+    relist: Notify,
+}
+
+impl WatchProgress {
+    /// Whether a kind was listed since everything was last to be listed again.
+    fn is_listed(&self, index: usize) -> bool {
+        let pair = self.listings.get(index).zip(self.outdated.get(index));
+        pair.is_some_and(|(count, outdated)| count.load(Ordering::Acquire) > outdated.load(Ordering::Acquire))
+    }
+}
 
 /// The stores, which the watches fill.
 #[derive(Clone)]
@@ -29,31 +57,32 @@ pub struct WatchStores {
     blocks: Store<IPBlock>,
     said: Store<NodeIPAM>,
     hosts: Store<Node>,
-    listings: Arc<Listings>,
-    changed: Arc<Notify>,
+    progress: Arc<WatchProgress>,
 }
+
+/// Begins the watch of a kind, with a list.
+type BeginWatch = Box<dyn Fn() -> BoxStream<'static, ()> + Send + Sync>;
 
 /// The watches of all kinds.
 pub struct Watches {
-    streams: SelectAll<BoxStream<'static, ()>>,
+    begin: Vec<BeginWatch>,
     stores: WatchStores,
 }
 
 impl Watches {
     /// Prepares the watches.
     #[must_use]
-    pub fn new(client: &Client) -> Self {
-        let (mut streams, listings) = (SelectAll::new(), Arc::new(Listings::default()));
+    pub fn new(client: &Client, metrics: &OperatorMetrics) -> Self {
+        let (mut begin, progress) = (Vec::new(), Arc::<WatchProgress>::default());
         let stores = WatchStores {
-            pools: watch(client, 0, &listings, &mut streams),
-            spaces: watch(client, 1, &listings, &mut streams),
-            blocks: watch(client, 2, &listings, &mut streams),
-            said: watch(client, 3, &listings, &mut streams),
-            hosts: watch(client, 4, &listings, &mut streams),
-            listings,
-            changed: Arc::default(),
+            pools: watch(client, 0, &progress, metrics, &mut begin),
+            spaces: watch(client, 1, &progress, metrics, &mut begin),
+            blocks: watch(client, 2, &progress, metrics, &mut begin),
+            said: watch(client, 3, &progress, metrics, &mut begin),
+            hosts: watch(client, 4, &progress, metrics, &mut begin),
+            progress,
         };
-        Self { streams, stores }
+        Self { begin, stores }
     }
 
     /// The stores.
@@ -65,21 +94,48 @@ impl Watches {
 
 impl Interruptible for Watches {
     async fn work(&mut self) {
-        while self.streams.next().await.is_some() {
-            self.stores.changed.notify_one();
+        let progress = Arc::clone(&self.stores.progress);
+        loop {
+            if progress.relisting.load(Ordering::Acquire) {
+                // No watch is there to count another list between these.
+                for (count, outdated) in progress.listings.iter().zip(&progress.outdated) {
+                    outdated.store(count.load(Ordering::Acquire), Ordering::Release);
+                }
+                progress.relisting.store(false, Ordering::Release);
+            }
+            let mut streams: SelectAll<_> = self.begin.iter().map(|begin| begin()).collect();
+            let events = async {
+                while streams.next().await.is_some() {
+                    progress.changed.notify_one();
+                }
+            };
+            tokio::select! {
+                () = events => {}
+                () = progress.relist.notified() => {}
+            }
         }
     }
 }
 
 impl WatchStores {
-    /// The number of times that all blocks and all NodeIPAMs have been listed; 0 until each kind was listed once.
+    /// The number of times that all blocks and all NodeIPAMs have been listed; 0 while a kind has yet to be listed.
     #[must_use]
     pub fn listings(&self) -> u64 {
-        let counts: Vec<u64> = self.listings.iter().map(|count| count.load(Ordering::Acquire)).collect();
-        if counts.contains(&0) {
+        if !self.missing().is_empty() {
             return 0;
         }
-        counts.iter().skip(2).take(2).sum()
+        let counts = self.progress.listings.iter().map(|count| count.load(Ordering::Acquire));
+        counts.skip(2).take(2).sum()
+    }
+
+    /// The kinds that have yet to be listed.
+    #[must_use]
+    pub fn missing(&self) -> Vec<&'static str> {
+        const NAMES: [&str; KINDS] = ["AddressPools", "AddressSpaces", "IPBlocks", "NodeIPAMs", "Nodes"];
+        let relisting = self.progress.relisting.load(Ordering::Acquire);
+        let named = NAMES.into_iter().enumerate();
+        let missing = named.filter(|(index, _)| relisting || !self.progress.is_listed(*index));
+        missing.map(|(_, name)| name).collect()
     }
 
     /// The objects in the stores.
@@ -96,16 +152,29 @@ impl WatchStores {
 
     /// Waits for an event of a watch.
     pub async fn changed(&self) {
-        self.changed.notified().await;
+        self.progress.changed.notified().await;
+    }
+
+    /// Whether a watch was interrupted since the last call.
+    #[must_use]
+    pub fn take_interruption(&self) -> bool {
+        self.progress.interrupted.swap(false, Ordering::AcqRel)
+    }
+
+    /// Has everything listed again. Until that is done, nothing counts as listed.
+    pub fn relist(&self) {
+        self.progress.relisting.store(true, Ordering::Release);
+        self.progress.relist.notify_one();
     }
 }
 
-/// Prepares the watch of a kind. Its list is a quorum read; an interrupted watch lists again, after a pause that grows.
+/// Prepares the watch of a kind. Its list is a quorum read; an interrupted watch begins again after a pause that grows.
 fn watch<K>(
     client: &Client,
     index: usize,
-    listings: &Arc<Listings>,
-    streams: &mut SelectAll<BoxStream<'static, ()>>,
+    progress: &Arc<WatchProgress>,
+    metrics: &OperatorMetrics,
+    begin: &mut Vec<BeginWatch>,
 ) -> Store<K>
 where
     K: Resource<DynamicType = ()> + Clone + Debug + Send + Sync + 'static,
@@ -113,17 +182,27 @@ where
     K::DynamicType: Hash + Eq + Clone + Default,
 {
     let (reader, writer) = store();
-    let listings = Arc::clone(listings);
-    let events = watcher(Api::<K>::all(client.clone()), Config::default()).default_backoff();
-    let stream = reflector(writer, events).map(move |event| match event {
-        Ok(Event::InitDone) => {
-            if let Some(count) = listings.get(index) {
-                count.fetch_add(1, Ordering::AcqRel);
+    // Only the stream of the present watch has it.
+    let writer = Arc::new(Mutex::new(writer));
+    let (client, progress, metrics) = (client.clone(), Arc::clone(progress), metrics.clone());
+    begin.push(Box::new(move || {
+        let (writer, progress, metrics) = (Arc::clone(&writer), Arc::clone(&progress), metrics.clone());
+        let events = watcher(Api::<K>::all(client.clone()), Config::default()).default_backoff();
+        let stream = events.map(move |event| match event {
+            Ok(event) => {
+                writer.lock().unwrap_or_else(PoisonError::into_inner).apply_watcher_event(&event);
+                if let (Event::InitDone, Some(count)) = (event, progress.listings.get(index)) {
+                    count.fetch_add(1, Ordering::AcqRel);
+                }
             }
-        }
-        Ok(_) => {}
-        Err(error) => tracing::warn!("the watch of {} was interrupted: {error}", K::plural(&())),
-    });
-    streams.push(stream.boxed());
+            Err(error) => {
+                tracing::warn!("the watch of {} was interrupted: {error}", K::plural(&()));
+                metrics.interrupted(&K::plural(&()));
+                // A list that has yet to be made shows everything anyway, and keeps the pause that grows.
+                progress.interrupted.fetch_or(progress.is_listed(index), Ordering::AcqRel);
+            }
+        });
+        stream.boxed()
+    }));
     reader
 }

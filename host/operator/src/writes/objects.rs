@@ -2,55 +2,53 @@
 
 use std::fmt::Debug;
 
-use kube::api::{Api, DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams, Preconditions};
-use kube::{Client, Resource, ResourceExt as _};
+use k8s_openapi::api::core::v1::{Node, Taint};
+use kube::api::{DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams, Preconditions};
+use kube::{Resource, ResourceExt as _};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
-use tenure_cluster::client::{ApiCallError, call};
+use tenure_cluster::client::ApiCallError;
 use tenure_cluster::convert::list_version;
 use tenure_cluster::{AddressPool, AddressSpace, AddressSpaceSpec, IPBlock, NodeIPAM};
 use tenure_leases::space::QuorumListing;
 use tenure_leases::{AddressSpace as LeaseSpace, LeaseRules, ObjectVersion, RangeId};
 
-use super::{ObjectTarget, WriteTime};
-use crate::memory::OperatorMemory;
+use super::{ObjectTarget, WriteContext};
+use crate::reports::WriteCause;
 
 /// Creates or replaces a space. Another operator's write in between is a conflict.
 pub(super) async fn write_space(
-    client: &Client,
-    memory: &mut OperatorMemory,
+    context: &mut WriteContext<'_>,
     group: &str,
     version: Option<ObjectVersion>,
     space: &LeaseSpace,
-    now: WriteTime,
 ) -> Result<(), ApiCallError> {
-    let api: Api<AddressSpace> = Api::all(client.clone());
+    let api = context.api::<AddressSpace>();
     let mut object = AddressSpace::new(group, AddressSpaceSpec::from(space));
     let parameters = PostParams::default();
     let written = match version {
         Some(version) => {
             object.metadata.resource_version = Some(version.0.to_string());
-            call(api.replace(group, &parameters, &object)).await?
+            let call = api.replace(group, &parameters, &object);
+            context.call("update", WriteCause::Space, call).await?
         }
-        None => call(api.create(&parameters, &object)).await?,
+        None => context.call("create", WriteCause::Space, api.create(&parameters, &object)).await?,
     };
-    memory.spaces.wrote(written, now.elapsed);
+    context.memory.spaces.wrote(written, context.now.elapsed);
     Ok(())
 }
 
 /// Removes closed ranges of which a quorum LIST, made now, shows no block.
 pub(super) async fn remove_ranges(
-    client: &Client,
-    memory: &mut OperatorMemory,
+    context: &mut WriteContext<'_>,
     group: &str,
     version: ObjectVersion,
     mut space: LeaseSpace,
     ranges: &[RangeId],
-    now: WriteTime,
 ) -> Result<(), ApiCallError> {
-    let api: Api<IPBlock> = Api::all(client.clone());
-    let list = call(api.list(&ListParams::default())).await?;
+    let api = context.api::<IPBlock>();
+    let list = context.call("list", WriteCause::Space, api.list(&ListParams::default())).await?;
     let Some(listed) = list_version(&list.metadata) else { return Ok(()) };
     let named = list.items.iter().filter(|block| block.spec.group == group);
     // A block whose range cannot be read keeps every range.
@@ -63,56 +61,75 @@ pub(super) async fn remove_ranges(
     if removed.count() == 0 {
         return Ok(());
     }
-    write_space(client, memory, group, Some(version), &space, now).await
+    write_space(context, group, Some(version), &space).await
 }
 
 /// Replaces an object's status, at the version that was read.
-pub(super) async fn write_status<K>(client: &Client, object: &K) -> Result<K, ApiCallError>
+pub(super) async fn write_status<K>(
+    context: &WriteContext<'_>,
+    cause: WriteCause,
+    object: &K,
+) -> Result<K, ApiCallError>
 where
     K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Serialize,
 {
-    let api: Api<K> = Api::all(client.clone());
-    call(api.replace_status(&object.name_any(), &PostParams::default(), object)).await
+    let (api, name) = (context.api::<K>(), object.name_any());
+    context.call("update", cause, api.replace_status(&name, &PostParams::default(), object)).await
 }
 
 /// Deletes a NodeIPAM.
 pub(super) async fn forget(
-    client: &Client,
-    memory: &mut OperatorMemory,
+    context: &mut WriteContext<'_>,
     target: &ObjectTarget,
-    now: WriteTime,
 ) -> Result<(), ApiCallError> {
-    let api: Api<NodeIPAM> = Api::all(client.clone());
+    let api = context.api::<NodeIPAM>();
     let preconditions =
         Preconditions { uid: Some(target.uid.clone()), resource_version: Some(target.version.clone()) };
     let parameters = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
-    call(api.delete(&target.name, &parameters)).await?;
-    memory.said.deleted(target.uid.clone(), now.elapsed);
+    context.call("delete", WriteCause::Hint, api.delete(&target.name, &parameters)).await?;
+    context.memory.said.deleted(target.uid.clone(), context.now.elapsed);
+    context.memory.ended(&target.uid);
     tracing::info!("node {} is gone, and its blocks are settled", target.name);
     Ok(())
 }
 
 /// Writes a pool's finalizers.
 pub(super) async fn write_finalizers(
-    client: &Client,
-    memory: &mut OperatorMemory,
+    context: &mut WriteContext<'_>,
     target: &ObjectTarget,
     finalizers: &[String],
-    now: WriteTime,
 ) -> Result<(), ApiCallError> {
-    let api: Api<AddressPool> = Api::all(client.clone());
+    let api = context.api::<AddressPool>();
     let mut metadata = precondition(target);
     if let Some(object) = metadata.as_object_mut() {
         object.insert("finalizers".to_owned(), json!(finalizers));
     }
     let patch = json!({ "metadata": metadata });
-    let written = call(api.patch(&target.name, &PatchParams::default(), &Patch::Merge(&patch))).await?;
+    let (parameters, patch) = (PatchParams::default(), Patch::Merge(&patch));
+    let call = api.patch(&target.name, &parameters, &patch);
+    let written = context.call("patch", WriteCause::Pool, call).await?;
     let gone = written.metadata.deletion_timestamp.is_some() && finalizers.is_empty();
     if gone {
-        memory.pools.deleted(target.uid.clone(), now.elapsed);
+        context.memory.pools.deleted(target.uid.clone(), context.now.elapsed);
     } else {
-        memory.pools.wrote(written, now.elapsed);
+        context.memory.pools.wrote(written, context.now.elapsed);
     }
+    Ok(())
+}
+
+/// Writes a Node's taints.
+pub(super) async fn write_taints(
+    context: &mut WriteContext<'_>,
+    target: &ObjectTarget,
+    taints: &[Taint],
+) -> Result<(), ApiCallError> {
+    let api = context.api::<Node>();
+    let patch = json!({ "metadata": precondition(target), "spec": { "taints": taints } });
+    let (parameters, patch) = (PatchParams::default(), Patch::Merge(&patch));
+    let call = api.patch(&target.name, &parameters, &patch);
+    let written = context.call("patch", WriteCause::Taint, call).await?;
+    context.memory.hosts.wrote(written, context.now.elapsed);
+    tracing::info!("node {} has its blocks: pods may come", target.name);
     Ok(())
 }
 

@@ -1,6 +1,10 @@
 //! A node's agent, as small as it can be: a ledger of blocks in memory, and the tables of `tenure-leases`.
 
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
 use anyhow::{Context as _, ensure};
+use ipnet::IpNet;
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, PostParams};
 use tenure_cluster::client::call;
@@ -28,6 +32,10 @@ pub(crate) struct TestAgent {
     demand: Vec<PoolDemand>,
     acks: Vec<MarkAck>,
     dropped: LeaseTombstones,
+    /// The addresses in use.
+    pub(crate) given: BTreeSet<IpAddr>,
+    /// What the pools exclude.
+    excluded: Vec<IpNet>,
 }
 
 impl TestAgent {
@@ -44,7 +52,48 @@ impl TestAgent {
             demand: vec![],
             acks: vec![],
             dropped: LeaseTombstones::default(),
+            given: BTreeSet::new(),
+            excluded: vec![],
         })
+    }
+
+    /// Hands out the lowest free address of its open blocks, if there is one.
+    pub(crate) fn give(&mut self) {
+        let open = self.ledger.iter().filter(|row| row.hold == LeaseHold::Open);
+        let mut hosts = open.flat_map(|row| row.cidr.hosts());
+        let free = hosts.find(|address| !self.given.contains(address) && !self.is_excluded(*address));
+        self.given.extend(free);
+        self.count();
+    }
+
+    /// Frees the address at a position.
+    pub(crate) fn free(&mut self, position: usize) {
+        if let Some(address) = self.given.iter().nth(position).copied() {
+            self.given.remove(&address);
+        }
+        self.count();
+    }
+
+    /// Says of all but one empty block that they are idle.
+    pub(crate) fn find_idle(&mut self) {
+        let empty = self.ledger.iter().filter(|row| row.hold == LeaseHold::Open && row.usage.is_empty());
+        self.idle = empty.skip(1).map(|row| row.uid).collect();
+    }
+
+    /// Counts what is in use of each block, and freezes what was cordoned and is empty.
+    fn count(&mut self) {
+        for row in &mut self.ledger {
+            let used = self.given.iter().filter(|address| row.cidr.contains(*address)).count();
+            row.usage.in_use = u32::try_from(used).unwrap_or(u32::MAX);
+            if let Some(mark) = row.drained() {
+                row.hold = LeaseHold::Frozen(mark);
+            }
+        }
+    }
+
+    /// Whether a pool excludes an address.
+    pub(crate) fn is_excluded(&self, address: IpAddr) -> bool {
+        self.excluded.iter().any(|cidr| cidr.contains(&address))
     }
 
     /// Sets the number of blocks that it wants of a pool, and says so.
@@ -57,6 +106,11 @@ impl TestAgent {
         self.say(cluster)
     }
 
+    /// Forgets what it wanted: its pools are other ones now.
+    pub(crate) fn forget_demand(&mut self) {
+        self.demand.clear();
+    }
+
     /// Sets the number of addresses in use in a block.
     pub(crate) fn use_addresses(&mut self, cidr: &str, in_use: u32) -> anyhow::Result<()> {
         let row = self.ledger.iter_mut().find(|row| row.cidr.to_string() == cidr).context("no such block")?;
@@ -66,8 +120,17 @@ impl TestAgent {
 
     /// Looks at its hints once: accepts, answers, compares; then says what it holds, if that has changed.
     pub(crate) fn step(&mut self, cluster: &Cluster) -> anyhow::Result<()> {
-        let Some(object) = cluster.get::<NodeIPAM>(&self.identity.name)? else { return Ok(()) };
+        let Some(object) = cluster.get::<NodeIPAM>(&self.identity.name)? else {
+            // Somebody deleted it, or put an older store back.
+            return if self.ledger.is_empty() { Ok(()) } else { self.say(cluster) };
+        };
         let status = NodeIpamStatus::try_from(&object)?;
+        for pool in object.status.iter().flat_map(|status| &status.pools) {
+            // The test's pools exclude CIDRs only, and never fewer.
+            let cidrs = pool.exclusions.iter().filter_map(|entry| entry.cidr.as_ref()?.parse().ok());
+            let new: Vec<IpNet> = cidrs.filter(|cidr| !self.excluded.contains(cidr)).collect();
+            self.excluded.extend(new);
+        }
         for (entry, hint) in object.status.iter().flat_map(|status| &status.blocks).zip(&status.blocks) {
             let group = entry.name.parse::<BlockName>()?.group().to_owned();
             if let Some(mark) = hint.mark {
@@ -228,14 +291,4 @@ fn fetch(cluster: &Cluster, group: &str, hint: &BlockHint) -> anyhow::Result<Fet
         Some(block) => FetchedBlock::Found((&block).try_into()?),
         None => FetchedBlock::Missing,
     })
-}
-
-/// The referee: no block is usable on two nodes.
-pub(crate) fn referee(agents: &[TestAgent]) -> anyhow::Result<usize> {
-    let mut all: Vec<String> = agents.iter().flat_map(TestAgent::usable).collect();
-    let count = all.len();
-    all.sort();
-    all.dedup();
-    ensure!(all.len() == count, "a block is usable on two nodes: {all:?}");
-    Ok(count)
 }

@@ -1,29 +1,31 @@
 //! An API server with the definitions; pools and nodes; operators whose clock a test moves.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use anyhow::{Context as _, bail, ensure};
-use k8s_openapi::api::core::v1::{Namespace, Node};
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use anyhow::{Context as _, bail};
+use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
-use kube::{Client, Resource, ResourceExt as _};
+use kube::{Client, Resource};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tenure_cluster::client::{call, connect};
-use tenure_cluster::definitions::definitions;
 use tenure_cluster::{AddressPool, AddressSpace, IPBlock, NodeIPAM};
+use tenure_fixtures::control_plane::proxy::FaultProxy;
 use tenure_fixtures::control_plane::{ADMIN_TOKEN, ControlPlane};
 use tenure_operator::Operator;
+use tenure_operator::reports::Reports;
 use tenure_operator::view::Watches;
 use tenure_supervise::{Gate, Interruptible as _};
-use tenure_types::{Clock, Moment};
+use tenure_types::Clock;
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
+
+use crate::clock::TestClock;
+use crate::setup::{all, clear, define, install};
 
 /// The longest that anything may take on a busy machine.
 pub(crate) const LIMIT: Duration = Duration::from_secs(120);
@@ -40,26 +42,6 @@ pub(crate) struct Cluster {
 pub(crate) struct TestOperator {
     pub(crate) operator: Operator,
     watches: JoinHandle<()>,
-}
-
-/// A clock that a test moves.
-#[derive(Default)]
-pub(crate) struct TestClock(AtomicU64);
-
-impl Clock for TestClock {
-    fn now(&self) -> Moment {
-        Moment { boot_ns: self.0.load(Ordering::Relaxed), wall_ms: 1_800_000_000_000 }
-    }
-
-    fn monotonic(&self) -> Duration {
-        Duration::from_nanos(self.now().boot_ns)
-    }
-}
-
-impl TestClock {
-    pub(crate) fn advance(&self, seconds: u64) {
-        self.0.fetch_add(seconds * 1_000_000_000, Ordering::Relaxed);
-    }
 }
 
 impl Drop for TestOperator {
@@ -98,6 +80,21 @@ impl Cluster {
         self.plane.lock().unwrap().stop_server()?;
         let result = meanwhile();
         self.plane.lock().unwrap().start_server()?;
+        self.served()?;
+        result
+    }
+
+    /// Changes the control plane, and waits until it serves every kind again.
+    pub(crate) fn with_plane<T>(
+        &self,
+        change: impl FnOnce(&mut ControlPlane) -> anyhow::Result<T>,
+    ) -> anyhow::Result<T> {
+        let result = change(&mut self.plane.lock().unwrap())?;
+        self.served()?;
+        Ok(result)
+    }
+
+    fn served(&self) -> anyhow::Result<()> {
         self.until("the API server to be back", || {
             self.plane.lock().unwrap().check()?;
             let kinds = [
@@ -108,8 +105,18 @@ impl Cluster {
                 self.list::<Node>().is_ok(),
             ];
             Ok((kinds == [true; 5]).then_some(()))
-        })?;
-        result
+        })
+    }
+
+    /// A client that is led through a proxy.
+    pub(crate) fn client_through(&self, proxy: &FaultProxy) -> anyhow::Result<Client> {
+        Ok(self.runtime.block_on(connect(Some(&proxy.kubeconfig(ADMIN_TOKEN)?)))?)
+    }
+
+    /// Applies the definitions again, and waits until each is served.
+    pub(crate) fn install(&self) -> anyhow::Result<()> {
+        self.until("the definitions", || Ok(self.runtime.block_on(define(&self.client)).ok()))?;
+        self.served()
     }
 
     /// Removes what the last test left.
@@ -152,9 +159,19 @@ impl Cluster {
 
     /// An operator without memory, which has listed everything.
     pub(crate) fn operator(&self, clock: &Arc<TestClock>) -> anyhow::Result<TestOperator> {
-        let mut watches = Watches::new(&self.client);
+        self.operator_with(&self.client, clock, Reports::default())
+    }
+
+    /// An operator with a client and reports of its own.
+    pub(crate) fn operator_with(
+        &self,
+        client: &Client,
+        clock: &Arc<TestClock>,
+        reports: Reports,
+    ) -> anyhow::Result<TestOperator> {
+        let mut watches = Watches::new(client, &reports.metrics);
         let clock: Arc<dyn Clock> = Arc::clone(clock) as _;
-        let operator = Operator::new(self.client.clone(), &watches, clock, Gate::default());
+        let operator = Operator::new(client.clone(), &watches, clock, Gate::default()).with_reports(reports);
         let stores = watches.stores();
         let watches = self.runtime.spawn(async move { watches.work().await });
         self.until("the watches to list everything", || Ok((stores.listings() > 0).then_some(())))?;
@@ -240,54 +257,5 @@ impl Cluster {
         let conditions = pool.status.map(|status| status.conditions).unwrap_or_default();
         let found = conditions.into_iter().find(|condition| condition.type_ == name);
         Ok(found.map(|condition| (condition.status, condition.reason)))
-    }
-}
-
-/// The objects of a kind, all of which have no namespace.
-fn all<K: Resource<DynamicType = ()>>(client: &Client) -> Api<K> {
-    // `Api::all` of a kind with namespaces could not create.
-    Api::all(client.clone())
-}
-
-/// Deletes all objects of a kind, finalizers or not.
-async fn clear<K>(client: &Client) -> anyhow::Result<()>
-where
-    K: Resource<DynamicType = ()> + Clone + std::fmt::Debug + DeserializeOwned,
-{
-    let api: Api<K> = all(client);
-    for object in call(api.list(&ListParams::default())).await? {
-        let name = object.name_any();
-        let patch = json!({ "metadata": { "finalizers": null } });
-        // It may go at once, and be gone by then.
-        let _ = call(api.delete(&name, &DeleteParams::default())).await;
-        let _ = call(api.patch(&name, &PatchParams::default(), &Patch::Merge(&patch))).await;
-    }
-    let left = call(api.list(&ListParams::default())).await?.items.len();
-    ensure!(left == 0, "{left} {} are left", K::plural(&()));
-    Ok(())
-}
-
-/// Waits for a part of the start: the server, then the definitions, then the namespace of the election.
-async fn install(kubeconfig: &std::path::Path) -> anyhow::Result<Client> {
-    let client = connect(Some(kubeconfig)).await?;
-    let api: Api<CustomResourceDefinition> = all(&client);
-    for definition in definitions() {
-        let name = definition.name_any();
-        let applied =
-            call(api.patch(&name, &PatchParams::apply("tests").force(), &Patch::Apply(&definition))).await?;
-        let conditions = applied.status.and_then(|status| status.conditions).unwrap_or_default();
-        let holds = conditions.iter().any(|given| given.type_ == "Established" && given.status == "True");
-        ensure!(holds, "{name} is not yet established: {conditions:?}");
-    }
-    clear::<AddressPool>(&client).await?;
-    clear::<AddressSpace>(&client).await?;
-    clear::<IPBlock>(&client).await?;
-    clear::<NodeIPAM>(&client).await?;
-    let namespace =
-        json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "tenure-system" } });
-    let namespace: Namespace = serde_json::from_value(namespace)?;
-    match call(all::<Namespace>(&client).create(&PostParams::default(), &namespace)).await {
-        Err(error) if !error.is_already_exists() => Err(error.into()),
-        _ => Ok(client),
     }
 }

@@ -9,7 +9,8 @@ use tenure_cluster::{IPBlock, NodeIPAM};
 
 use crate::Test;
 use crate::agent::TestAgent;
-use crate::cluster::{Cluster, TestClock, TestOperator};
+use crate::clock::TestClock;
+use crate::cluster::{Cluster, TestOperator};
 use crate::grants::{agents, settle};
 
 pub(crate) const TESTS: &[Test] = &[

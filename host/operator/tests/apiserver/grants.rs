@@ -9,8 +9,10 @@ use tenure_cluster::{AddressPool, IPBlock, NodeIPAM};
 use tenure_operator::writes::OperatorWrite;
 
 use crate::Test;
-use crate::agent::{TestAgent, referee};
-use crate::cluster::{Cluster, TestClock, TestOperator};
+use crate::agent::TestAgent;
+use crate::clock::TestClock;
+use crate::cluster::{Cluster, TestOperator};
+use crate::referee::referee;
 
 pub(crate) const TESTS: &[Test] = &[
     ("grants::nodes_get_what_they_want_until_the_pool_is_exhausted", exhausted),

@@ -9,9 +9,11 @@ use tenure_cluster::{AddressPool, IPBlock};
 use tenure_leases::agent::ledger::LeaseHold;
 
 use crate::Test;
-use crate::agent::{TestAgent, referee};
-use crate::cluster::{Cluster, TestClock, TestOperator};
+use crate::agent::TestAgent;
+use crate::clock::TestClock;
+use crate::cluster::{Cluster, TestOperator};
 use crate::grants::{agents, settle};
+use crate::referee::referee;
 
 pub(crate) const TESTS: &[Test] = &[
     ("releases::an_idle_block_of_a_short_pool_comes_back", idle),

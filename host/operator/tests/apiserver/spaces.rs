@@ -5,16 +5,19 @@ use std::sync::Arc;
 use anyhow::ensure;
 use serde_json::json;
 use tenure_cluster::{AddressPool, AddressSpace, IPBlock};
+use tenure_operator::reports::Reports;
+use tenure_operator::writes::OperatorWrite;
 
 use crate::Test;
-use crate::agent::referee;
 use crate::cluster::Cluster;
 use crate::grants::{agents, settle};
+use crate::referee::referee;
 
 pub(crate) const TESTS: &[Test] = &[
     ("spaces::the_younger_of_two_overlapping_pools_waits_until_the_older_is_gone", overlap),
     ("spaces::equal_ranges_of_two_groups_are_two_things", groups),
     ("spaces::a_range_that_was_taken_out_drains_and_goes", removed),
+    ("spaces::a_pool_made_again_with_another_size_is_safe_from_a_leader_that_has_not_heard_of_it", recreated),
 ];
 
 fn overlap(cluster: &Cluster) -> anyhow::Result<()> {
@@ -85,5 +88,55 @@ fn removed(cluster: &Cluster) -> anyhow::Result<()> {
         let space: AddressSpace = cluster.get("default")?.unwrap();
         let moved = agents[0].ledger.len() == 2 && agents[0].usable().all(|cidr| cidr.starts_with("10.1."));
         Ok((moved && space.spec.ranges.len() == 1).then_some(()))
+    })
+}
+
+fn recreated(cluster: &Cluster) -> anyhow::Result<()> {
+    let clock = Arc::default();
+    let old = cluster.pool("resized", "10.0.0.0/24", 26, &json!({}))?;
+    let mut agents = agents(cluster, 2)?;
+    let proxy = cluster.with_plane(|plane| plane.proxy())?;
+    let client = cluster.client_through(&proxy)?;
+    let mut stale = cluster.operator_with(&client, &clock, Reports::default())?;
+    let mut operator = cluster.operator(&clock)?;
+    agents[0].want(cluster, &old, 1)?;
+    settle(cluster, &mut operator, &mut agents, 1)?;
+    // It sees the pool, its range, and a node that wants two blocks more; then it sees nothing.
+    agents[1].want(cluster, &old, 2)?;
+    let grants = cluster.until("grants of the stale leader", || {
+        let decided = cluster.runtime.block_on(stale.operator.decide());
+        let mut writes = decided.map(|(_, writes)| writes).unwrap_or_default();
+        writes.retain(|write| matches!(write, OperatorWrite::Grant(_)));
+        Ok((writes.len() == 2).then_some(writes))
+    })?;
+    proxy.hold_watches(true);
+    agents[1].forget_demand();
+    agents[1].say(cluster)?;
+    cluster.delete::<AddressPool>("resized")?;
+    cluster.drive(&mut operator, "the pool to go", || {
+        agents[0].step(cluster)?;
+        Ok(cluster.get::<AddressPool>("resized")?.is_none().then_some(()))
+    })?;
+    let new = cluster.pool("resized", "10.0.0.0/24", 25, &json!({}))?;
+    for agent in &mut agents {
+        agent.forget_demand();
+        agent.want(cluster, &new, 1)?;
+    }
+    cluster.drive(&mut operator, "the new range", || {
+        let space: Option<AddressSpace> = cluster.get("default")?;
+        Ok(space.is_some_and(|space| space.spec.ranges.len() == 1).then_some(()))
+    })?;
+    // The late grants of the old pool: their names are free, and no agent uses them.
+    for write in grants {
+        cluster.runtime.block_on(stale.operator.perform(write))?;
+    }
+    ensure!(cluster.list::<IPBlock>()?.iter().filter(|block| block.spec.cidr.ends_with("/26")).count() == 2);
+    settle(cluster, &mut operator, &mut agents, 2)?;
+    ensure!(agents.iter().all(|agent| agent.usable().all(|cidr| cidr.ends_with("/25"))));
+    proxy.hold_watches(false);
+    cluster.drive(&mut operator, "the late grants to come back", || {
+        agents.iter_mut().try_for_each(|agent| agent.step(cluster))?;
+        referee(&agents)?;
+        Ok((cluster.list::<IPBlock>()?.len() == 2).then_some(()))
     })
 }

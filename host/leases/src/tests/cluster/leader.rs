@@ -53,7 +53,7 @@ impl Cluster {
     ) {
         let verdicts: [HeldVerdict; NODES] = std::array::from_fn(|node| {
             let said = self.spec(node, &world.store.said[node]);
-            judge_missing(self.rules, &self.space, cidr(block), &said, Some(&self.pool), 0)
+            judge_missing(self.rules, &self.space, cidr(block), &said, Some(&self.pool), true, 0)
         });
         for node in 0..NODES {
             let others = verdicts.iter().enumerate().filter(|(other, _)| *other != node);

@@ -1,0 +1,156 @@
+//! Loss of what the API server stores: a backup that was put back, definitions that were deleted, a watch's history that was compacted.
+
+use std::sync::Arc;
+
+use anyhow::{Context as _, ensure};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use serde_json::json;
+use tenure_cluster::{AddressPool, IPBlock};
+
+use crate::Test;
+use crate::agent::TestAgent;
+use crate::clock::TestClock;
+use crate::cluster::{Cluster, TestOperator};
+use crate::grants::{agents, ready, settle};
+use crate::referee::referee;
+
+pub(crate) const TESTS: &[Test] = &[
+    ("restored::a_store_that_was_put_back_gives_no_block_twice", put_back),
+    ("restored::deleted_definitions_take_nothing_from_a_node", definitions_gone),
+    ("restored::deletes_that_a_held_watch_missed_are_found_after_compaction", compacted),
+];
+
+/// Lets agents and operator work until everybody holds what it wants, while time passes and all compare what they hold.
+fn recover(
+    cluster: &Cluster,
+    clock: &TestClock,
+    operator: &mut TestOperator,
+    agents: &mut [TestAgent],
+    blocks: usize,
+) -> anyhow::Result<()> {
+    cluster.drive(operator, &format!("{blocks} blocks again"), || {
+        for agent in agents.iter_mut() {
+            for index in (0..agent.ledger.len()).rev() {
+                agent.compare(cluster, index)?;
+            }
+            agent.step(cluster)?;
+        }
+        clock.advance(10);
+        let stored = cluster.list::<IPBlock>()?;
+        let bound = agents.iter().flat_map(|agent| &agent.ledger).all(|row| {
+            let uid = row.uid.to_string();
+            stored.iter().any(|block| block.metadata.uid.as_ref() == Some(&uid))
+        });
+        Ok((referee(agents)? == blocks && bound && stored.len() == blocks).then_some(()))
+    })
+}
+
+fn put_back(cluster: &Cluster) -> anyhow::Result<()> {
+    let clock: Arc<TestClock> = Arc::default();
+    let pool = cluster.pool("kept", "10.0.0.0/24", 27, &json!({}))?;
+    let mut agents = agents(cluster, 3)?;
+    let mut operator = cluster.operator(&clock)?;
+    agents[0].want(cluster, &pool, 2)?;
+    agents[1].want(cluster, &pool, 1)?;
+    settle(cluster, &mut operator, &mut agents, 3)?;
+    cluster.with_plane(|plane| plane.back_up())?;
+    // After the backup, five more blocks are leased: the pool is full.
+    agents[1].want(cluster, &pool, 3)?;
+    settle(cluster, &mut operator, &mut agents, 5)?;
+    agents[2].want(cluster, &pool, 1)?;
+    settle(cluster, &mut operator, &mut agents, 6)?;
+    let seen: Vec<Vec<_>> = agents.iter().map(|agent| agent.ledger.clone()).collect();
+    cluster.with_plane(|plane| plane.restore())?;
+    ensure!(cluster.list::<IPBlock>()?.len() == 3, "the backup is not what was put back");
+    // The living operator remembers a newer store: it grants nothing to the node that asks first.
+    agents[0].want(cluster, &pool, 4)?;
+    cluster.drive(&mut operator, "the pause", || {
+        ensure!(cluster.list::<IPBlock>()?.len() == 3, "granted before the nodes could say what they hold");
+        Ok((ready(cluster, "n1")?.as_deref() == Some("OperatorWaits")).then_some(()))
+    })?;
+    recover(cluster, &clock, &mut operator, &mut agents, 8)?;
+    for (agent, seen) in agents.iter().zip(seen) {
+        let kept = seen.iter().all(|row| agent.ledger.iter().any(|now| now.cidr == row.cidr));
+        ensure!(kept, "{} lost a block that it held", agent.identity.name);
+    }
+    Ok(())
+}
+
+fn definitions_gone(cluster: &Cluster) -> anyhow::Result<()> {
+    let clock: Arc<TestClock> = Arc::default();
+    let pool = cluster.pool("uninstalled", "10.0.0.0/24", 27, &json!({}))?;
+    let mut agents = agents(cluster, 2)?;
+    let mut operator = cluster.operator(&clock)?;
+    for agent in &mut agents {
+        agent.want(cluster, &pool, 2)?;
+    }
+    settle(cluster, &mut operator, &mut agents, 4)?;
+    let kinds = ["addresspools.ipam.tenure.dev", "ipblocks.ipam.tenure.dev"];
+    for kind in kinds {
+        cluster.delete::<CustomResourceDefinition>(kind)?;
+    }
+    cluster.until("the objects to be deleted", || {
+        let blocks = cluster.list::<IPBlock>()?;
+        let pools = cluster.list::<AddressPool>()?;
+        let deleted = blocks.iter().all(|block| block.metadata.deletion_timestamp.is_some())
+            && pools.iter().all(|pool| pool.metadata.deletion_timestamp.is_some());
+        Ok(deleted.then_some(()))
+    })?;
+    for _ in 0..10 {
+        cluster.runtime.block_on(operator.operator.pass());
+        agents.iter_mut().try_for_each(|agent| agent.step(cluster))?;
+        clock.advance(30);
+    }
+    let blocks = cluster.list::<IPBlock>()?;
+    let marked =
+        blocks.iter().filter(|block| block.status.as_ref().is_some_and(|status| status.mark.is_some()));
+    ensure!(marked.count() == 0 && blocks.len() == 4, "an uninstall asks the nodes' blocks back");
+    // A person goes on all the same, and then installs again, with the same pool.
+    let strip = json!({ "metadata": { "finalizers": null } });
+    for block in &blocks {
+        cluster.change::<IPBlock>(block.metadata.name.as_deref().context("no name")?, &strip)?;
+    }
+    cluster.change::<AddressPool>("uninstalled", &strip)?;
+    cluster.until("the definitions to be gone", || {
+        Ok((cluster.get::<CustomResourceDefinition>(kinds[0])?.is_none()
+            && cluster.get::<CustomResourceDefinition>(kinds[1])?.is_none())
+        .then_some(()))
+    })?;
+    cluster.install()?;
+    let pool = cluster.pool("uninstalled", "10.0.0.0/24", 27, &json!({}))?;
+    for agent in &mut agents {
+        agent.forget_demand();
+        agent.want(cluster, &pool, 2)?;
+    }
+    ensure!(referee(&agents)? == 4, "a node dropped a block with the definitions");
+    recover(cluster, &clock, &mut operator, &mut agents, 4)
+}
+
+fn compacted(cluster: &Cluster) -> anyhow::Result<()> {
+    let clock: Arc<TestClock> = Arc::default();
+    let pool = cluster.pool("missed", "10.0.0.0/24", 26, &json!({}))?;
+    let mut agents = agents(cluster, 1)?;
+    let proxy = cluster.with_plane(|plane| plane.proxy())?;
+    let client = cluster.client_through(&proxy)?;
+    let mut operator =
+        cluster.operator_with(&client, &clock, tenure_operator::reports::Reports::default())?;
+    agents[0].want(cluster, &pool, 2)?;
+    settle(cluster, &mut operator, &mut agents, 2)?;
+    // What happens now, the operator does not see: a lease is lost, and history with it.
+    proxy.hold_watches(true);
+    let name = cluster.list::<IPBlock>()?[0].metadata.name.clone().context("no name")?;
+    cluster.change::<IPBlock>(&name, &json!({ "metadata": { "finalizers": null } }))?;
+    cluster.delete::<IPBlock>(&name)?;
+    let version =
+        cluster.change::<AddressPool>("missed", &json!({ "metadata": { "labels": { "a": "b" } } }))?;
+    let version = version.metadata.resource_version.context("no version")?.parse()?;
+    cluster.with_plane(|plane| plane.compact(version))?;
+    // The server's own memory of events goes with it.
+    cluster.without_server(|| Ok(()))?;
+    proxy.hold_watches(false);
+    cluster.drive(&mut operator, "the lost lease to be seen and made again", || {
+        clock.advance(30);
+        Ok(cluster.get::<IPBlock>(&name)?)
+    })?;
+    recover(cluster, &clock, &mut operator, &mut agents, 2)
+}
