@@ -5,6 +5,7 @@
 
 mod bench;
 mod cache;
+mod chart;
 mod command;
 mod demo;
 mod dependencies;
@@ -63,8 +64,10 @@ enum Task {
         #[arg(long)]
         all: bool,
     },
-    /// Builds the API server and etcd that the tests run, unless they are there.
+    /// Builds the API server, etcd and Helm that the tests run, unless they are there.
     Kubernetes,
+    /// Writes what follows from the chart: its copy of the definitions, and the plain manifests.
+    Chart,
     /// Builds the release files in target/dist.
     Dist,
     /// Generates pages of the book, then builds the book.
@@ -133,6 +136,7 @@ fn run(task: &Task) -> anyhow::Result<bool> {
         Task::Shape => shape::check(&workspace).map(|()| true),
         Task::Prose { lower, all } => prose::check(&workspace, *lower, *all).map(|()| true),
         Task::Kubernetes => kubernetes::install(&workspace).map(|()| true),
+        Task::Chart => chart::write(&workspace).map(|()| true),
         Task::Dist => dist::dist(&workspace).map(|()| true),
         Task::Docs => pages::write_all(&workspace).map(|()| true),
         Task::Bench { short: true, .. } => bench::short(&workspace).map(|()| true),

@@ -11,7 +11,7 @@ use crate::progress::StepProgress;
 use crate::tally::TestTally;
 use crate::workspace::{WHOLE, Workspace};
 use crate::{
-    bench, cache, dependencies, dist, failures, fuzz, kubernetes, moto, packages, pages, prose, shape, tools,
+    bench, cache, chart, dependencies, dist, failures, fuzz, kubernetes, moto, packages, pages, prose, shape, tools,
 };
 
 /// The state that the steps share.
@@ -32,6 +32,7 @@ const STEPS: &[CheckStep] = &[
         moto::install(context.workspace)
     }),
     CheckStep("kubernetes", None, |context| kubernetes::install(context.workspace)),
+    CheckStep("chart", Some("kubernetes"), |context| chart::check(context.workspace)),
     CheckStep("format", None, |context| run(cargo(context).args(["fmt", "--all", "--check"]))),
     CheckStep("lints", None, |context| {
         run(cargo(context).arg("clippy").args(WHOLE).args(["--all-targets", "--", "--deny", "warnings"]))
