@@ -12,6 +12,7 @@ mod dependencies;
 mod dist;
 mod failures;
 mod fuzz;
+mod image;
 mod kubernetes;
 mod moto;
 mod packages;
@@ -70,6 +71,8 @@ enum Task {
     Chart,
     /// Builds the release files in target/dist.
     Dist,
+    /// Builds the release files, and writes the container images to target/image.
+    Image,
     /// Generates pages of the book, then builds the book.
     Docs,
     /// Measures the cost of an address, compared with /bin/true and host-local, and prints one table.
@@ -138,6 +141,7 @@ fn run(task: &Task) -> anyhow::Result<bool> {
         Task::Kubernetes => kubernetes::install(&workspace).map(|()| true),
         Task::Chart => chart::write(&workspace).map(|()| true),
         Task::Dist => dist::dist(&workspace).map(|()| true),
+        Task::Image => image::image(&workspace).map(|()| true),
         Task::Docs => pages::write_all(&workspace).map(|()| true),
         Task::Bench { short: true, .. } => bench::short(&workspace).map(|()| true),
         Task::Bench { output, keep, only, .. } => {
