@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
+use flate2::Compression;
 
 use crate::command::{output, run};
 use crate::dist;
@@ -40,6 +41,7 @@ struct ProgramSource<'a> {
     folder: PathBuf,
     /// The plugin, which is static.
     plugin: PathBuf,
+    compression: Compression,
 }
 
 /// Builds the release files and the operator, and writes both images to `image` in the target folder.
@@ -51,7 +53,12 @@ pub(crate) fn image(workspace: &Workspace) -> Result<()> {
     run(workspace.cargo().args(["build", "--release", "--package", "tenure-operator"]))?;
     let dist = workspace.target.join("dist");
     fs::copy(workspace.target.join("release/tenure-operator"), dist.join("tenure-operator"))?;
-    let source = ProgramSource { workspace, plugin: dist.join("tenure"), folder: dist };
+    let source = ProgramSource {
+        workspace,
+        plugin: dist.join("tenure"),
+        folder: dist,
+        compression: Compression::best(),
+    };
     let to = workspace.target.join("image");
     for written in write(&source, &to)? {
         written.check_size(LIMIT)?;
@@ -86,7 +93,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
         run(Command::new("strip").arg("-o").arg(&to).arg(from))?;
     }
     let plugin = programs.join("tenure");
-    let source = ProgramSource { workspace, folder: programs, plugin };
+    let source = ProgramSource { workspace, folder: programs, plugin, compression: Compression::fast() };
     let (once, again) = (folder.join("once"), folder.join("again"));
     let (first, second) = (write(&source, &once)?, write(&source, &again)?);
     ensure!(first == second, "the same programs gave other images: {first:?} and {second:?}");
@@ -134,6 +141,7 @@ fn agent(source: &ProgramSource<'_>) -> Result<(Image, &'static [&'static str])>
         user: 0,
         command: "/usr/local/bin/tenured".to_owned(),
         root,
+        compression: source.compression,
     };
     Ok((image, &["tenure-daemon", "tenure-ctl", "tenure-cni"]))
 }
@@ -148,6 +156,7 @@ fn operator(source: &ProgramSource<'_>) -> Result<(Image, &'static [&'static str
         user: OPERATOR_USER,
         command: "/usr/local/bin/tenure-operator".to_owned(),
         root,
+        compression: source.compression,
     };
     Ok((image, &["tenure-operator"]))
 }

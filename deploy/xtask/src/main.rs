@@ -72,7 +72,11 @@ enum Task {
     /// Builds the release files in target/dist.
     Dist,
     /// Builds the release files, and writes the container images to target/image.
-    Image,
+    Image {
+        /// Only packs the development build, twice, and checks the result, as the test run does
+        #[arg(long)]
+        check: bool,
+    },
     /// Generates pages of the book, then builds the book.
     Docs,
     /// Measures the cost of an address, compared with /bin/true and host-local, and prints one table.
@@ -141,7 +145,8 @@ fn run(task: &Task) -> anyhow::Result<bool> {
         Task::Kubernetes => kubernetes::install(&workspace).map(|()| true),
         Task::Chart => chart::write(&workspace).map(|()| true),
         Task::Dist => dist::dist(&workspace).map(|()| true),
-        Task::Image => image::image(&workspace).map(|()| true),
+        Task::Image { check: true } => image::check(&workspace).map(|()| true),
+        Task::Image { check: false } => image::image(&workspace).map(|()| true),
         Task::Docs => pages::write_all(&workspace).map(|()| true),
         Task::Bench { short: true, .. } => bench::short(&workspace).map(|()| true),
         Task::Bench { output, keep, only, .. } => {

@@ -20,7 +20,7 @@ pub(super) struct Layer {
 ///
 /// # Errors
 /// If a path is too long for the format.
-pub(super) fn pack(root: &ImageRoot) -> Result<Layer> {
+pub(super) fn pack(root: &ImageRoot, compression: Compression) -> Result<Layer> {
     let mut builder = Builder::new(Vec::new());
     for (path, entry) in root.entries() {
         let mut header = Header::new_ustar();
@@ -48,7 +48,7 @@ pub(super) fn pack(root: &ImageRoot) -> Result<Layer> {
         }
     }
     let archive = builder.into_inner()?;
-    let mut encoder = GzBuilder::new().mtime(0).write(Vec::new(), Compression::new(6));
+    let mut encoder = GzBuilder::new().mtime(0).write(Vec::new(), compression);
     encoder.write_all(&archive)?;
     Ok(Layer { compressed: encoder.finish()?, archive })
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
+use flate2::Compression;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -30,6 +31,7 @@ pub(super) struct Image {
     /// The program that a container of it runs.
     pub(super) command: String,
     pub(super) root: ImageRoot,
+    pub(super) compression: Compression,
 }
 
 /// An image that was written.
@@ -60,7 +62,7 @@ impl WrittenImage {
 /// If a file cannot be written.
 pub(super) fn write(image: &Image, revision: &str, folder: &Path) -> Result<WrittenImage> {
     fs::create_dir_all(folder.join("blobs/sha256"))?;
-    let layer = layer::pack(&image.root)?;
+    let layer = layer::pack(&image.root, image.compression)?;
     let annotations = json!({
         "org.opencontainers.image.created": "1970-01-01T00:00:00Z",
         "org.opencontainers.image.description": image.description,
@@ -226,7 +228,8 @@ mod tests {
 
     fn image(user: u32) -> Image {
         let (name, description) = ("one".to_owned(), "An image".to_owned());
-        Image { name, description, user, command: "/one".to_owned(), root: ImageRoot::new().unwrap() }
+        let (command, root) = ("/one".to_owned(), ImageRoot::new().unwrap());
+        Image { name, description, user, command, root, compression: Compression::fast() }
     }
 
     #[test]

@@ -27,6 +27,7 @@ const MORE: &[&str] = &[
     "image.pullSecrets[0].name=registry",
     "image.agentDigest=sha256:0000000000000000000000000000000000000000000000000000000000000000",
     "namespace.create=true",
+    "uninstalling=true",
 ];
 
 /// The documents of a rendered chart.
