@@ -1,4 +1,4 @@
-//! What follows from the Helm chart: its copy of the definitions, and the plain manifests for clusters without Helm.
+//! The files that follow from the Helm chart: its copy of the definitions, and the plain manifests for clusters without Helm.
 
 use std::collections::BTreeMap;
 use std::fs;

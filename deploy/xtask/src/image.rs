@@ -25,7 +25,7 @@ use flate2::Compression;
 use crate::command::{output, run};
 use crate::dist;
 use crate::workspace::Workspace;
-use layout::{Image, WrittenImage};
+use layout::{PackedImage, WrittenImage};
 use root::ImageRoot;
 
 /// The most bytes of an image's compressed layers.
@@ -34,7 +34,7 @@ const LIMIT: u64 = 60_000_000;
 /// The user of the operator: `nonroot` of many images, and nobody's on a node.
 const OPERATOR_USER: u32 = 65532;
 
-/// Where the programs of an image come from.
+/// The programs that the images are made of.
 struct ProgramSource<'a> {
     workspace: &'a Workspace,
     /// The folder of `tenured`, `tenurectl` and `tenure-operator`.
@@ -128,14 +128,14 @@ fn write(source: &ProgramSource<'_>, to: &Path) -> Result<Vec<WrittenImage>> {
 }
 
 /// The image of a node: the daemon, the plugin and `tenurectl`.
-fn agent(source: &ProgramSource<'_>) -> Result<(Image, &'static [&'static str])> {
+fn agent(source: &ProgramSource<'_>) -> Result<(PackedImage, &'static [&'static str])> {
     let mut root = ImageRoot::new()?;
     root.program(&source.folder.join("tenured"), "usr/local/bin/tenured")?;
     root.program(&source.folder.join("tenurectl"), "usr/local/bin/tenurectl")?;
     root.program(&source.plugin, "usr/local/bin/tenure")?;
     // The daemon has it manage translation on a node with cloud interfaces.
     root.program_if_installed("nft", "usr/sbin/nft")?;
-    let image = Image {
+    let image = PackedImage {
         name: "tenure".to_owned(),
         description: "The IP address manager of a node: daemon, CNI plugin and command line".to_owned(),
         user: 0,
@@ -147,10 +147,10 @@ fn agent(source: &ProgramSource<'_>) -> Result<(Image, &'static [&'static str])>
 }
 
 /// The image of the operator.
-fn operator(source: &ProgramSource<'_>) -> Result<(Image, &'static [&'static str])> {
+fn operator(source: &ProgramSource<'_>) -> Result<(PackedImage, &'static [&'static str])> {
     let mut root = ImageRoot::new()?;
     root.program(&source.folder.join("tenure-operator"), "usr/local/bin/tenure-operator")?;
-    let image = Image {
+    let image = PackedImage {
         name: "tenure-operator".to_owned(),
         description: "Leases blocks of addresses to the nodes of a cluster".to_owned(),
         user: OPERATOR_USER,

@@ -58,6 +58,9 @@ struct DaemonArguments {
     /// The directory for the checkpoint and for copies of policies
     #[arg(long, value_name = "DIR", default_value = "/var/lib/tenure")]
     state_dir: PathBuf,
+    /// The node's name, instead of `node.name` of the configuration: that of its Kubernetes Node
+    #[arg(long, value_name = "NAME", env = "TENURE_NODE_NAME")]
+    node_name: Option<String>,
     /// Read the configuration again whenever its file changes, as a reload does; for a file that Kubernetes mounts.
     #[arg(long)]
     follow: bool,
@@ -126,7 +129,7 @@ fn start(
             config_file: arguments.config.as_deref(),
             run_dir: &arguments.run_dir,
             state_dir: &arguments.state_dir,
-            identity: identity::read(&config.node)?,
+            identity: identity::read(&config.node, arguments.node_name.as_deref())?,
             clock: Arc::new(KernelClock),
             compiler: Compiler::Child,
             log,

@@ -54,6 +54,8 @@ system:serviceaccount:{{ .Release.Namespace }}:{{ include "tenure.name" . }}-age
 {{- $ipam = merge $ipam (dict "ranges" $network.ranges "routes" $network.routes) -}}
 {{- else if eq .Values.profile "aws" -}}
 {{- $main = dict "type" "tenure-eni" -}}
+{{- end -}}
+{{- if ne .Values.profile "single-node" -}}
 {{- /* tenured.toml defines the network. */ -}}
 {{- $ipam = dict "type" "tenure" -}}
 {{- end -}}

@@ -23,7 +23,7 @@ const TAG: &str = env!("CARGO_PKG_VERSION");
 const SOURCE: &str = "https://tenure.dev";
 
 /// An image that is to be written.
-pub(super) struct Image {
+pub(super) struct PackedImage {
     pub(super) name: String,
     pub(super) description: String,
     /// The user, by number.
@@ -60,7 +60,7 @@ impl WrittenImage {
 ///
 /// # Errors
 /// If a file cannot be written.
-pub(super) fn write(image: &Image, revision: &str, folder: &Path) -> Result<WrittenImage> {
+pub(super) fn write(image: &PackedImage, revision: &str, folder: &Path) -> Result<WrittenImage> {
     fs::create_dir_all(folder.join("blobs/sha256"))?;
     let layer = layer::pack(&image.root, image.compression)?;
     let annotations = json!({
@@ -213,7 +213,7 @@ fn bytes(value: &Value) -> Result<Vec<u8>> {
     Ok(serde_json::to_vec(value)?)
 }
 
-/// This machine's architecture by OCI's name, which is Go's.
+/// The architecture of this machine, by OCI's name, which is Go's.
 fn architecture() -> Result<&'static str> {
     match std::env::consts::ARCH {
         "x86_64" => Ok("amd64"),
@@ -226,10 +226,10 @@ fn architecture() -> Result<&'static str> {
 mod tests {
     use super::*;
 
-    fn image(user: u32) -> Image {
+    fn image(user: u32) -> PackedImage {
         let (name, description) = ("one".to_owned(), "An image".to_owned());
         let (command, root) = ("/one".to_owned(), ImageRoot::new().unwrap());
-        Image { name, description, user, command, root, compression: Compression::fast() }
+        PackedImage { name, description, user, command, root, compression: Compression::fast() }
     }
 
     #[test]

@@ -26,10 +26,11 @@ pub(crate) struct ReloadRequests {
     pub(crate) followed: Option<FollowedConfig>,
 }
 
-/// The configuration's file, and what it was when it was last read.
+/// The configuration's file, as it was when it was last read and at the last look.
 #[derive(Debug)]
 pub(crate) struct FollowedConfig {
     path: PathBuf,
+    read: Option<Stat>,
     seen: Option<Stat>,
 }
 
@@ -37,12 +38,20 @@ impl FollowedConfig {
     /// Follows a file from now on; without a name, the default one.
     pub(crate) fn new(path: Option<&Path>) -> Self {
         let path = path.unwrap_or(Path::new(DEFAULT_PATH)).to_owned();
-        Self { seen: stat(&path), path }
+        let seen = stat(&path);
+        Self { read: seen.clone(), seen, path }
     }
 
-    /// Records what the file is now, and returns whether that is another one than at the last look.
-    fn has_become(&mut self, found: Option<Stat>) -> bool {
-        std::mem::replace(&mut self.seen, found) != self.seen
+    /// Records a look, and returns whether the file is to be read: it is another one than was read, and the same as at the look before. An
+    /// editor that is still writing has left half a file, which might be a valid one.
+    fn is_news(&mut self, found: Option<Stat>) -> bool {
+        let has_settled = self.seen == found;
+        let is_news = has_settled && self.read != found;
+        if is_news {
+            self.read.clone_from(&found);
+        }
+        self.seen = found;
+        is_news
     }
 }
 
@@ -69,7 +78,7 @@ impl ReloadPart {
             let path = followed.path.clone();
             // Only the reading leaves this task: a look that is interrupted has changed nothing.
             let Ok(found) = spawn_blocking(move || stat(&path)).await else { continue };
-            if followed.has_become(found) {
+            if followed.is_news(found) {
                 return;
             }
         }
@@ -112,14 +121,25 @@ mod tests {
         symlink("1", at("..data")).unwrap();
         symlink("..data/tenured.toml", at("tenured.toml")).unwrap();
         let mut followed = FollowedConfig::new(Some(&at("tenured.toml")));
-        let mut has_changed = || followed.has_become(stat(&at("tenured.toml")));
-        assert!(!has_changed());
+        let mut look = || followed.is_news(stat(&at("tenured.toml")));
+        assert!(!look());
         symlink("2", at("..next")).unwrap();
         fs::rename(at("..next"), at("..data")).unwrap();
-        assert!(has_changed());
-        assert!(!has_changed());
+        assert_eq!([look(), look(), look()], [false, true, false]);
         fs::remove_file(at("..data")).unwrap();
-        assert!(has_changed(), "it is gone");
-        assert!(!has_changed());
+        assert_eq!([look(), look(), look()], [false, true, false], "it is gone");
+    }
+
+    #[test]
+    fn a_file_that_is_still_written_is_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tenured.toml");
+        fs::write(&path, "").unwrap();
+        let mut followed = FollowedConfig::new(Some(&path));
+        for text in ["a", "ab", "abc"] {
+            fs::write(&path, text).unwrap();
+            assert!(!followed.is_news(stat(&path)));
+        }
+        assert!(followed.is_news(stat(&path)));
     }
 }

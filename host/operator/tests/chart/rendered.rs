@@ -125,12 +125,14 @@ fn configuration(cluster: &Cluster) -> anyhow::Result<()> {
     let (toml, conflist) = data(cluster, &["profile=aws", "network.ipam.warm.addresses=2"])?;
     ensure!(conflist["plugins"][0]["type"] == "tenure-eni", "{conflist}");
     ensure!(toml.contains(r#"config = '''{"warm":{"addresses":2}}'''"#), "{toml}");
-    let (toml, conflist) = data(
-        cluster,
-        &["profile=cluster", "cluster.configuration=[cluster.networks]\npods = [\"pods\"]", MORE[0], MORE[1]],
-    )?;
+    let (toml, conflist) =
+        data(cluster, &["profile=cluster", "cluster.configuration=preallocation = 32", MORE[0], MORE[1]])?;
     ensure!(conflist["plugins"][0]["ipam"]["ranges"].is_null(), "{conflist}");
-    ensure!(toml.contains("\n[cluster.networks]\npods = [\"pods\"]"), "{toml}");
+    ensure!(toml.contains("[cluster]\nnetworks = { \"pods\" = [\"pods\"] }\npreallocation = 32\n"), "{toml}");
+    ensure!(
+        toml.contains(r#"config = '''{"policy":"cluster-range","pools":["pods"],"type":"tenure"}'''"#),
+        "{toml}"
+    );
     ensure!(toml.contains("path = \"/etc/tenure/policies/mine.wasm\"\ndeadline_ms = 20"), "{toml}");
     Ok(())
 }

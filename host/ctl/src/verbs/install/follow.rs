@@ -18,7 +18,7 @@ use crate::report::{FileOutcome, InstallReport};
 /// The time between two rounds.
 const EVERY: Duration = Duration::from_secs(5);
 
-/// What the last round has said, so that nothing is said twice.
+/// The end of the last round, so that nothing is printed twice.
 #[derive(Debug, Default, PartialEq, Eq)]
 enum LastRound {
     #[default]
