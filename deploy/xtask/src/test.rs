@@ -11,7 +11,8 @@ use crate::progress::StepProgress;
 use crate::tally::TestTally;
 use crate::workspace::{WHOLE, Workspace};
 use crate::{
-    bench, cache, dependencies, dist, failures, fuzz, kubernetes, moto, packages, pages, prose, shape, tools,
+    bench, cache, chart, dependencies, dist, failures, fuzz, image, kubernetes, moto, packages, pages, prose,
+    shape, tools,
 };
 
 /// The state that the steps share.
@@ -32,6 +33,7 @@ const STEPS: &[CheckStep] = &[
         moto::install(context.workspace)
     }),
     CheckStep("kubernetes", None, |context| kubernetes::install(context.workspace)),
+    CheckStep("chart", Some("kubernetes"), |context| chart::check(context.workspace)),
     CheckStep("format", None, |context| run(cargo(context).args(["fmt", "--all", "--check"]))),
     CheckStep("lints", None, |context| {
         run(cargo(context).arg("clippy").args(WHOLE).args(["--all-targets", "--", "--deny", "warnings"]))
@@ -45,6 +47,7 @@ const STEPS: &[CheckStep] = &[
     CheckStep("build", None, |context| run(cargo(context).arg("build").args(WHOLE).arg("--all-targets"))),
     CheckStep("tests", Some("build"), tests),
     CheckStep("plugin", Some("build"), plugin),
+    CheckStep("image", Some("build"), |context| image::check(context.workspace)),
     CheckStep("bench", Some("build"), bench),
     CheckStep("fuzz", None, |context| fuzz::fuzz(context.workspace, 20, None)),
     CheckStep("reference", None, |context| {

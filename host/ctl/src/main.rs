@@ -33,7 +33,7 @@ use arguments::{CtlArguments, CtlCommand, Output};
 use daemon::Daemon;
 use exit::Exit;
 use print::OutputFormat;
-use render::{LogFilter, View};
+use render::{LogFilter, Report, View};
 
 fn main() -> ExitCode {
     // The program runs itself as a child process to compile a policy and to speak to a registry; that process does nothing else.
@@ -65,6 +65,14 @@ fn run(
             let report = block_on(verbs::ask(&daemon, question))??;
             print::report(&report, format)?;
             return Ok(report.exit());
+        }
+        CtlCommand::Node(verb) if verb.follows() => {
+            let print = |news: Result<Report, Error>| match news {
+                // A reader that is gone does not keep the node from being installed.
+                Ok(report) => drop(print::report(&report, format)),
+                Err(error) => print::error(&error, format),
+            };
+            block_on(verbs::follow(&daemon, &verb, print))??;
         }
         CtlCommand::Node(verb) => {
             let report = block_on(verbs::node(&daemon, &run_dir, verb))??;

@@ -62,6 +62,14 @@ pub(crate) fn conflist_name(text: &str) -> Result<String, String> {
     }
 }
 
+/// The name of a plugin in a directory of them, other than ours.
+pub(crate) fn plugin_name(text: &str) -> Result<String, String> {
+    match text.is_empty() || text.starts_with('.') || text.contains('/') || text == "tenure" {
+        true => Err("expected the name of a plugin other than tenure, without a directory".to_owned()),
+        false => Ok(text.to_owned()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -82,6 +90,14 @@ mod tests {
         assert_eq!(conflist_name("05-pods.conflist").as_deref(), Ok("05-pods.conflist"));
         for wrong in ["", ".conflist", "05-pods.conf", "../05-pods.conflist", ".05-pods.conflist"] {
             assert!(conflist_name(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_link_has_a_name_beside_the_plugin() {
+        assert_eq!(plugin_name("tenure-eni").as_deref(), Ok("tenure-eni"));
+        for wrong in ["", "tenure", "../tenure-eni", ".tenure-eni"] {
+            assert!(plugin_name(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -33,6 +33,7 @@ use crate::report::{self, Address, NetworkRedefinition, NetworkRemoval, Release,
 
 pub(crate) use allocations::allocations;
 pub(crate) use export::export;
+pub(crate) use install::follow::follow;
 pub(crate) use log::log;
 
 /// Runs a verb that needs the daemon.

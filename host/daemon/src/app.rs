@@ -20,12 +20,12 @@ use tenure_observe::logging::Control;
 use tenure_policy::Compiler;
 use tenure_supervise::{Signals, Supervisor};
 use tenure_types::{Clock, ConditionName, NodeIdentity, PolicyStamp};
-use tokio::signal::unix::Signal;
 
 use self::operators::OperatorAccess;
 use self::spine::Spine;
 use crate::config::Config;
 use crate::live::Live;
+use crate::parts::ReloadRequests;
 use crate::state::{Directories, RecoveredState};
 
 /// How long the other parts have to stop after an essential one failed. Requests in flight fail anyway, and the service
@@ -43,7 +43,7 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) compiler: Compiler,
     pub(crate) log: Control,
     /// Requests to reload the configuration.
-    pub(crate) hangups: Signal,
+    pub(crate) reloads: ReloadRequests,
 }
 
 /// The daemon, built and not started.
@@ -78,7 +78,7 @@ impl App {
         let node = spine.node(executor);
         sandboxes::add(&mut parts, &spine, &ledger, &node);
         let reached = OperatorAccess { ledger: &ledger, networks: &networks, cni, health };
-        operators::add(&mut parts, &spine, reached, &node, durable.hangups);
+        operators::add(&mut parts, &spine, reached, &node, durable.reloads);
 
         let Spine { engine, live, serving, .. } = spine;
         let conditions = Arc::clone(engine.conditions());

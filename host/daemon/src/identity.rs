@@ -17,14 +17,14 @@ const MACHINE_ID: &str = "/etc/machine-id";
 /// The machine's id in its firmware. Only root can read it, and not every machine has it.
 const SYSTEM_UUID: &str = "/sys/class/dmi/id/product_uuid";
 
-/// Reads the node's identity.
+/// Reads the node's identity. A name that the command line gives counts before the configuration's.
 ///
 /// # Errors
 /// If the id of the running boot cannot be read: without it, nothing says whether a pod of the ledger can still live.
-pub(crate) fn read(table: &NodeTable) -> anyhow::Result<NodeIdentity> {
+pub(crate) fn read(table: &NodeTable, name: Option<&str>) -> anyhow::Result<NodeIdentity> {
     let host = || rustix::system::uname().nodename().to_string_lossy().into_owned();
     Ok(NodeIdentity {
-        name: table.name.clone().unwrap_or_else(host),
+        name: name.map(str::to_owned).or_else(|| table.name.clone()).unwrap_or_else(host),
         boot: boot(table)?,
         machine_id: table.machine_id.clone().or_else(|| line(Path::new(MACHINE_ID))),
         system_uuid: table.system_uuid.clone().or_else(|| line(Path::new(SYSTEM_UUID))),

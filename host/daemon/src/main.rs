@@ -38,6 +38,7 @@ use tenure_types::printable;
 use crate::app::{App, Surroundings};
 use crate::clock::KernelClock;
 use crate::config::Config;
+use crate::parts::{FollowedConfig, ReloadRequests};
 
 const EXIT_CODES: &str = "Exit codes:
   0  stopped on request
@@ -57,6 +58,12 @@ struct DaemonArguments {
     /// The directory for the checkpoint and for copies of policies
     #[arg(long, value_name = "DIR", default_value = "/var/lib/tenure")]
     state_dir: PathBuf,
+    /// The node's name, instead of `node.name` of the configuration: that of its Kubernetes Node
+    #[arg(long, value_name = "NAME", env = "TENURE_NODE_NAME")]
+    node_name: Option<String>,
+    /// Read the configuration again whenever its file changes, as a reload does; for a file that Kubernetes mounts.
+    #[arg(long)]
+    follow: bool,
     /// Check the configuration, the files that it names and both directories as a start would, change nothing, and exit
     #[arg(long)]
     check_config: bool,
@@ -79,6 +86,8 @@ fn main() -> ExitCode {
         print!("{}", reference::page());
         return ExitCode::SUCCESS;
     }
+    // Before it is read, so that no change comes between.
+    let followed = arguments.follow.then(|| FollowedConfig::new(arguments.config.as_deref()));
     let config = match Config::read(arguments.config.as_deref()) {
         Ok(config) => config,
         Err(error) => {
@@ -89,7 +98,7 @@ fn main() -> ExitCode {
     if arguments.check_config {
         return check::check(&config, &arguments);
     }
-    match start(&arguments, config) {
+    match start(&arguments, config, followed) {
         Ok(()) => ExitCode::SUCCESS,
         // Print to standard error: logging itself may have failed.
         Err(error) => failed(&error, &arguments.state_dir),
@@ -105,7 +114,11 @@ fn failed(error: &anyhow::Error, state_dir: &Path) -> ExitCode {
     ExitCode::from(fault::code(error))
 }
 
-fn start(arguments: &DaemonArguments, config: Config) -> anyhow::Result<()> {
+fn start(
+    arguments: &DaemonArguments,
+    config: Config,
+    followed: Option<FollowedConfig>,
+) -> anyhow::Result<()> {
     let log = tenure_observe::logging::init(config.log.format, config.log.level.clone())?;
     // Two more than there are cores, because a worker occasionally blocks on a file.
     let workers = std::thread::available_parallelism().map_or(2, usize::from) + 2;
@@ -116,11 +129,11 @@ fn start(arguments: &DaemonArguments, config: Config) -> anyhow::Result<()> {
             config_file: arguments.config.as_deref(),
             run_dir: &arguments.run_dir,
             state_dir: &arguments.state_dir,
-            identity: identity::read(&config.node)?,
+            identity: identity::read(&config.node, arguments.node_name.as_deref())?,
             clock: Arc::new(KernelClock),
             compiler: Compiler::Child,
             log,
-            hangups: hangups()?,
+            reloads: ReloadRequests { hangups: hangups()?, followed },
         };
         App::build(config, outside)?.run(&mut signals).await
     });

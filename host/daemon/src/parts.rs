@@ -44,7 +44,7 @@ pub(crate) use self::metrics::MetricsPart;
 pub(crate) use self::networks::{NetworkSetup, NetworksPart};
 pub(crate) use self::policy_files::{FollowedFiles, PolicyFilesPart};
 pub(crate) use self::ready::ReadyPart;
-pub(crate) use self::reload::ReloadPart;
+pub(crate) use self::reload::{FollowedConfig, ReloadPart, ReloadRequests};
 pub(crate) use self::spool::SpoolPart;
 pub(crate) use self::undo::UndoPart;
 pub(crate) use self::vetting::VettingPart;

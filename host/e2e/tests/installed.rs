@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::Write as _;
+use std::os::unix::fs::symlink;
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::PathBuf;
-use std::process::{Command, ExitCode, Output, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
         .test("a_network_appears_once_the_daemon_serves_and_goes_with_its_last_pod", &[], course)
         .test("no_call_fails_while_the_plugin_is_exchanged", &[], exchanged)
         .test("an_installation_killed_at_any_step_leaves_a_plugin_that_works", &[STRACE], killed)
+        .test("a_followed_installation_brings_what_changes_and_goes_after_the_last_pod", &[], followed)
         .test("a_doctor_finds_what_is_wrong_with_a_node", &[], examined)
         .run()
 }
@@ -147,6 +149,87 @@ fn course() -> anyhow::Result<()> {
     ensure!(!node.plugin_path().exists() && !node.configuration().exists(), "something is left");
     ensure!(code(&node.ctl(&["uninstall", "--apply"])?)? == "not-installed");
     Ok(())
+}
+
+/// A verb that stays; ended when it is dropped.
+struct Staying(Child);
+
+impl Drop for Staying {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Staying {
+    /// Starts a verb with its errors in a file of the node.
+    fn start(node: &Node, verb: &[&str], errors: &str) -> anyhow::Result<Self> {
+        let child = Command::new(binaries::find("tenurectl")?)
+            .arg("--run-dir")
+            .arg(node.daemon.run_directory())
+            .args(node.words(verb))
+            .stdout(Stdio::null())
+            .stderr(File::create(node.daemon.path(errors))?)
+            .spawn()?;
+        Ok(Self(child))
+    }
+
+    /// Asks it to end, which is a success.
+    fn end(mut self) -> anyhow::Result<()> {
+        rustix::process::kill_process(rustix::process::Pid::from_child(&self.0), Signal::TERM)?;
+        let status = self.0.wait()?;
+        ensure!(status.success(), "{status}");
+        Ok(())
+    }
+}
+
+/// A configuration as the kubelet mounts a ConfigMap: a link that is switched as a whole.
+fn mount(folder: &Path, version: &str, list: &str) -> anyhow::Result<()> {
+    fs::create_dir_all(folder.join(version))?;
+    fs::write(folder.join(version).join("network.conflist"), list)?;
+    symlink(version, folder.join("..next"))?;
+    fs::rename(folder.join("..next"), folder.join("..data"))?;
+    let link = folder.join("network.conflist");
+    if !link.is_symlink() {
+        symlink("..data/network.conflist", link)?;
+    }
+    Ok(())
+}
+
+/// The containers of the Helm chart, without Kubernetes.
+fn followed() -> anyhow::Result<()> {
+    let mut node = Node::new()?;
+    let folder = node.daemon.path("config");
+    let list = |mtu: u32| {
+        let plugins = json!([{ "type": "bridge", "mtu": mtu, "ipam": config().get("ipam") }]);
+        json!({ "cniVersion": "1.1.0", "name": "pods", "plugins": plugins }).to_string()
+    };
+    mount(&folder, "1", &list(1400))?;
+    let source = binaries::find("tenure")?.display().to_string();
+    let mounted = folder.join("network.conflist").display().to_string();
+    let install = ["install", "--apply", "--follow", "--plugin", &source, "--configuration", &mounted];
+    let staying = Staying::start(&node, &install, "install.log")?;
+    wait::holds("the plugin", LIMIT, || Ok(node.plugin_path().exists()))?;
+    ensure!(!node.configuration().exists(), "the network is there before the daemon");
+    node.daemon.start_again()?;
+    let is = |mtu: u32| fs::read_to_string(node.configuration()).is_ok_and(|text| text == list(mtu));
+    wait::holds("the network", LIMIT, || Ok(is(1400)))?;
+    mount(&folder, "2", &list(1300))?;
+    wait::holds("the changed network", LIMIT, || Ok(is(1300)))?;
+    fs::remove_file(node.configuration())?;
+    wait::holds("what somebody has removed", LIMIT, || Ok(is(1300)))?;
+    staying.end()?;
+
+    let pod = Attachment::of("pod");
+    node.plugin().call("ADD", &pod, &config())?.address()?;
+    let staying = Staying::start(&node, &["uninstall", "--apply", "--follow"], "uninstall.log")?;
+    let said = || fs::read_to_string(node.daemon.path("uninstall.log")).unwrap_or_default();
+    wait::holds("a refusal", LIMIT, || Ok(said().contains("addresses-in-use")))?;
+    ensure!(is(1300) && node.plugin_path().exists(), "it is gone although a pod has an address");
+    node.plugin().call("DEL", &pod, &config())?.silent()?;
+    wait::holds("the end", LIMIT, || Ok(!node.configuration().exists() && !node.plugin_path().exists()))?;
+    staying.end()
 }
 
 /// Adds and deletes pods with the installed plugin until `stop` is true.

@@ -26,6 +26,11 @@ fn main() -> ExitCode {
         .test("policies_limits_and_the_log_level_change_while_the_daemon_serves", &[], live)
         .test("a_key_that_needs_a_restart_is_told_until_there_is_one", &[], after_restart)
         .test("a_broken_file_changes_nothing", &[], broken)
+        .test(
+            "a_followed_file_is_reloaded_by_itself_and_a_broken_one_is_said_until_it_is_mended",
+            &[],
+            followed,
+        )
         .test("a_network_comes_with_the_file_and_stays_when_it_goes", &[], networks)
         .test("a_connection_that_is_idle_holds_no_stop", &[], idle)
         .run()
@@ -52,6 +57,27 @@ fn condition(daemon: &Daemon, name: &str) -> anyhow::Result<Option<Value>> {
     let status: Value = serde_json::from_slice(&output.stdout)?;
     let conditions = status.get("conditions").and_then(Value::as_array).context("there are no conditions")?;
     Ok(conditions.iter().find(|condition| text(condition, "/name") == name).cloned())
+}
+
+fn followed() -> anyhow::Result<()> {
+    let daemon = Daemon::prepare()?;
+    daemon.configure("[limits]\nnetworks = 1\n")?;
+    let mut child = daemon.command()?.arg("--follow").spawn()?;
+    let course = || {
+        wait::holds("the daemon", LIMIT, || Ok(daemon.ctl_output(&["status"])?.status.success()))?;
+        ensure!(daemon.log("reload").is_empty(), "it has reloaded a file that has not changed");
+        daemon.configure("[log]\nlevel = \"debug\"\n")?;
+        wait::holds("the changed level", LIMIT, || Ok(!daemon.log("DEBUG").is_empty()))?;
+        daemon.configure("[log]\nlevel = 7\n")?;
+        let refused = || condition(&daemon, "configuration-refused");
+        wait::holds("the refusal", LIMIT, || Ok(refused()?.is_some()))?;
+        daemon.configure("[limits]\nnetworks = 2\n")?;
+        wait::holds("the end of the refusal", LIMIT, || Ok(refused()?.is_none()))
+    };
+    let course = course();
+    child.kill()?;
+    child.wait()?;
+    course
 }
 
 fn live() -> anyhow::Result<()> {

@@ -16,6 +16,7 @@ pub(crate) enum NodeVerb {
   tenurectl install --apply                                     the plugin that lies beside this program
   tenurectl install --configuration pods.conflist --apply       and the network, once the daemon serves
   tenurectl install --rollback --apply                          bring the plugin before this one back
+  tenurectl install --configuration pods.conflist --apply --follow      stay, and install what changes
 
 Each file appears whole or not at all, also for a pod that starts or ends meanwhile. A configuration that tenurectl did not write, or
 that somebody has changed since, is never overwritten. A second installation of the same files changes nothing.")]
@@ -25,6 +26,7 @@ that somebody has changed since, is never overwritten. A second installation of 
   tenurectl uninstall                                           show what would be removed
   tenurectl uninstall --apply
   tenurectl uninstall --keep-configuration --apply
+  tenurectl uninstall --apply --follow                          try again until no address is in use, and stay
 
 Refused while pods or agents have addresses: without the plugin, no DEL could free them. A file that somebody has changed since it was
 installed is left and named, and the command exits with 1.")]
@@ -37,6 +39,17 @@ installed is left and named, and the command exits with 1.")]
 
 Exits with 1 if there is a problem; warnings do not count.")]
     Doctor(DoctorArguments),
+}
+
+impl NodeVerb {
+    /// Whether it is repeated until a signal.
+    pub(crate) fn follows(&self) -> bool {
+        match self {
+            Self::Install(arguments) => arguments.follow,
+            Self::Uninstall(arguments) => arguments.follow,
+            Self::Doctor(_) => false,
+        }
+    }
 }
 
 /// The record of what was installed.
@@ -73,8 +86,14 @@ pub(crate) struct InstallArguments {
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = values::seconds)]
     pub(crate) wait: Duration,
     /// Bring back the plugin that was there before the present one, and keep the present one in its place.
-    #[arg(long, conflicts_with_all = ["plugin", "configuration"])]
+    #[arg(long, conflicts_with_all = ["plugin", "configuration", "links", "follow"])]
     pub(crate) rollback: bool,
+    /// Let NAME beside the plugin lead to it, such as `tenure-eni`; may be given more than once.
+    #[arg(long = "link", value_name = "NAME", value_parser = values::plugin_name)]
+    pub(crate) links: Vec<String>,
+    /// Stay until a signal, and install again what has changed or is gone; for a container beside the daemon's.
+    #[arg(long, requires = "apply")]
+    pub(crate) follow: bool,
     #[command(flatten)]
     pub(crate) directories: CniDirectories,
     #[command(flatten)]
@@ -89,6 +108,9 @@ pub(crate) struct UninstallArguments {
     /// Leave the network configuration; pods cannot start or end until a plugin is installed again.
     #[arg(long)]
     pub(crate) keep_configuration: bool,
+    /// Stay until a signal, and try again what was refused; for a container beside the daemon's.
+    #[arg(long, requires = "apply")]
+    pub(crate) follow: bool,
     /// Remove the files even if pods have addresses, or if the daemon cannot be asked.
     #[arg(long)]
     pub(crate) force: bool,

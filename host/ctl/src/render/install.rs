@@ -33,6 +33,7 @@ fn kind(kind: InstalledKind) -> &'static str {
     match kind {
         InstalledKind::Plugin => "plugin",
         InstalledKind::KeptPlugin => "kept plugin",
+        InstalledKind::Link => "link",
         InstalledKind::Configuration => "configuration",
     }
 }

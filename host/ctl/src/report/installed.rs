@@ -36,6 +36,8 @@ pub(crate) enum InstalledKind {
     Plugin,
     /// A plugin that was installed before, and is kept for a rollback.
     KeptPlugin,
+    /// A link that leads to the plugin.
+    Link,
     Configuration,
 }
 

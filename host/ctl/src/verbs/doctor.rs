@@ -2,6 +2,7 @@
 //!
 //! A check of files gets the node's paths, so that it works on the tree of another root, and on a made-up one in tests.
 
+mod api_server;
 mod clock;
 mod daemon;
 mod directories;
@@ -47,6 +48,7 @@ async fn diagnose(daemon: &Daemon, run_dir: &Path, arguments: &DoctorArguments) 
     let files = ConfigurationFiles::read(&node.at(&arguments.directories.cni_conf_dir), &binaries);
     let record = InstallationRecord::read(&node.at(&arguments.record.record).real);
     let is_before = arguments.before;
+    let [host, port] = api_server::VARIABLES.map(std::env::var_os);
     let checks = vec![
         kernel::release(&node),
         kernel::control_groups(&node),
@@ -64,6 +66,7 @@ async fn diagnose(daemon: &Daemon, run_dir: &Path, arguments: &DoctorArguments) 
         sysctls::forwarding(&node),
         sysctls::reverse_path(&node, &files),
         sysctls::router_advertisements(&node),
+        api_server::reached(host.as_deref(), port.as_deref()),
     ];
     Diagnosis { checks }
 }

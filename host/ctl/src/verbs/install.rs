@@ -6,6 +6,8 @@
 //!
 //! A crash after any step leaves a node that works, and a record with which the same command goes on.
 
+pub(super) mod follow;
+mod links;
 mod place;
 pub(super) mod record;
 #[cfg(test)]
@@ -85,6 +87,11 @@ impl NewFile {
 /// `FileInTheWay` if the configuration's place is taken; `NotInstalled` if there is nothing to roll back to; `InputOutput` if a file
 /// cannot be used; and, once the plugin is installed, `NotReady` or `Unreachable` if the daemon does not serve.
 pub(super) async fn install(daemon: &Daemon, arguments: &InstallArguments) -> Result<Report, Error> {
+    Ok(Report::of(once(daemon, arguments).await?))
+}
+
+/// Installs once.
+async fn once(daemon: &Daemon, arguments: &InstallArguments) -> Result<InstallReport, Error> {
     let mut store = RecordStore::open(&arguments.record.record, arguments.apply)?;
     let plugin = new_plugin(&store, arguments).await?;
     elsewhere(store.record.plugin.as_ref(), &plugin.target, "--cni-bin-dir")?;
@@ -100,6 +107,9 @@ pub(super) async fn install(daemon: &Daemon, arguments: &InstallArguments) -> Re
     if arguments.apply {
         put_plugin(&mut store, &plugin).await?;
     }
+    for link in &arguments.links {
+        report.files.push(links::lead(&plugin.target, link, arguments.apply)?);
+    }
     if let Some(configuration) = configuration {
         if arguments.apply {
             serving(daemon, arguments.wait, &configuration.target).await?;
@@ -108,7 +118,7 @@ pub(super) async fn install(daemon: &Daemon, arguments: &InstallArguments) -> Re
         report.files.push(configuration.change(InstalledKind::Configuration));
         report.notes.extend(earlier(&arguments.directories.cni_conf_dir, &arguments.configuration_name));
     }
-    Ok(Report::of(report))
+    Ok(report)
 }
 
 /// The plugin to install: the one that is given, or the one before the present one.

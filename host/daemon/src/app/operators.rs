@@ -5,14 +5,13 @@ use std::sync::Arc;
 use tenure_rpc::admin::AdminService;
 use tenure_rpc::server::{self, HealthServer, HealthService};
 use tenure_supervise::{Handle, Supervisor};
-use tokio::signal::unix::Signal;
 
 use super::ledger::LedgerWing;
 use super::networks::NetworksWing;
 use super::runtimes::CniWing;
 use super::spine::Spine;
 use crate::node::DaemonNode;
-use crate::parts;
+use crate::parts::{self, ReloadRequests};
 
 /// The service of `grpc.health.v1`.
 pub(super) struct Health {
@@ -46,7 +45,7 @@ pub(super) fn add(
     spine: &Spine,
     reached: OperatorAccess<'_>,
     node: &Arc<DaemonNode>,
-    hangups: Signal,
+    reloads: ReloadRequests,
 ) {
     let OperatorAccess { ledger, networks, cni, health } = reached;
     let service = AdminService::new(Arc::clone(&spine.engine), Arc::clone(node) as _);
@@ -61,7 +60,7 @@ pub(super) fn add(
     let admin = parts.essential("admin", admin, &[ledger.undo, health.part]);
     let ready = parts::ReadyPart::build([cni.listens, admin_listens], Arc::clone(&spine.policies));
     parts.finite("ready", ready, &[cni.part, admin]);
-    let reload = parts::ReloadPart::build(hangups, Arc::clone(&spine.live));
+    let reload = parts::ReloadPart::build(reloads, Arc::clone(&spine.live));
     parts.restarted("reload", reload, &[networks.configured]);
     if let Some(address) = spine.config.borrow().metrics.listen.clone() {
         let metrics = parts::MetricsPart::build(address, Arc::clone(node), Arc::clone(&spine.metrics));

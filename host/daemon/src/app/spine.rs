@@ -17,7 +17,6 @@ use tenure_rpc::cni::CniService;
 use tenure_runtime::{Runtime, Sandboxes};
 use tenure_spool::Spool;
 use tenure_types::{Clock, ConditionName, NodeIdentity, PolicyStamp};
-use tokio::signal::unix::Signal;
 use tokio::sync::watch;
 
 use super::Surroundings;
@@ -29,7 +28,7 @@ use crate::links::KernelLinks;
 use crate::live::{Live, LiveParts};
 use crate::node::DaemonNode;
 use crate::observer::Observing;
-use crate::parts::{DatapathResult, FollowedFiles, NetworkSetup};
+use crate::parts::{DatapathResult, FollowedFiles, NetworkSetup, ReloadRequests};
 use crate::policies;
 use crate::state::{Directories, RecoveredState};
 use crate::state_seen::StateSeen;
@@ -70,7 +69,7 @@ pub(super) struct DurableParts {
     pub(super) directories: Directories,
     pub(super) writer: Writer,
     pub(super) abandoned: Abandoned,
-    pub(super) hangups: Signal,
+    pub(super) reloads: ReloadRequests,
 }
 
 impl Spine {
@@ -81,7 +80,7 @@ impl Spine {
         state: RecoveredState,
         metrics: Arc<Metrics>,
     ) -> anyhow::Result<(Self, DurableParts)> {
-        let Surroundings { config_file, run_dir, state_dir, identity, clock, compiler, log, hangups } =
+        let Surroundings { config_file, run_dir, state_dir, identity, clock, compiler, log, reloads } =
             outside;
         let RecoveredState { directories, disk, recovered, seen, is_first } = state;
         let started = clock.monotonic();
@@ -166,7 +165,7 @@ impl Spine {
             serving,
             started,
         };
-        Ok((spine, DurableParts { directories, writer, abandoned, hangups }))
+        Ok((spine, DurableParts { directories, writer, abandoned, reloads }))
     }
 
     /// The node, as operators and scrapers see it.

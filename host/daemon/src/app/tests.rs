@@ -59,11 +59,14 @@ async fn a_writer_that_panics_ends_the_daemon_with_an_error_that_names_it() {
         config_file: None,
         run_dir: &run_dir,
         state_dir: &state_dir,
-        identity: crate::identity::read(&Config::default().node).unwrap(),
+        identity: crate::identity::read(&Config::default().node, None).unwrap(),
         clock: Arc::clone(&clock) as _,
         compiler: Compiler::InProcess,
         log: tenure_observe::logging::init(tenure_observe::logging::Format::Text, filter).unwrap(),
-        hangups: tenure_supervise::hangups().unwrap(),
+        reloads: crate::parts::ReloadRequests {
+            hangups: tenure_supervise::hangups().unwrap(),
+            followed: None,
+        },
     };
     let config = Config { host_local: HostLocalTable { ignore: true }, ..Config::default() };
     let app = App::build(config, outside).unwrap();

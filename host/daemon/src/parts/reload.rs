@@ -1,30 +1,145 @@
-//! Reloads the configuration on SIGHUP.
+//! Reloads the configuration on SIGHUP and, with `--follow`, whenever its file changes.
+//!
+//! The file is polled, as those of policies are: inotify does not report a link that is switched further up its path, as Kubernetes does with a
+//! ConfigMap. A file that is refused is read again once it changes again.
 
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
-use tenure_supervise::Interruptible;
+use tenure_supervise::{Interruptible, beat};
 use tokio::signal::unix::Signal;
+use tokio::task::spawn_blocking;
 
+use super::stat::Stat;
+use crate::config::DEFAULT_PATH;
 use crate::live::Live;
 
-/// Listens for SIGHUP.
+/// How often to look at the file.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// The sources of requests to reload.
+pub(crate) struct ReloadRequests {
+    pub(crate) hangups: Signal,
+    /// The configuration's file, if it is followed.
+    pub(crate) followed: Option<FollowedConfig>,
+}
+
+/// The configuration's file, as it was when it was last read and at the last look.
+#[derive(Debug)]
+pub(crate) struct FollowedConfig {
+    path: PathBuf,
+    read: Option<Stat>,
+    seen: Option<Stat>,
+}
+
+impl FollowedConfig {
+    /// Follows a file from now on; without a name, the default one.
+    pub(crate) fn new(path: Option<&Path>) -> Self {
+        let path = path.unwrap_or(Path::new(DEFAULT_PATH)).to_owned();
+        let seen = stat(&path);
+        Self { read: seen.clone(), seen, path }
+    }
+
+    /// Records a look, and returns whether the file is to be read: it is another one than was read, and the same as at the look before. An
+    /// editor that is still writing has left half a file, which might be a valid one.
+    fn is_news(&mut self, found: Option<Stat>) -> bool {
+        let has_settled = self.seen == found;
+        let is_news = has_settled && self.read != found;
+        if is_news {
+            self.read.clone_from(&found);
+        }
+        self.seen = found;
+        is_news
+    }
+}
+
+fn stat(path: &Path) -> Option<Stat> {
+    fs::metadata(path).ok().as_ref().map(Stat::of)
+}
+
+/// Listens for SIGHUP, and looks at the file.
 pub(crate) struct ReloadPart {
-    signal: Signal,
+    requests: ReloadRequests,
     live: Arc<Live>,
 }
 
 impl ReloadPart {
-    pub(crate) fn build(signal: Signal, live: Arc<Live>) -> Self {
-        Self { signal, live }
+    pub(crate) fn build(requests: ReloadRequests, live: Arc<Live>) -> Self {
+        Self { requests, live }
+    }
+
+    /// Waits for a change of the file, if it is followed.
+    async fn changed(followed: &mut Option<FollowedConfig>) {
+        let Some(followed) = followed else { return std::future::pending().await };
+        loop {
+            beat(EVERY).await;
+            let path = followed.path.clone();
+            // Only the reading leaves this task: a look that is interrupted has changed nothing.
+            let Ok(found) = spawn_blocking(move || stat(&path)).await else { continue };
+            if followed.is_news(found) {
+                return;
+            }
+        }
     }
 }
 
 impl Interruptible for ReloadPart {
     async fn work(&mut self) {
-        while self.signal.recv().await.is_some() {
-            tracing::info!("SIGHUP: reloading the configuration");
+        loop {
+            let ReloadRequests { hangups, followed } = &mut self.requests;
+            tokio::select! {
+                signal = hangups.recv() => match signal {
+                    Some(()) => tracing::info!("SIGHUP: reloading the configuration"),
+                    None => return,
+                },
+                () = Self::changed(followed) => {
+                    tracing::info!("the configuration's file has changed: reloading it");
+                }
+            }
             // `reload` logs the result.
             let _ = self.live.reload().await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_config_map_that_is_switched_is_a_change() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for version in ["1", "2"] {
+            fs::create_dir(at(version)).unwrap();
+            fs::write(at(version).join("tenured.toml"), "").unwrap();
+        }
+        symlink("1", at("..data")).unwrap();
+        symlink("..data/tenured.toml", at("tenured.toml")).unwrap();
+        let mut followed = FollowedConfig::new(Some(&at("tenured.toml")));
+        let mut look = || followed.is_news(stat(&at("tenured.toml")));
+        assert!(!look());
+        symlink("2", at("..next")).unwrap();
+        fs::rename(at("..next"), at("..data")).unwrap();
+        assert_eq!([look(), look(), look()], [false, true, false]);
+        fs::remove_file(at("..data")).unwrap();
+        assert_eq!([look(), look(), look()], [false, true, false], "it is gone");
+    }
+
+    #[test]
+    fn a_file_that_is_still_written_is_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tenured.toml");
+        fs::write(&path, "").unwrap();
+        let mut followed = FollowedConfig::new(Some(&path));
+        for text in ["a", "ab", "abc"] {
+            fs::write(&path, text).unwrap();
+            assert!(!followed.is_news(stat(&path)));
+        }
+        assert!(followed.is_news(stat(&path)));
     }
 }

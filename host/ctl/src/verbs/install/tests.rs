@@ -99,6 +99,23 @@ async fn a_dry_run_changes_nothing_and_a_second_installation_neither() {
 }
 
 #[tokio::test]
+async fn a_link_leads_to_the_plugin_and_is_never_made_over_something_else() {
+    let tree = Tree::new();
+    let one = tree.plugin("1.0.0");
+    let line = ["install", "--plugin", &one, "--link", "tenure-eni"];
+    assert_eq!(tree.outcomes(&line).await, ["created", "created"]);
+    assert!(!tree.path("bin").exists());
+    let applied = [&line[..], &["--apply"]].concat();
+    assert_eq!(tree.outcomes(&applied).await, ["created", "created"]);
+    assert_eq!(fs::read_link(tree.path("bin/tenure-eni")).unwrap(), PathBuf::from("tenure"));
+    assert_eq!(tree.outcomes(&applied).await, ["unchanged", "unchanged"]);
+    fs::remove_file(tree.path("bin/tenure-eni")).unwrap();
+    fs::write(tree.path("bin/tenure-eni"), "somebody's").unwrap();
+    assert_eq!(tree.run(&applied).await.unwrap_err().code, ErrorCode::FileInTheWay);
+    assert_eq!(fs::read_to_string(tree.path("bin/tenure-eni")).unwrap(), "somebody's");
+}
+
+#[tokio::test]
 async fn a_rollback_brings_back_the_plugin_before_and_a_second_one_returns() {
     let tree = Tree::new();
     let [one, two, three] = ["1.0.0", "2.0.0", "3.0.0"].map(|version| tree.plugin(version));

@@ -23,6 +23,11 @@ pub(in crate::verbs) async fn uninstall(
     daemon: &Daemon,
     arguments: &UninstallArguments,
 ) -> Result<Report, Error> {
+    Ok(Report::of(once(daemon, arguments).await?))
+}
+
+/// Uninstalls once.
+pub(super) async fn once(daemon: &Daemon, arguments: &UninstallArguments) -> Result<InstallReport, Error> {
     let path = &arguments.record.record;
     // A record that does not exist needs no lock, whose file would stay.
     let mut store = RecordStore::open(path, arguments.apply && path.exists())?;
@@ -62,7 +67,7 @@ pub(in crate::verbs) async fn uninstall(
     if arguments.apply {
         store.save()?;
     }
-    Ok(Report::of(report))
+    Ok(report)
 }
 
 /// Refuses as long as anything has an address: without the plugin, no DEL would reach the daemon.

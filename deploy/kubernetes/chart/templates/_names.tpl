@@ -1,0 +1,92 @@
+{{/* The labels of every object. */}}
+{{- define "tenure.labels" -}}
+app.kubernetes.io/name: tenure
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+{{- end }}
+
+{{/* The labels by which a workload finds its pods. They never change. */}}
+{{- define "tenure.selector" -}}
+app.kubernetes.io/name: tenure
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/component: {{ .component }}
+{{- end }}
+
+{{/* The prefix of the names: one release in each namespace, and several in a cluster. */}}
+{{- define "tenure.name" -}}
+{{ .Release.Name | trunc 40 | trimSuffix "-" }}
+{{- end }}
+
+{{/* The prefix of the names of objects without a namespace. */}}
+{{- define "tenure.clusterName" -}}
+{{ printf "%s-%s" .Release.Namespace (include "tenure.name" .) }}
+{{- end }}
+
+{{/* An image's reference: .name, .digest. */}}
+{{- define "tenure.image" -}}
+{{- $image := .root.Values.image -}}
+{{- if .digest -}}
+{{ $image.registry }}/{{ .name }}@{{ .digest }}
+{{- else -}}
+{{ $image.registry }}/{{ .name }}:{{ default .root.Chart.AppVersion $image.tag }}
+{{- end -}}
+{{- end }}
+
+{{- define "tenure.pullSecrets" -}}
+{{- with .Values.image.pullSecrets }}
+imagePullSecrets: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/* The account of the agents, as the API server names it. */}}
+{{- define "tenure.agentUser" -}}
+system:serviceaccount:{{ .Release.Namespace }}:{{ include "tenure.name" . }}-agent
+{{- end }}
+
+{{/* The network's configuration list. */}}
+{{- define "tenure.conflist" -}}
+{{- $network := .Values.network -}}
+{{- $ipam := merge (dict "type" "tenure") $network.ipam -}}
+{{- $main := deepCopy $network.main -}}
+{{- if eq .Values.profile "single-node" -}}
+{{- $ipam = merge $ipam (dict "ranges" $network.ranges "routes" $network.routes) -}}
+{{- else if eq .Values.profile "aws" -}}
+{{- $main = dict "type" "tenure-eni" -}}
+{{- end -}}
+{{- if ne .Values.profile "single-node" -}}
+{{- /* tenured.toml defines the network. */ -}}
+{{- $ipam = dict "type" "tenure" -}}
+{{- end -}}
+{{- $_ := set $main "ipam" $ipam -}}
+{{- dict "cniVersion" $network.cniVersion "name" $network.name "plugins" (prepend $network.chained $main) | toPrettyJson -}}
+{{- end }}
+
+{{/* A container without any right but to be root among root's files. */}}
+{{- define "tenure.confined" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: {drop: [ALL]}
+{{- end }}
+
+{{/* The volume with the account's token, as the API server would mount it: bound to the pod, and so to its node. */}}
+{{- define "tenure.token" -}}
+- name: token
+  projected:
+    sources:
+      - serviceAccountToken: {path: token, expirationSeconds: 3607}
+      - configMap:
+          name: kube-root-ca.crt
+          items: [{key: ca.crt, path: ca.crt}]
+      - downwardAPI:
+          items: [{path: namespace, fieldRef: {fieldPath: metadata.namespace}}]
+{{- end }}
+
+{{/* Where the API server is, if not at the address of its service. */}}
+{{- define "tenure.apiServer" -}}
+{{- if and (eq .Values.profile "cluster") .Values.cluster.apiServer.host -}}
+- {name: KUBERNETES_SERVICE_HOST, value: {{ .Values.cluster.apiServer.host | quote }}}
+- {name: KUBERNETES_SERVICE_PORT, value: {{ .Values.cluster.apiServer.port | quote }}}
+{{- end }}
+{{- end }}

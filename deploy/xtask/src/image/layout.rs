@@ -1,0 +1,265 @@
+//! The OCI image layout (specification 1.1): blobs by digest, and an index that leads to the manifest of each platform.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, ensure};
+use flate2::Compression;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use super::layer;
+use super::root::ImageRoot;
+
+const INDEX: &str = "application/vnd.oci.image.index.v1+json";
+const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
+const LAYER: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
+
+/// The tag: the version of the workspace, as the chart's appVersion.
+const TAG: &str = env!("CARGO_PKG_VERSION");
+
+/// The home of the project.
+const SOURCE: &str = "https://tenure.dev";
+
+/// An image that is to be written.
+pub(super) struct PackedImage {
+    pub(super) name: String,
+    pub(super) description: String,
+    /// The user, by number.
+    pub(super) user: u32,
+    /// The program that a container of it runs.
+    pub(super) command: String,
+    pub(super) root: ImageRoot,
+    pub(super) compression: Compression,
+}
+
+/// An image that was written.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct WrittenImage {
+    pub(super) name: String,
+    pub(super) tag: String,
+    /// The digest of its index, by which a registry knows it.
+    pub(super) digest: String,
+    /// Bytes of its compressed layers.
+    pub(super) size: u64,
+}
+
+impl WrittenImage {
+    /// Refuses an image that is too large.
+    ///
+    /// # Errors
+    /// If it is.
+    pub(super) fn check_size(&self, limit: u64) -> Result<()> {
+        ensure!(self.size <= limit, "{} has {} bytes, and may have {limit}", self.name, self.size);
+        Ok(())
+    }
+}
+
+/// Writes a layout into a folder that does not exist.
+///
+/// # Errors
+/// If a file cannot be written.
+pub(super) fn write(image: &PackedImage, revision: &str, folder: &Path) -> Result<WrittenImage> {
+    fs::create_dir_all(folder.join("blobs/sha256"))?;
+    let layer = layer::pack(&image.root, image.compression)?;
+    let annotations = json!({
+        "org.opencontainers.image.created": "1970-01-01T00:00:00Z",
+        "org.opencontainers.image.description": image.description,
+        "org.opencontainers.image.licenses": "Apache-2.0",
+        "org.opencontainers.image.revision": revision,
+        "org.opencontainers.image.source": SOURCE,
+        "org.opencontainers.image.title": image.name,
+        "org.opencontainers.image.version": TAG,
+    });
+    let architecture = architecture()?;
+    let config = json!({
+        "architecture": architecture,
+        "config": {
+            "Cmd": [],
+            "Entrypoint": [image.command],
+            "Env": ["PATH=/usr/local/bin:/usr/sbin"],
+            "Labels": annotations,
+            "User": format!("{0}:{0}", image.user),
+            "WorkingDir": "/",
+        },
+        "created": "1970-01-01T00:00:00Z",
+        "history": [{ "created": "1970-01-01T00:00:00Z", "created_by": "cargo xtask image" }],
+        "os": "linux",
+        "rootfs": { "diff_ids": [digest(&layer.archive)], "type": "layers" },
+    });
+    let config = blob(folder, CONFIG, &bytes(&config)?)?;
+    let size = layer.compressed.len().try_into()?;
+    let layer = blob(folder, LAYER, &layer.compressed)?;
+    let manifest = json!({
+        "annotations": annotations, "config": config, "layers": [layer], "mediaType": MANIFEST, "schemaVersion": 2,
+    });
+    let mut manifest = blob(folder, MANIFEST, &bytes(&manifest)?)?;
+    manifest["platform"] = json!({ "architecture": architecture, "os": "linux" });
+    let index = json!({
+        "annotations": annotations, "manifests": [manifest], "mediaType": INDEX, "schemaVersion": 2,
+    });
+    let mut index = blob(folder, INDEX, &bytes(&index)?)?;
+    // containerd takes the reference from the first, skopeo the tag from the second.
+    index["annotations"] = json!({
+        "io.containerd.image.name": format!("localhost/{}:{TAG}", image.name),
+        "org.opencontainers.image.ref.name": TAG,
+    });
+    let outer = json!({ "manifests": [index], "mediaType": INDEX, "schemaVersion": 2 });
+    fs::write(folder.join("index.json"), bytes(&outer)?)?;
+    fs::write(folder.join("oci-layout"), bytes(&json!({ "imageLayoutVersion": "1.0.0" }))?)?;
+    let digest = index["digest"].as_str().unwrap_or_default().to_owned();
+    Ok(WrittenImage { name: image.name.clone(), tag: TAG.to_owned(), digest, size })
+}
+
+/// Reads a layout back as a registry does: each descriptor leads to a blob of its size and digest, and each blob is named.
+///
+/// # Errors
+/// Says what is wrong.
+pub(super) fn check(folder: &Path) -> Result<()> {
+    let mut named = vec![];
+    let outer: Value = serde_json::from_slice(&fs::read(folder.join("index.json"))?)?;
+    let mut pending: Vec<Value> =
+        outer["manifests"].as_array().cloned().context("index.json names nothing")?;
+    ensure!(!pending.is_empty(), "index.json names nothing");
+    while let Some(descriptor) = pending.pop() {
+        let content = read(folder, &descriptor)?;
+        let text = |key: &str| descriptor[key].as_str().unwrap_or_default().to_owned();
+        named.push(text("digest"));
+        match &*text("mediaType") {
+            INDEX | MANIFEST => {
+                let inner: Value = serde_json::from_slice(&content)?;
+                ensure!(inner["schemaVersion"] == 2 && inner["mediaType"] == text("mediaType"), "{inner}");
+                pending.extend(inner["manifests"].as_array().into_iter().flatten().cloned());
+                pending.extend(inner["layers"].as_array().into_iter().flatten().cloned());
+                pending.extend(inner.get("config").cloned());
+                if inner.get("config").is_some() {
+                    layers(folder, &inner)?;
+                }
+            }
+            CONFIG | LAYER => {}
+            other => ensure!(false, "unknown media type {other:?}"),
+        }
+    }
+    let present = fs::read_dir(folder.join("blobs/sha256"))?.count();
+    named.sort();
+    named.dedup();
+    ensure!(present == named.len(), "{present} blobs, of which {} are named", named.len());
+    Ok(())
+}
+
+/// Checks that the configuration names the archives of the layers.
+fn layers(folder: &Path, manifest: &Value) -> Result<()> {
+    let config: Value = serde_json::from_slice(&read(folder, &manifest["config"])?)?;
+    let mut unpacked = Vec::new();
+    for layer in manifest["layers"].as_array().into_iter().flatten() {
+        unpacked.push(Value::from(digest(&archive(folder, layer)?)));
+    }
+    ensure!(config["rootfs"]["diff_ids"] == Value::from(unpacked), "diff_ids are of other layers");
+    ensure!(config["os"] == "linux" && config["architecture"].is_string(), "no platform: {config}");
+    Ok(())
+}
+
+/// The manifest of a layout with one platform.
+///
+/// # Errors
+/// If there is none.
+pub(super) fn manifest(folder: &Path) -> Result<Value> {
+    let outer: Value = serde_json::from_slice(&fs::read(folder.join("index.json"))?)?;
+    let index: Value = serde_json::from_slice(&read(folder, &outer["manifests"][0])?)?;
+    Ok(serde_json::from_slice(&read(folder, &index["manifests"][0])?)?)
+}
+
+/// The archive of a layer.
+///
+/// # Errors
+/// If it cannot be read.
+pub(super) fn archive(folder: &Path, layer: &Value) -> Result<Vec<u8>> {
+    let mut archive = Vec::new();
+    std::io::copy(&mut flate2::read::GzDecoder::new(&read(folder, layer)?[..]), &mut archive)?;
+    Ok(archive)
+}
+
+/// The blob that a descriptor names.
+///
+/// # Errors
+/// If it is missing or another one.
+pub(super) fn read(folder: &Path, descriptor: &Value) -> Result<Vec<u8>> {
+    let name =
+        descriptor["digest"].as_str().and_then(|name| name.strip_prefix("sha256:")).context("no digest")?;
+    let content =
+        fs::read(folder.join("blobs/sha256").join(name)).with_context(|| format!("no blob {name}"))?;
+    ensure!(digest(&content) == format!("sha256:{name}"), "blob {name} has other content");
+    ensure!(descriptor["size"] == content.len(), "blob {name} has {} bytes: {descriptor}", content.len());
+    Ok(content)
+}
+
+/// The digest of bytes, as OCI writes it.
+pub(super) fn digest(bytes: &[u8]) -> String {
+    let hexadecimal: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("sha256:{hexadecimal}")
+}
+
+/// Writes a blob; returns its descriptor.
+fn blob(folder: &Path, media_type: &str, content: &[u8]) -> Result<Value> {
+    let digest = digest(content);
+    let name = digest.strip_prefix("sha256:").unwrap_or_default();
+    fs::write(folder.join("blobs/sha256").join(name), content)?;
+    Ok(json!({ "digest": digest, "mediaType": media_type, "size": content.len() }))
+}
+
+/// An object without spaces, and with its keys in the order of the alphabet.
+fn bytes(value: &Value) -> Result<Vec<u8>> {
+    Ok(serde_json::to_vec(value)?)
+}
+
+/// The architecture of this machine, by OCI's name, which is Go's.
+fn architecture() -> Result<&'static str> {
+    match std::env::consts::ARCH {
+        "x86_64" => Ok("amd64"),
+        "aarch64" => Ok("arm64"),
+        other => anyhow::bail!("no name for the architecture {other}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn image(user: u32) -> PackedImage {
+        let (name, description) = ("one".to_owned(), "An image".to_owned());
+        let (command, root) = ("/one".to_owned(), ImageRoot::new().unwrap());
+        PackedImage { name, description, user, command, root, compression: Compression::fast() }
+    }
+
+    #[test]
+    fn the_same_files_are_the_same_image_and_others_are_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let written = ["a", "b", "c"].map(|name| {
+            write(&image(if name == "c" { 7 } else { 0 }), "r", &folder.path().join(name)).unwrap()
+        });
+        assert_eq!(written[0], written[1]);
+        assert_ne!(written[0].digest, written[2].digest);
+        for name in ["a", "b", "c"] {
+            check(&folder.path().join(name)).unwrap();
+        }
+        assert!(written[0].check_size(written[0].size).is_ok());
+        assert!(written[0].check_size(written[0].size - 1).is_err());
+    }
+
+    #[test]
+    fn a_broken_layout_is_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = folder.path().join("a");
+        write(&image(0), "r", &at).unwrap();
+        let stray = at.join("blobs/sha256/00");
+        fs::write(&stray, "").unwrap();
+        assert!(check(&at).unwrap_err().to_string().contains("5 blobs, of which 4"));
+        fs::remove_file(stray).unwrap();
+        let blob = fs::read_dir(at.join("blobs/sha256")).unwrap().next().unwrap().unwrap().path();
+        fs::write(&blob, "other").unwrap();
+        assert!(check(&at).unwrap_err().to_string().contains("other content"));
+        fs::remove_file(blob).unwrap();
+        assert!(check(&at).unwrap_err().to_string().contains("no blob"));
+    }
+}

@@ -1,0 +1,33 @@
+//! Links beside the plugin: other names, by which a configuration calls it.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use tenure_types::{Error, ErrorCode};
+
+use super::place::failed;
+use crate::report::{FileChange, FileOutcome, InstalledKind};
+
+/// Lets a name beside the plugin lead to it.
+///
+/// # Errors
+/// `FileInTheWay` if something else has the name; `InputOutput` if the link cannot be made.
+pub(super) fn lead(plugin: &Path, name: &str, apply: bool) -> Result<FileChange, Error> {
+    let link = plugin.with_file_name(name);
+    let target = Path::new(plugin.file_name().unwrap_or_default());
+    let outcome = match fs::read_link(&link) {
+        Ok(found) if found == target || found == plugin => FileOutcome::Unchanged,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => FileOutcome::Created,
+        _ => {
+            let cause = format_args!("{} is not a link to the plugin", link.display());
+            return Err(Error::new(ErrorCode::FileInTheWay, cause));
+        }
+    };
+    if apply && outcome == FileOutcome::Created {
+        symlink(target, &link).map_err(|error| failed(&link, &error))?;
+    }
+    let (version, sha256, reason) = Default::default();
+    Ok(FileChange { file: link, kind: InstalledKind::Link, outcome, version, sha256, reason })
+}

@@ -1,0 +1,110 @@
+//! The life of a release: an upgrade changes the definitions, a rollback returns, and an uninstallation keeps the objects.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, ensure};
+use k8s_openapi::api::apps::v1::DaemonSet;
+use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::Api;
+use serde_json::json;
+
+use crate::Test;
+use crate::cluster::{Cluster, NAMESPACE, RELEASE, chart};
+
+pub(crate) const TESTS: &[Test] = &[
+    ("release::definitions_follow_an_upgrade_and_outlive_the_release", life),
+    ("release::a_changed_value_restarts_nothing", live),
+];
+
+/// The short names of NodeIPAM, by which the versions of the chart differ here.
+fn short_names(cluster: &Cluster) -> anyhow::Result<Vec<String>> {
+    let api: Api<CustomResourceDefinition> = Api::all(cluster.client.clone());
+    let definition = cluster.call(api.get("nodeipams.ipam.tenure.dev"))?;
+    Ok(definition.spec.names.short_names.unwrap_or_default())
+}
+
+/// A version of the chart from before NodeIPAM had its short name.
+fn older(folder: &Path) -> anyhow::Result<String> {
+    let to = folder.join("older");
+    copy(&chart(), &to)?;
+    let path = to.join("files/definitions/nodeipams.yaml");
+    let text = fs::read_to_string(&path)?;
+    let short = "- nipam\n";
+    ensure!(text.contains(short), "no short name in {}", path.display());
+    fs::write(&path, text.replace(short, "- older\n"))?;
+    Ok(to.to_str().context("not text")?.to_owned())
+}
+
+fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &target)?;
+        } else {
+            fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
+}
+
+fn life(cluster: &Cluster) -> anyhow::Result<()> {
+    let (old, new) = (older(cluster.folder.path())?, chart());
+    let new = new.to_str().context("not text")?;
+    let profile = ["--set", "profile=cluster"];
+    let run = |verb: &str, chart: &str| cluster.helm(&[&[verb, RELEASE, chart], &profile[..]].concat());
+    let notes = run("install", &old)?;
+    ensure!(notes.contains("Create an AddressPool"), "{notes}");
+    ensure!(short_names(cluster)? == ["older"]);
+    let pool = json!({
+        "apiVersion": "ipam.tenure.dev/v1alpha1", "kind": "AddressPool", "metadata": { "name": "kept" },
+        "spec": { "ipv4": { "cidrs": ["10.9.0.0/16"], "blockPrefix": 26 } },
+    });
+    cluster.until("the definition to be served", || {
+        Ok(cluster.apply(&cluster.client, &pool, false).ok().map(drop))
+    })?;
+    run("upgrade", new)?;
+    ensure!(short_names(cluster)? == ["nipam"], "the upgrade leaves the definitions as they were");
+    cluster.helm(&["rollback", RELEASE, "1"])?;
+    ensure!(short_names(cluster)? == ["older"]);
+    cluster.helm(&["uninstall", RELEASE])?;
+    ensure!(short_names(cluster)? == ["older"], "the definitions went with the release");
+    let pools = crate::cluster::dynamic(&cluster.client, &pool);
+    ensure!(cluster.call(pools.get_opt("kept"))?.is_some(), "the pool went with the release");
+    // The same release takes over what it has left.
+    run("install", new)?;
+    ensure!(short_names(cluster)? == ["nipam"]);
+    cluster.call(pools.delete("kept", &Default::default()))?;
+    Ok(())
+}
+
+fn live(cluster: &Cluster) -> anyhow::Result<()> {
+    cluster.release()?;
+    let daemons: Api<DaemonSet> = Api::namespaced(cluster.client.clone(), NAMESPACE);
+    let maps: Api<ConfigMap> = Api::namespaced(cluster.client.clone(), NAMESPACE);
+    let template = || -> anyhow::Result<_> {
+        Ok(cluster.call(daemons.get("tenure-agent"))?.spec.context("no spec")?.template)
+    };
+    let before = template()?;
+    let chart = chart();
+    let arguments = [
+        "upgrade",
+        RELEASE,
+        chart.to_str().context("not text")?,
+        "--reuse-values",
+        "--set",
+        "policies.mine.module=AGFzbQ==",
+        "--set",
+        "agent.logLevel=debug",
+    ];
+    cluster.helm(&arguments)?;
+    let toml = cluster.call(maps.get("tenure-agent"))?.data.unwrap_or_default();
+    ensure!(toml["tenured.toml"].contains("[policies.mine]"), "{toml:?}");
+    let modules = cluster.call(maps.get("tenure-policies"))?.binary_data.unwrap_or_default();
+    ensure!(modules["mine.wasm"].0 == b"\0asm", "{modules:?}");
+    ensure!(template()? == before, "the pods are replaced");
+    cluster.release()
+}

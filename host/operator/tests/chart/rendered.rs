@@ -1,0 +1,138 @@
+//! What the chart and the plain manifests contain, as far as the API server can tell without a node.
+
+use std::fs;
+
+use anyhow::{Context as _, bail, ensure};
+use serde_json::Value;
+
+use crate::Test;
+use crate::cluster::{Cluster, RELEASE, chart};
+
+pub(crate) const TESTS: &[Test] = &[
+    ("rendered::the_api_server_accepts_each_profile_strictly", strict),
+    ("rendered::the_plain_manifests_are_accepted_too", plain),
+    ("rendered::misspelt_and_impossible_values_are_refused", refused),
+    ("rendered::the_configuration_is_what_the_daemon_reads", configuration),
+];
+
+/// Values that reach the branches that the defaults do not.
+const MORE: &[&str] = &[
+    "policies.mine.module=AGFzbQ==",
+    "policies.mine.settings.deadline_ms=20",
+    "agent.seLinuxOptions.type=spc_t",
+    "agent.appArmorProfile.type=Unconfined",
+    "agent.configuration=[addresses]\ncooldown_seconds = 5",
+    "cluster.apiServer.host=10.0.0.1",
+    "cluster.kubeletCredentials=true",
+    "image.pullSecrets[0].name=registry",
+    "image.agentDigest=sha256:0000000000000000000000000000000000000000000000000000000000000000",
+    "namespace.create=true",
+    "uninstalling=true",
+];
+
+/// The documents of a rendered chart.
+pub(crate) fn documents(text: &str) -> anyhow::Result<Vec<Value>> {
+    let documents: Vec<Value> = serde_saphyr::from_multiple(text)?;
+    Ok(documents.into_iter().filter(|document| !document.is_null()).collect())
+}
+
+fn template(cluster: &Cluster, values: &[&str]) -> anyhow::Result<String> {
+    let chart = chart();
+    let mut arguments = vec!["template", RELEASE, chart.to_str().context("not text")?];
+    for value in values {
+        arguments.extend(["--set", value]);
+    }
+    cluster.helm(&arguments)
+}
+
+/// Applies each document dry; returns the kinds.
+fn accepted(cluster: &Cluster, text: &str) -> anyhow::Result<Vec<String>> {
+    let mut kinds = Vec::new();
+    for document in documents(text)? {
+        let kind = document["kind"].as_str().unwrap_or_default().to_owned();
+        let applied = cluster.apply(&cluster.client, &document, true);
+        applied.with_context(|| format!("{kind} {}", document["metadata"]["name"]))?;
+        kinds.push(kind);
+    }
+    Ok(kinds)
+}
+
+fn strict(cluster: &Cluster) -> anyhow::Result<()> {
+    for (profile, expected) in [("single-node", 4), ("cluster", 22), ("aws", 4)] {
+        let profile = format!("profile={profile}");
+        let kinds = accepted(cluster, &template(cluster, &[&profile])?)?;
+        ensure!(kinds.len() == expected, "{profile}: {} objects: {kinds:?}", kinds.len());
+        let more: Vec<&str> = MORE.iter().copied().chain([&*profile]).collect();
+        let kinds = accepted(cluster, &template(cluster, &more)?)?;
+        ensure!(kinds.len() == expected + 1, "{profile}: {} objects: {kinds:?}", kinds.len());
+    }
+    // What is not in the schema is noticed.
+    let text = template(cluster, &[])?.replace("hostNetwork: true", "hostNetwerk: true");
+    match accepted(cluster, &text) {
+        Err(error) => ensure!(format!("{error:#}").contains("hostNetwerk"), "{error:#}"),
+        Ok(kinds) => bail!("a misspelt field is accepted: {kinds:?}"),
+    }
+    Ok(())
+}
+
+fn plain(cluster: &Cluster) -> anyhow::Result<()> {
+    for profile in ["single-node", "cluster", "aws"] {
+        let path = chart().join(format!("../manifests/{profile}.yaml"));
+        let kinds = accepted(cluster, &fs::read_to_string(path)?)?;
+        ensure!(kinds.contains(&"DaemonSet".to_owned()), "{profile}: {kinds:?}");
+    }
+    Ok(())
+}
+
+fn refused(cluster: &Cluster) -> anyhow::Result<()> {
+    let cases = [
+        ("profile=clusters", "profile"),
+        ("netwerk.name=x", "netwerk"),
+        ("agent.metricsPort=0", "metricsPort"),
+        ("agent.cniBinDir=opt/cni/bin", "cniBinDir"),
+        ("image.agentDigest=sha256:12", "agentDigest"),
+        ("policies.Mine.module=AAAA", "policies"),
+        ("policies.mine.settings.nested.key=1", "nested"),
+        ("policies.mine.settings.deadline_ms=20", "policyModules.existingConfigMap"),
+        ("network.ranges[0]=10.0.0.0/24", "ranges"),
+    ];
+    for (value, words) in cases {
+        match template(cluster, &[value]) {
+            Ok(_) => bail!("{value} is accepted"),
+            Err(error) => ensure!(format!("{error:#}").contains(words), "{value}: {error:#}"),
+        }
+    }
+    Ok(())
+}
+
+/// The data of the agent's ConfigMap.
+fn data(cluster: &Cluster, values: &[&str]) -> anyhow::Result<(String, Value)> {
+    let rendered = documents(&template(cluster, values)?)?;
+    let map = rendered
+        .iter()
+        .find(|object| object["kind"] == "ConfigMap" && object["metadata"]["name"] == "tenure-agent")
+        .context("no ConfigMap")?;
+    let text = |key: &str| map["data"][key].as_str().unwrap_or_default().to_owned();
+    Ok((text("tenured.toml"), serde_json::from_str(&text("network.conflist"))?))
+}
+
+fn configuration(cluster: &Cluster) -> anyhow::Result<()> {
+    let (toml, conflist) = data(cluster, &["network.ipam.policy=highest-first"])?;
+    ensure!(toml.contains("listen = \"127.0.0.1:9477\""), "{toml}");
+    let ipam = &conflist["plugins"][0]["ipam"];
+    ensure!(ipam["type"] == "tenure" && ipam["policy"] == "highest-first", "{conflist}");
+    ensure!(ipam["ranges"][0][0]["subnet"] == "10.244.0.0/24", "{conflist}");
+    let (toml, conflist) = data(cluster, &["profile=aws", "network.ipam.warm.addresses=2"])?;
+    ensure!(conflist["plugins"][0]["type"] == "tenure-eni", "{conflist}");
+    ensure!(toml.contains(r#"config = '''{"warm":{"addresses":2}}'''"#), "{toml}");
+    let (toml, conflist) =
+        data(cluster, &["profile=cluster", "cluster.configuration=preallocation = 32", MORE[0], MORE[1]])?;
+    ensure!(conflist["plugins"][0]["ipam"]["ranges"].is_null(), "{conflist}");
+    ensure!(toml.contains("[cluster]\nnetworks = { \"pods\" = [\"pods\"] }\npreallocation = 32\n"), "{toml}");
+    ensure!(
+        toml.contains(r#"config = '''{"policy":"cluster-range","pools":["pods"],"type":"tenure"}'''"#),
+        "{toml}"
+    );
+    ensure!(toml.contains("path = \"/etc/tenure/policies/mine.wasm\"\ndeadline_ms = 20"), "{toml}");
+    Ok(())
+}
