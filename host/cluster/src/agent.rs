@@ -24,6 +24,7 @@ mod records;
 mod saying;
 mod settings;
 mod state;
+mod status;
 mod supply;
 mod usage;
 mod wing;
@@ -50,6 +51,7 @@ use crate::NodeIPAM;
 use crate::client::{ConnectError, connect};
 
 pub use self::settings::{AgentSettings, PoolFamily, machine_of};
+pub use self::status::{AgentStatus, BlockStatus, DemandStatus};
 pub use self::wing::ClusterWing;
 
 /// How often the agent looks although nothing has happened: pods come and go without a word to it.
@@ -67,6 +69,13 @@ pub struct Agent {
 /// A handle to a running agent.
 #[derive(Clone)]
 pub struct AgentHandle(Arc<AgentCore>);
+
+impl AgentHandle {
+    /// The agent's status now.
+    pub async fn status(&self) -> AgentStatus {
+        status::status(&self.0).await
+    }
+}
 
 impl Agent {
     /// Connects. Nothing is sent yet.
