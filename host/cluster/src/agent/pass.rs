@@ -15,6 +15,9 @@ use crate::agent::saying::say;
 use crate::agent::usage::usage;
 use crate::agent::fetch;
 
+/// The least time between two looks for a pool that is not there.
+const POOLS_EVERY: Duration = Duration::from_secs(3);
+
 /// The least time between two comparisons of one block that a hint asks for.
 const COMPARE_EVERY: Duration = Duration::from_secs(2);
 
@@ -107,6 +110,15 @@ impl AgentPass<'_> {
     /// Looks up the pools that are not known, and those that the operator says are gone.
     async fn pools(&self) -> Result<(), AgentError> {
         let is_gone = self.core.state().waits_for().is_some_and(|(reason, _)| reason == "PoolGone");
+        let (now, due) = (self.core.now(), self.core.state().next_pools);
+        if now < due {
+            return Ok(());
+        }
+        let is_known = |name: &str| self.core.state().pools.contains_key(name);
+        if !is_gone && self.core.settings.pools().all(is_known) {
+            return Ok(());
+        }
+        self.core.state().next_pools = now.saturating_add(POOLS_EVERY);
         for name in self.core.settings.pools() {
             let is_known = self.core.state().pools.contains_key(name);
             if is_known && !is_gone {

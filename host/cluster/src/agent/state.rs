@@ -41,6 +41,8 @@ pub(crate) struct AgentState {
     pub(crate) identity: Option<HolderIdentity>,
     pub(crate) pools: BTreeMap<String, ClusterPool>,
     pub(crate) in_force: BTreeMap<Uid, PoolInForce>,
+    /// When pools that are missing are looked up again, by the boot clock.
+    pub(crate) next_pools: Duration,
     /// The node's object, as the watch shows it.
     pub(crate) object: Option<Arc<NodeIPAM>>,
     /// Its status, as far as it could be read.
