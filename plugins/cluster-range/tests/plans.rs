@@ -40,7 +40,12 @@ fn state(waiting: u32, idle: &[u8]) -> State {
 fn kinds(node: &Node<Native<ClusterRange>>, state: &State) -> Vec<(EffectKind, String)> {
     let effects = node.plan(state).unwrap();
     let first = |effect: tenure_sdk::Effect| {
-        let value = effect.attributes.get("block").or(effect.attributes.get("addresses")).unwrap_or_default().to_owned();
+        let value = effect
+            .attributes
+            .get("block")
+            .or(effect.attributes.get("addresses"))
+            .unwrap_or_default()
+            .to_owned();
         (effect.kind, value)
     };
     effects.into_iter().map(first).collect()
@@ -52,7 +57,10 @@ fn the_fullest_block_is_filled_first() {
     node.add_requesting("a/first", &["10.0.0.20".parse().unwrap()]).unwrap();
     for pod in 0..12 {
         let address = node.add(&format!("a/p{pod}")).unwrap()[0];
-        assert!(address.to_string().parse::<std::net::Ipv4Addr>().unwrap().octets()[3] / 16 == 1, "{address}");
+        assert!(
+            address.to_string().parse::<std::net::Ipv4Addr>().unwrap().octets()[3] / 16 == 1,
+            "{address}"
+        );
     }
     let next = node.add("a/next").unwrap()[0];
     assert_eq!(next.to_string(), "10.0.0.2", "then the first of the empty ones");
@@ -77,7 +85,11 @@ fn a_block_is_offered_once_it_was_empty_for_long_and_the_reserve_stays() {
     assert_eq!(kinds(&node(&[0, 1]), &state(0, &[0, 1])), [], "13 are fewer than 4 and another 13");
     let mut held = node(&[0, 1, 2]);
     held.add_requesting("a/held", &["10.0.0.40".parse().unwrap()]).unwrap();
-    assert_eq!(kinds(&held, &state(0, &[0, 1])), [], "12, 13 and 13: without the second, 25 and not 29 are left");
+    assert_eq!(
+        kinds(&held, &state(0, &[0, 1])),
+        [],
+        "12, 13 and 13: without the second, 25 and not 29 are left"
+    );
 }
 
 #[test]
@@ -85,7 +97,8 @@ fn without_a_free_block_in_the_cluster_requests_that_wait_are_refused() {
     let mut exhausted = state(3, &[]);
     exhausted.pending = vec![tenure_sdk::Effect::new(EffectKind::RequestBlock, 0)];
     assert_eq!(kinds(&node(&[]), &exhausted), [], "a block may come");
-    let attributes = Attributes::new().with("reason", "PoolExhausted").with("message", "no block of pool pods is free");
+    let attributes =
+        Attributes::new().with("reason", "PoolExhausted").with("message", "no block of pool pods is free");
     exhausted.objects.push(Object { kind: "pool".into(), name: "pods.v4".into(), attributes });
     let error = node(&[]).plan(&exhausted).unwrap_err();
     assert_eq!(error.code, ErrorCode::PoolExhausted);
@@ -95,7 +108,9 @@ fn without_a_free_block_in_the_cluster_requests_that_wait_are_refused() {
 #[test]
 fn a_configuration_names_pools_and_families() {
     let defined = |ipam: &str| ClusterRange::define(&Config::new("pods", ipam, &[]));
-    let names = |ipam: &str| -> Vec<String> { defined(ipam).unwrap().pools.into_iter().map(|pool| pool.name).collect() };
+    let names = |ipam: &str| -> Vec<String> {
+        defined(ipam).unwrap().pools.into_iter().map(|pool| pool.name).collect()
+    };
     assert_eq!(names(r#"{ "pools": ["a"], "families": ["ipv4", "ipv6"] }"#), ["a.v4", "a.v6"]);
     assert_eq!(names(r#"{ "pools": ["a", "b"] }"#), ["a.v4", "b.v4"]);
     for wrong in [

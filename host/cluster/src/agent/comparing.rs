@@ -72,7 +72,10 @@ impl AgentCore {
     }
 
     /// The attributes of an effect that gives a block back for a mark.
-    pub(crate) fn give_back(lease: &LeaseRecord, mark: tenure_leases::MarkId) -> Result<Attributes, AgentError> {
+    pub(crate) fn give_back(
+        lease: &LeaseRecord,
+        mark: tenure_leases::MarkId,
+    ) -> Result<Attributes, AgentError> {
         let facts = [(agreed::BLOCK, lease.cidr().to_string()), (MARK, mark.to_string())];
         Ok(Attributes::new(facts).map_err(internal)?)
     }

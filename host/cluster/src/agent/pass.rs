@@ -8,12 +8,12 @@ use tenure_leases::{BlockHint, BlockName, HolderIdentity};
 
 use crate::agent::accepting::AgentError;
 use crate::agent::core::AgentCore;
+use crate::agent::fetch;
 use crate::agent::marks::{Executors, freeze_drained, mark};
 use crate::agent::rebuilding::{read_back, settle_if_known};
 use crate::agent::records::tombstone_key;
 use crate::agent::saying::say;
 use crate::agent::usage::usage;
-use crate::agent::fetch;
 
 /// The least time between two looks for a pool that is not there.
 const POOLS_EVERY: Duration = Duration::from_secs(3);
@@ -59,7 +59,8 @@ impl AgentPass<'_> {
             }
         }
         let now = self.core.wall_seconds();
-        let over: Vec<_> = dropped.iter().filter(|(_, until)| **until <= now).map(|(uid, _)| tombstone_key(*uid)).collect();
+        let over: Vec<_> =
+            dropped.iter().filter(|(_, until)| **until <= now).map(|(uid, _)| tombstone_key(*uid)).collect();
         if !over.is_empty() {
             self.core.engine.objects_seen(&[], &over).await?;
         }
@@ -174,7 +175,8 @@ impl AgentPass<'_> {
                 let state = self.core.state();
                 let hint = state.told.blocks.iter().find(|hint| hint.cidr == cidr);
                 let hint = hint.map(|hint| (hint.uid, hint.mark.map(|mark| mark.id)));
-                let recently = state.compared.get(&cidr).is_some_and(|at| now.saturating_sub(*at) < COMPARE_EVERY);
+                let recently =
+                    state.compared.get(&cidr).is_some_and(|at| now.saturating_sub(*at) < COMPARE_EVERY);
                 let row = self.core.row(&lease, None);
                 state.to_compare.contains(&cidr) || (is_settled(&row, hint) && !recently)
             };

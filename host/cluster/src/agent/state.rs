@@ -86,7 +86,9 @@ impl AgentState {
     /// The reason and the message of the operator's condition `Ready`, if it is False.
     pub(crate) fn waits_for(&self) -> Option<(String, String)> {
         let conditions = self.object.as_ref()?.status.as_ref()?.conditions.iter();
-        let ready = conditions.into_iter().find(|condition| condition.type_ == "Ready" && condition.status == "False")?;
+        let ready = conditions
+            .into_iter()
+            .find(|condition| condition.type_ == "Ready" && condition.status == "False")?;
         Some((ready.reason.clone(), ready.message.clone()))
     }
 
@@ -95,7 +97,9 @@ impl AgentState {
         let told = object.as_ref().map(NodeIpamStatus::try_from).transpose();
         match told {
             Ok(told) => self.told = told.unwrap_or_default(),
-            Err(error) => tracing::warn!(%error, "cannot read the status of the node's object; keeping what it said before"),
+            Err(error) => {
+                tracing::warn!(%error, "cannot read the status of the node's object; keeping what it said before")
+            }
         }
         let settings = object.iter().flat_map(|object| &object.status).flat_map(|status| &status.pools);
         for pool in settings {

@@ -32,7 +32,8 @@ fn without_server(world: &mut World) -> anyhow::Result<()> {
     let address = node.add("meanwhile")?;
     node.del("before")?;
     node.del("meanwhile")?;
-    let told = wait::holds("a condition about the API server", LIMIT, || has_condition(node, "cluster-unreachable"));
+    let told =
+        wait::holds("a condition about the API server", LIMIT, || has_condition(node, "cluster-unreachable"));
     let back = world.start_server();
     told?;
     back?;
@@ -51,14 +52,20 @@ fn killed_daemon(world: &mut World) -> anyhow::Result<()> {
     let node = &mut world.nodes[1];
     node.daemon.kill()?;
     node.daemon.launch()?;
-    let again = wait::until("an address after the restart", LIMIT, || Ok(node.call("ADD", "again")?.address().ok()));
+    let again =
+        wait::until("an address after the restart", LIMIT, || Ok(node.call("ADD", "again")?.address().ok()));
     world.start_server()?;
     again?;
     ensure!(world.nodes[1].addresses()?.contains(&address), "the address of the pod before is gone");
     world.nodes[1].del("again")?;
     world.ready()?;
     let name = &world.nodes[1].name;
-    ensure!(blocks.iter().filter(|(_, holder)| *holder == name).all(|block| world.blocks().unwrap().get(block.0) == Some(name)));
+    ensure!(
+        blocks
+            .iter()
+            .filter(|(_, holder)| *holder == name)
+            .all(|block| world.blocks().unwrap().get(block.0) == Some(name))
+    );
     world.referee()
 }
 
@@ -88,8 +95,11 @@ fn deleted_object(world: &mut World) -> anyhow::Result<()> {
     };
     let of_node = |world: &World| -> anyhow::Result<Vec<String>> {
         let blocks = world.blocks()?;
-        let mut own: Vec<String> =
-            blocks.into_iter().filter(|(_, holder)| *holder == name).map(|(cidr, _)| cidr.to_string()).collect();
+        let mut own: Vec<String> = blocks
+            .into_iter()
+            .filter(|(_, holder)| *holder == name)
+            .map(|(cidr, _)| cidr.to_string())
+            .collect();
         own.sort();
         Ok(own)
     };

@@ -84,7 +84,8 @@ impl World {
     /// Waits until each node is ready, and holds a block.
     pub(crate) fn ready(&self) -> anyhow::Result<()> {
         wait::holds("each node to be ready with a block", LIMIT, || {
-            let is_ready = |node: &Node| node.daemon.ctl_output(&["status"]).is_ok_and(|output| output.status.success());
+            let is_ready =
+                |node: &Node| node.daemon.ctl_output(&["status"]).is_ok_and(|output| output.status.success());
             Ok(self.nodes.iter().all(is_ready) && self.nodes.iter().all(|node| self.has_block(&node.name)))
         })
     }
@@ -194,7 +195,10 @@ impl World {
         let operator = std::fs::read_to_string(self.folder.path().join("operator.log")).unwrap_or_default();
         let nodes = self.nodes.iter().map(|node| {
             let log = std::fs::read_to_string(node.daemon.path("tenured.log")).unwrap_or_default();
-            let told = node.daemon.ctl_output(&["status"]).map(|told| String::from_utf8_lossy(&told.stdout).into_owned());
+            let told = node
+                .daemon
+                .ctl_output(&["status"])
+                .map(|told| String::from_utf8_lossy(&told.stdout).into_owned());
             format!("--- {}: {}\n{log}", node.name, told.unwrap_or_default())
         });
         let nodes: String = nodes.collect();
@@ -211,11 +215,13 @@ async fn install(kubeconfig: &std::path::Path) -> anyhow::Result<Client> {
         let patch = PatchParams::apply("tests").force();
         let applied = call(api.patch(&name, &patch, &Patch::Apply(&definition))).await?;
         let conditions = applied.status.and_then(|status| status.conditions).unwrap_or_default();
-        let holds = conditions.iter().any(|condition| condition.type_ == "Established" && condition.status == "True");
+        let holds =
+            conditions.iter().any(|condition| condition.type_ == "Established" && condition.status == "True");
         ensure!(holds, "{name} is not served yet");
     }
     let api: Api<Namespace> = Api::all(client.clone());
-    let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "tenure-system" } });
+    let namespace =
+        json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "tenure-system" } });
     call(api.patch("tenure-system", &PatchParams::apply("tests"), &Patch::Apply(&namespace))).await?;
     Ok(client)
 }

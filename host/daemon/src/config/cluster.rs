@@ -58,10 +58,18 @@ impl ClusterTable {
             }
             for pool in pools {
                 if !is_pool(pool) {
-                    return wrong(&field, &format!("{pool:?} cannot be the name of an AddressPool: at most 60 lower-case letters, digits, '-' and '.'"));
+                    return wrong(
+                        &field,
+                        &format!(
+                            "{pool:?} cannot be the name of an AddressPool: at most 60 lower-case letters, digits, '-' and '.'"
+                        ),
+                    );
                 }
                 if !used.insert(pool) {
-                    return wrong(&field, &format!("pool {pool} is named twice; a pool serves one network of a node"));
+                    return wrong(
+                        &field,
+                        &format!("pool {pool} is named twice; a pool serves one network of a node"),
+                    );
                 }
             }
         }
@@ -119,7 +127,10 @@ mod tests {
             ("networks = { pods = [] }", "cluster.networks.pods: must name at least one AddressPool"),
             ("networks = { pods = [\"Pods\"] }", "cluster.networks.pods: \"Pods\" cannot be the name"),
             ("networks = { pods = [\"a\"], zone = [\"a\"] }", "cluster.networks.zone: pool a is named twice"),
-            ("networks = { pods = [\"a\"] }\nkubeconfig = \"here\"", "cluster.kubeconfig: must be an absolute path"),
+            (
+                "networks = { pods = [\"a\"] }\nkubeconfig = \"here\"",
+                "cluster.kubeconfig: must be an absolute path",
+            ),
             ("networks = { pods = [\"a\"] }\nwrite_seconds = 0", "cluster.write_seconds: must be at least 1"),
         ] {
             let refusal = refusal(text);
