@@ -9,6 +9,7 @@ const PROTOS: [&str; 6] = [
     "tenure/v1/admin.proto",
     "tenure/v1/claims.proto",
     "tenure/v1/cloud.proto",
+    "tenure/v1/cluster.proto",
     "tenure/v1/agent_cni.proto",
     "tenure/v1/eni.proto",
 ];

@@ -12,9 +12,11 @@
 //! CustomResourceDefinitions, and [`convert`] leads to the pure tables of `tenure-leases`, which decide everything. Objects are read leniently and
 //! converted strictly: a word of a later version makes one object unusable, and never a whole list.
 //!
-//! [`client`] is the connection. There is no loop here: the operator and the daemon's agent bring it.
+//! [`client`] is the connection. The operator's loop is a program of its own; the node's is `agent`, with the feature of that name.
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "agent")]
+pub mod agent;
 pub mod client;
 pub mod convert;
 pub mod definitions;

@@ -247,6 +247,14 @@ delegate has to take the addresses back. The daemon does both by itself, and tri
 Nothing is concluded from what EC2 does not show once: it is `doubtful` for a minute, and then `gone`. What is gone and may be in use is
 quarantined: it hands out nothing, and stays.")]
     Cloud,
+    /// Show the blocks of addresses that a cluster leases to the node, the operator's marks and the answers, and what the node waits for.
+    #[command(after_help = "Examples:
+  tenurectl cluster
+  tenurectl cluster --output json | jq '.blocks[] | {cidr, hold, in_use, free}'
+
+`open`: new addresses come from the block. `cordoned`: it is wanted back, and goes with its last address. `frozen`: it is empty, and the
+operator may delete its lease. `doubted`: the ledger was lost. `contested`: the API server names another holder.")]
+    Cluster,
     /// Show what the policy would have done to the node's AWS interfaces now, and why.
     #[command(after_help = "Examples:
   tenurectl plan --explain

@@ -9,6 +9,7 @@ mod cell;
 mod check;
 mod claims;
 mod cloud;
+mod cluster;
 mod configuration;
 mod delegations;
 mod doctor;

@@ -109,6 +109,11 @@ pub(crate) async fn ask(daemon: &Daemon, question: Question) -> Result<Report, E
             let answer = daemon.call(async |mut admin| admin.get_cloud(request).await).await?;
             Ok(Report::of(answer))
         }
+        Question::Cluster => {
+            let request = v1::GetClusterRequest {};
+            let answer = daemon.call(async |mut admin| admin.get_cluster(request).await).await?;
+            Ok(Report::of(answer))
+        }
         Question::Plan { network, .. } => {
             let request = v1::ExplainPlanRequest { network: network.unwrap_or_default() };
             let answer = daemon.call(async |mut admin| admin.explain_plan(request).await).await?;

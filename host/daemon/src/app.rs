@@ -74,8 +74,8 @@ impl App {
         let cni = runtimes::add(&mut parts, &spine, &ledger, &networks);
         let health = operators::health(&mut parts, &spine, &ledger);
         agents::add(&mut parts, &spine, &ledger, &networks, health.service());
-        let executor = supply::add(&mut parts, &spine, &ledger, &networks);
-        let node = spine.node(executor);
+        let supplied = supply::add(&mut parts, &spine, &ledger, &networks);
+        let node = spine.node(supplied);
         sandboxes::add(&mut parts, &spine, &ledger, &node);
         let reached = OperatorAccess { ledger: &ledger, networks: &networks, cni, health };
         operators::add(&mut parts, &spine, reached, &node, durable.reloads);

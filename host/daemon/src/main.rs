@@ -8,6 +8,7 @@ mod check;
 mod claims_seen;
 mod clock;
 mod cloud;
+mod cluster;
 mod config;
 mod deferral;
 mod dels;

@@ -12,12 +12,14 @@ use tenure_ledger::{Book, Shelf};
 use tenure_observe::http::Readiness;
 use tenure_observe::{Metrics, PoolFigures};
 use tenure_rpc::admin::Reloaded;
+use tenure_rpc::v1::GetClusterResponse;
 use tenure_runtime::{SandboxEvidence, Sandboxes};
 use tenure_types::{Allocation, BootId, ConditionName, Error, ErrorCode, Severity};
 use tokio::sync::watch;
 
 use crate::clock::KernelClock;
 use crate::cloud::AwsCloud;
+use crate::cluster::{self, ClusterAgent};
 use crate::live::Live;
 use crate::state_seen::StateSeen;
 
@@ -32,6 +34,8 @@ pub(crate) struct DaemonNode {
     pub(crate) live: Arc<Live>,
     /// The executor of plans about cloud interfaces, while one runs.
     pub(crate) cloud: watch::Receiver<Option<Handle>>,
+    /// The agent that leases blocks of a cluster, while one runs.
+    pub(crate) cluster: watch::Receiver<Option<ClusterAgent>>,
 }
 
 impl DaemonNode {
@@ -119,6 +123,20 @@ impl tenure_rpc::admin::AdminNode for DaemonNode {
 
     fn cloud(&self) -> Result<Box<dyn tenure_rpc::admin::Cloud + '_>, Error> {
         Self::cloud(self).map(|cloud| Box::new(cloud) as _)
+    }
+
+    async fn cluster(&self) -> Result<GetClusterResponse, Error> {
+        if self.live.config.borrow().cluster.networks.is_empty() {
+            return Err(Error::new(ErrorCode::NoCluster, "this node leases no blocks of a cluster"));
+        }
+        let agent = self.cluster.borrow().clone();
+        let agent = agent.ok_or_else(|| {
+            Error::new(
+                ErrorCode::NotReady,
+                "the agent is not connected to the API server; see `tenurectl status`",
+            )
+        })?;
+        Ok(cluster::shown(&agent).await)
     }
 }
 

@@ -253,6 +253,13 @@ impl v1::admin_server::Admin for AdminService {
         told(cloud::status(self.node.cloud()).await)
     }
 
+    async fn get_cluster(
+        &self,
+        _: Request<v1::GetClusterRequest>,
+    ) -> Result<Response<v1::GetClusterResponse>, Status> {
+        told(self.node.cluster().await)
+    }
+
     async fn explain_plan(
         &self,
         request: Request<v1::ExplainPlanRequest>,

@@ -209,6 +209,9 @@ codes! {
     NotInstalled = "not-installed", 172, "pass the record of the installation with --record; without one, remove the files by hand";
     /// Removing the plugin would leave addresses that no DEL could free.
     AddressesInUse = "addresses-in-use", 173, "drain the node first; `tenurectl allocations` shows who holds addresses";
+    /// The node leases no blocks of a cluster.
+    NoCluster = "no-cluster", 174,
+        "set `networks` in `[cluster]` of tenured.toml to the networks whose addresses come from AddressPools";
     /// A gRPC request cannot be decoded, broke off, or is longer than its method allows.
     MalformedRequest = "malformed-request", 180,
         "check the caller: the files under `host/rpc/proto` define the messages, and the text above names the limit";

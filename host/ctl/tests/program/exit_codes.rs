@@ -267,6 +267,13 @@ impl Admin for Fake {
         Err(to_status(&Error::new(ErrorCode::UnknownAddress, "10.1.0.7 is not in quarantine")))
     }
 
+    async fn get_cluster(
+        &self,
+        _: Request<v1::GetClusterRequest>,
+    ) -> Result<Response<v1::GetClusterResponse>, Status> {
+        Err(to_status(&Error::new(ErrorCode::NoCluster, "this node leases no blocks of a cluster")))
+    }
+
     async fn get_cloud(
         &self,
         _: Request<v1::GetCloudRequest>,

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_aws::executor::Handle;
 use tenure_checkpoint::{FileDisk, Options, Writer};
 use tenure_delegate::{Allowed, WithDelegates};
 use tenure_engine::ports::Catalogue as _;
@@ -20,6 +19,7 @@ use tenure_types::{Clock, ConditionName, NodeIdentity, PolicyStamp};
 use tokio::sync::watch;
 
 use super::Surroundings;
+use super::supply::SupplyHandles;
 use crate::claims_seen::{self, ClaimsSeen};
 use crate::config::Config;
 use crate::deferral::WhileLost;
@@ -169,7 +169,7 @@ impl Spine {
     }
 
     /// The node, as operators and scrapers see it.
-    pub(super) fn node(&self, executor: watch::Receiver<Option<Handle>>) -> Arc<DaemonNode> {
+    pub(super) fn node(&self, supplied: SupplyHandles) -> Arc<DaemonNode> {
         Arc::new(DaemonNode {
             engine: Arc::clone(&self.engine),
             disk: Arc::clone(&self.disk),
@@ -178,7 +178,8 @@ impl Spine {
             state_seen: Arc::clone(&self.state_seen),
             sandboxes: Sandboxes::new(self.runtime.clone().map(Runtime::for_people)),
             live: Arc::clone(&self.live),
-            cloud: executor,
+            cloud: supplied.cloud,
+            cluster: supplied.cluster,
         })
     }
 }

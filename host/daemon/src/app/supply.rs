@@ -9,15 +9,24 @@ use tokio::sync::watch;
 use super::ledger::LedgerWing;
 use super::networks::NetworksWing;
 use super::spine::Spine;
+use crate::cluster::ClusterAgent;
 use crate::parts;
 
-/// Returns the executor of plans about the node's cloud interfaces, while one runs.
+/// Handles to what supplies the networks, while each runs.
+pub(super) struct SupplyHandles {
+    /// The executor of plans about the node's cloud interfaces.
+    pub(super) cloud: watch::Receiver<Option<Handle>>,
+    /// The agent that leases blocks of a cluster.
+    pub(super) cluster: watch::Receiver<Option<ClusterAgent>>,
+}
+
+/// Adds what supplies the networks with addresses.
 pub(super) fn add(
     parts: &mut Supervisor,
     spine: &Spine,
     ledger: &LedgerWing,
     networks: &NetworksWing,
-) -> watch::Receiver<Option<Handle>> {
+) -> SupplyHandles {
     let Spine { engine, config, clock, runtime, .. } = spine;
     let conditions = engine.conditions();
     let aws = config.borrow().aws.clone();
@@ -38,8 +47,23 @@ pub(super) fn add(
         };
         parts.restarted("aws", parts::AwsPart::build(given, conditions), &[ledger.undo, networks.configured]);
     }
+    let (leasing, cluster) = watch::channel(None);
+    #[cfg(not(feature = "cluster"))]
+    drop(leasing);
+    #[cfg(feature = "cluster")]
+    if !config.borrow().cluster.networks.is_empty() {
+        let given = parts::ClusterInputs {
+            config: config.borrow().cluster.clone(),
+            identity: spine.identity.clone(),
+            engine: Arc::clone(engine),
+            clock: Arc::clone(clock),
+            handle: leasing,
+        };
+        let part = parts::ClusterPart::build(given, conditions);
+        parts.restarted("cluster", part, &[ledger.undo, networks.configured]);
+    }
     let (kept, metrics) = (Arc::clone(&spine.kept), Arc::clone(&spine.metrics));
     let datapath = parts::DatapathPart::build(Arc::clone(engine), kept, interfaces, metrics, conditions);
     parts.restarted("datapath", datapath, &[ledger.undo]);
-    executor
+    SupplyHandles { cloud: executor, cluster }
 }

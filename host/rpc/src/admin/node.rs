@@ -60,6 +60,11 @@ pub trait AdminNode: Send + Sync + 'static {
     /// # Errors
     /// `NoCloud` if it uses none, and `NotReady` as long as it is not known which it has.
     fn cloud(&self) -> Result<Box<dyn Cloud + '_>, Error>;
+    /// The blocks that a cluster leases to the node.
+    ///
+    /// # Errors
+    /// `NoCluster` if it leases none, and `NotReady` while no agent runs.
+    async fn cluster(&self) -> Result<v1::GetClusterResponse, Error>;
 }
 
 /// The cloud interfaces of a node, whose data is what operators see of it.
