@@ -5,6 +5,7 @@
 //! [`redefine`](Book::redefine) and [`release`](Book::release) make the facts that are then applied.
 
 mod apply;
+mod outline;
 mod prefixes;
 mod quarantined;
 mod ranges;
@@ -26,6 +27,7 @@ use tenure_types::{Allocation, Generation, Moment, Network, NetworkName, Owner, 
 pub use self::renewal::Repeat;
 use self::takeover::Takeover;
 use super::LedgerFact;
+use super::changes::BookChanges;
 use super::cooling::CoolingQueue;
 use super::counts::Counts;
 use super::quarantine::QuarantineMarks;
@@ -56,6 +58,8 @@ pub struct Book {
     stock: Stock,
     counts: Counts,
     remembered: Remembered,
+    /// For those who follow the book.
+    changes: BookChanges,
 }
 
 /// An allocation, hashed by its owner, so that the owner is stored only once.
@@ -103,6 +107,7 @@ impl Book {
             stock,
             counts: Counts::default(),
             remembered: Remembered::default(),
+            changes: BookChanges::default(),
         }
     }
 

@@ -20,6 +20,21 @@ pub(super) fn is_hosts(name: &str) -> bool {
 }
 
 impl Counts {
+    pub(super) fn of_all(counts: Vec<(Box<str>, Box<str>, u32)>) -> Self {
+        let mut all: BTreeMap<Box<str>, BTreeMap<Box<str>, u32>> = BTreeMap::new();
+        for (name, value, count) in counts {
+            all.entry(name).or_default().insert(value, count);
+        }
+        Self(all)
+    }
+
+    /// All numbers, with their names and values.
+    pub(super) fn all(&self) -> impl Iterator<Item = (&str, &str, u32)> {
+        self.0
+            .iter()
+            .flat_map(|(name, values)| values.iter().map(move |(value, count)| (&**name, &**value, *count)))
+    }
+
     pub(super) fn of(&self, name: &str, value: &str) -> u32 {
         self.0.get(name).and_then(|values| values.get(value)).copied().unwrap_or(0)
     }

@@ -81,6 +81,9 @@ impl Violation {
 /// A fact that contradicts the book, so it does not belong to the book's history. The book is unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Conflict {
+    /// An outline has more addresses than a book.
+    #[error("{0} or more addresses")]
+    TooMany(u128),
     /// The fact is about another network.
     #[error("a fact about network {0} in the book of network {1}")]
     Network(NetworkName, NetworkName),

@@ -43,7 +43,7 @@ impl Book {
 
     /// Takes the allocations of an image into an empty book. Maps that are built at once, in order, take half the
     /// memory of maps that grew.
-    fn take_all(&mut self, allocations: Vec<Arc<Allocation>>) -> Result<(), Conflict> {
+    pub(super) fn take_all(&mut self, allocations: Vec<Arc<Allocation>>) -> Result<(), Conflict> {
         self.by_owner.reserve(allocations.len());
         let mut holders = Vec::with_capacity(allocations.len());
         for allocation in &allocations {
