@@ -3,20 +3,20 @@
 
 use std::collections::BTreeMap;
 
-use tenure_types::{Allocation, Owner};
+use tenure_types::{Allocation, Owner, agreed};
 
 /// For each name, the number of allocations by value.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Counts(BTreeMap<Box<str>, BTreeMap<Box<str>, u32>>);
 
-/// The names of the values that the host itself counts; a policy's tags must have other names.
+/// The names of the values that the host itself counts.
 const POD_NAMESPACE: &str = "pod.namespace";
 const OWNER_KIND: &str = "owner.kind";
 const OWNER_AGENT: &str = "owner.agent";
 
 /// Whether a name is reserved for the host, so that no tag may have it.
 pub(super) fn is_hosts(name: &str) -> bool {
-    [POD_NAMESPACE, OWNER_KIND, OWNER_AGENT].contains(&name)
+    name == agreed::ASSIGNS || agreed::is_reserved(name)
 }
 
 impl Counts {

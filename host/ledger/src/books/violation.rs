@@ -49,7 +49,7 @@ pub enum Violation {
     /// The proposal leaves out an address that the caller requires.
     #[error("{0} was requested but not proposed")]
     RequestIgnored(IpAddr),
-    /// A tag has a name that is reserved for the host's own counts.
+    /// A tag has a name that is reserved for the host.
     #[error("tag name {0} is reserved for the host")]
     HostsName(String),
 }

@@ -82,11 +82,14 @@ impl NetworkFiles {
             }
             // Up to the line that begins the next file.
             let mut count = 0;
-            for line in rest.iter().take_while(|line| !counted.is_full(line, most)) {
+            for line in rest {
+                if count > 0 && counted.is_full(line, most) {
+                    break;
+                }
                 counted.add(line);
                 count += 1;
             }
-            let (these, others) = rest.split_at(count.max(1));
+            let (these, others) = rest.split_at(count);
             let text = self.text(these);
             let written = file.write_all(&text);
             // What an unfinished write has left is counted again.

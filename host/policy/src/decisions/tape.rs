@@ -164,7 +164,7 @@ mod tests {
         let decision: RecordedDecision = serde_json::from_slice(&text).unwrap();
         let functions: Vec<_> = decision.asked.iter().map(|asked| asked.function.as_str()).collect();
         assert_eq!((decision.number, functions), (7, vec!["last", "free"]));
-        assert_eq!(decision.outcome, DecisionOutcome::Proposal(json!({})), None);
+        assert_eq!(decision.outcome, DecisionOutcome::Proposal(json!({})));
         assert!(decision.at_ms > 0 && decision.given == json!({ "requested": [] }));
         assert_eq!(recorder.counts(), (0, 0));
     }
