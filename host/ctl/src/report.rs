@@ -59,7 +59,9 @@ pub(crate) struct Replayed {
     pub(crate) recorded: BTreeSet<ComponentStamp>,
     /// How many decisions there are.
     pub(crate) decisions: u64,
-    /// Decisions that the component made otherwise.
+    /// How many of them it could not make: it asked what the record does not contain.
+    pub(crate) unanswered: u64,
+    /// Decisions that the component made otherwise, or could not make.
     pub(crate) differences: Vec<ReplayDifference>,
     /// Lines of the record that could not be read.
     pub(crate) passed_over: u64,

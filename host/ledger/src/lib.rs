@@ -31,9 +31,9 @@ mod state;
 pub mod states;
 
 pub use books::{
-    Book, Conflict, CoolingAddress, Defined, Direction, Image, InvalidDefinition, LedgerFact, QuarantineMark,
-    QuarantineRefusal, QuarantineSubject, QuarantinedAddress, RangeView, RemovedNetwork, RemovedNetworks,
-    Repeat, Shelf, Standing, Usage, Violation, check_definition,
+    Book, BookChange, Conflict, CoolingAddress, Defined, Direction, Image, InvalidDefinition, LedgerFact,
+    Outline, QuarantineMark, QuarantineRefusal, QuarantineSubject, QuarantinedAddress, RangeView,
+    RemovedNetwork, RemovedNetworks, Repeat, Shelf, Standing, Usage, Violation, check_definition,
 };
 pub use chapters::Chapter;
 pub use choices::{Choice, ChoiceFact, Choices, Chooser, Step, StepKind};

@@ -1,6 +1,5 @@
 //! Makes recorded decisions again with another policy, and compares them with what was decided.
 
-use std::collections::VecDeque;
 use std::io;
 use std::path::Path;
 use std::time::Duration;
@@ -9,7 +8,7 @@ use tenure_engine::ports::Again;
 use tenure_engine::{Difference, Verdict};
 use tenure_types::{Error, ErrorCode, Moment, Result};
 
-use crate::decisions::{DecisionFiles, DecisionOutcome, Function, RecordedDecision, Unreadable};
+use crate::decisions::{DecisionFiles, DecisionOutcome, Function, Recorded, RecordedBooks, Unreadable};
 use crate::sandbox::{WasmPolicy, processor_time};
 
 /// How many of the latest decisions are made again.
@@ -24,12 +23,25 @@ const LONGEST: Duration = Duration::from_secs(2);
 /// `InputOutput` when the record cannot be read.
 pub(crate) fn again(policy: &WasmPolicy, record: &Path) -> Result<Again> {
     let mut again = Again::default();
+    let unreadable = |error| Error::new(ErrorCode::InputOutput, error);
+    let Some(mut files) = opened(record).map_err(unreadable)? else { return Ok(again) };
+    let mut before = proposals(record).map_err(unreadable)?.saturating_sub(MOST);
+    let mut books = RecordedBooks::new()?;
     let start = processor_time();
-    for decision in latest(record).map_err(|error| Error::new(ErrorCode::InputOutput, error))? {
+    while let Some(Recorded { decision, .. }) = files.next_decision().map_err(unreadable)? {
+        let book = books.at(&decision)?;
+        if decision.function == Function::Define {
+            continue;
+        }
+        if before > 0 {
+            before -= 1;
+            continue;
+        }
         if processor_time().saturating_sub(start) > LONGEST {
             break;
         }
-        let now = policy.replay(&decision)?;
+        let now = policy.replay(&decision, book.as_ref())?;
+        drop(book);
         match verdict(&decision.outcome, &now) {
             None => again.unanswered += 1,
             Some(Verdict::Same) => again.same += 1,
@@ -45,25 +57,23 @@ pub(crate) fn again(policy: &WasmPolicy, record: &Path) -> Result<Again> {
     Ok(again)
 }
 
-/// The latest proposals of a network, in order; none if nothing is recorded.
-fn latest(record: &Path) -> std::result::Result<VecDeque<RecordedDecision>, Unreadable> {
-    let mut latest = VecDeque::with_capacity(MOST);
-    let mut files = match DecisionFiles::at(record) {
-        Err(Unreadable::Empty(_)) => return Ok(latest),
-        Err(Unreadable::File { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-            return Ok(latest);
-        }
-        files => files?,
-    };
-    while let Some(recorded) = files.next_decision()? {
-        if recorded.decision.function != Function::Define {
-            if latest.len() == MOST {
-                latest.pop_front();
-            }
-            latest.push_back(recorded.decision);
-        }
+/// The decisions of a network; `None` if nothing is recorded.
+fn opened(record: &Path) -> std::result::Result<Option<DecisionFiles>, Unreadable> {
+    match DecisionFiles::at(record) {
+        Err(Unreadable::Empty(_)) => Ok(None),
+        Err(Unreadable::File { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(None),
+        files => files.map(Some),
     }
-    Ok(latest)
+}
+
+/// The number of proposals that are recorded.
+fn proposals(record: &Path) -> std::result::Result<usize, Unreadable> {
+    let Some(mut files) = opened(record)? else { return Ok(0) };
+    let mut count = 0;
+    while let Some(recorded) = files.next_decision()? {
+        count += usize::from(recorded.decision.function != Function::Define);
+    }
+    Ok(count)
 }
 
 /// Compares a decision with the one that was recorded; `None` if the record does not contain what it depends on.

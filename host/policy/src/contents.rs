@@ -5,6 +5,9 @@ use wasmparser::{Parser, Payload};
 /// The package of the interface, with the separator behind it.
 const PACKAGE: &str = "tenure:ipam/";
 
+/// The package of planning, likewise.
+const SUPPLY: &str = "tenure:supply/";
+
 /// The bytes of a page of memory.
 const PAGE: u64 = 64 << 10;
 
@@ -73,19 +76,19 @@ impl Contents {
     /// The worlds that it fits: `policy`, and what it can do besides.
     #[must_use]
     pub fn worlds(&self) -> Vec<&'static str> {
-        let exports = |interface: &str| {
+        let exports = |package: &str, interface: &str| {
             self.exports.iter().any(|name| {
-                name.strip_prefix(PACKAGE).is_some_and(|rest| rest.split('@').next() == Some(interface))
+                name.strip_prefix(package).is_some_and(|rest| rest.split('@').next() == Some(interface))
             })
         };
         let mut worlds = Vec::new();
-        if exports("network") && exports("allocation") {
+        if exports(PACKAGE, "network") && exports(PACKAGE, "allocation") {
             worlds.push("policy");
         }
-        if exports("planning") {
+        if exports(SUPPLY, "planning") {
             worlds.push("planner");
         }
-        if exports("stateful-allocation") {
+        if exports(PACKAGE, "stateful-allocation") {
             worlds.push("stateful");
         }
         worlds

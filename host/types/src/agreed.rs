@@ -7,6 +7,10 @@ pub const IPV4: &str = "ipv4";
 /// The pool of IPv6 addresses.
 pub const IPV6: &str = "ipv6";
 
+/// What the names begin with that only the host sets. A policy may set [`ASSIGNS`] alone of them, on pools and ranges.
+pub const RESERVED: [&str; 9] =
+    ["owner.", "pod.", "policy.", "supply.", "time.", "node.", "network.", "runtime-config.", "tenure."];
+
 /// Effects, ranges and objects: a network interface.
 pub const INTERFACE: &str = "interface";
 /// Effects and ranges: a leased block.
@@ -50,6 +54,12 @@ pub const TERMINATING: &str = "terminating";
 pub const INSTANCE_TYPE: &str = "instance.type";
 /// State: the time in UTC, as RFC 3339 has it.
 pub const TIME: &str = "time.utc";
+
+/// Whether a policy must not set a name.
+#[must_use]
+pub fn is_reserved(name: &str) -> bool {
+    name != ASSIGNS && RESERVED.iter().any(|start| name.starts_with(start))
+}
 
 /// The pool of a family.
 #[must_use]

@@ -1,5 +1,21 @@
 //! Name-value pairs.
 
+/// What the names begin with that only the host sets.
+pub const RESERVED: [&str; 9] =
+    ["owner.", "pod.", "policy.", "supply.", "time.", "node.", "network.", "runtime-config.", "tenure."];
+
+/// Whether only the host sets a name.
+///
+/// ```
+/// use tenure_sdk_config::is_reserved;
+///
+/// assert!(is_reserved("pod.namespace") && !is_reserved("podium") && !is_reserved("example.com/pod.namespace"));
+/// ```
+#[must_use]
+pub fn is_reserved(name: &str) -> bool {
+    RESERVED.iter().any(|start| name.starts_with(start))
+}
+
 /// Name-value pairs, in the order in which they were added.
 ///
 /// ```

@@ -13,7 +13,7 @@ mod range;
 mod read;
 mod subnet;
 
-pub use attributes::Attributes;
+pub use attributes::{Attributes, RESERVED, is_reserved};
 pub use error::ConfigError;
 pub use json::Json;
 pub use node::Node;

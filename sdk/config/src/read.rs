@@ -10,7 +10,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use crate::{Attributes, ConfigError, Json, Node, Range, RangeSet, Subnet, prefixes};
+use crate::{Attributes, ConfigError, Json, Node, Range, RangeSet, Subnet, is_reserved, prefixes};
 
 /// The host attribute that holds `runtimeConfig.ipRanges`.
 pub const RUNTIME_RANGES: &str = "runtime-config.ip-ranges";
@@ -194,9 +194,13 @@ fn range(node: &Node) -> Result<Range, ConfigError> {
     Ok(range)
 }
 
-/// Reads an object whose values are strings.
+/// Reads an object whose values are strings, and whose names are not the host's.
 fn attributes(node: &Node) -> Result<Attributes, ConfigError> {
-    node.entries()?.into_iter().map(|(name, value)| Ok((name, value.text()?.to_owned()))).collect()
+    let pair = |(name, value): (String, Node)| match is_reserved(&name) {
+        true => Err(value.wrong(format!("name {name:?} is reserved for the host: choose another one"))),
+        false => Ok((name, value.text()?.to_owned())),
+    };
+    node.entries()?.into_iter().map(pair).collect()
 }
 
 /// The address under a key, with the key's node.

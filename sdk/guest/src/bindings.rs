@@ -13,7 +13,7 @@ wit_bindgen::generate!({
 pub mod planner {
     wit_bindgen::generate!({
         path: "wit",
-        inline: "package tenure:sdk; world planner { export tenure:ipam/planning@0.1.0; }",
+        inline: "package tenure:sdk; world planner { export tenure:supply/planning@0.1.0; }",
         with: { "tenure:ipam/types@0.1.0": crate::bindings::tenure::ipam::types },
         pub_export_macro: true,
         export_macro_name: "export_planner_component",

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use crate::bindings::exports::tenure::ipam::{allocation, network};
-use crate::bindings::planner::exports::tenure::ipam::planning;
+use crate::bindings::planner::exports::tenure::supply::planning;
 use crate::bindings::stateful::exports::tenure::ipam::stateful_allocation;
 use crate::bindings::tenure::ipam::types;
 use crate::{Planner, Policy, Request, Stateful, convert};
@@ -27,9 +27,9 @@ impl<P: Policy> allocation::Guest for Exported<P> {
 }
 
 impl<P: Planner> planning::Guest for Exported<P> {
-    fn plan(state: types::State) -> Result<Vec<types::Effect>, types::Refusal> {
+    fn plan(situation: planning::Situation) -> Result<Vec<planning::Effect>, types::Refusal> {
         tell_panics();
-        Ok(P::plan(&state.into())?.into_iter().map(types::Effect::from).collect())
+        Ok(P::plan(&situation.into())?.into_iter().map(planning::Effect::from).collect())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Policies that plan: from the state of a pool's supply to changes of it.
 
-use crate::bindings::tenure::ipam::types;
+use crate::bindings::planner::exports::tenure::supply::planning;
 use crate::convert::{attributes, wit_attributes};
 use crate::{Attributes, Policy, Refusal};
 
@@ -172,9 +172,9 @@ impl Effect {
     }
 }
 
-impl From<types::State> for State {
-    fn from(state: types::State) -> Self {
-        let object = |object: types::Object| Object {
+impl From<planning::Situation> for State {
+    fn from(state: planning::Situation) -> Self {
+        let object = |object: planning::Object| Object {
             kind: object.kind,
             name: object.name,
             attributes: attributes(object.attributes),
@@ -188,35 +188,35 @@ impl From<types::State> for State {
     }
 }
 
-impl From<types::Effect> for Effect {
-    fn from(effect: types::Effect) -> Self {
+impl From<planning::Effect> for Effect {
+    fn from(effect: planning::Effect) -> Self {
         let kind = match effect.kind {
-            types::EffectKind::AttachInterface => EffectKind::AttachInterface,
-            types::EffectKind::DetachInterface => EffectKind::DetachInterface,
-            types::EffectKind::AssignAddress => EffectKind::AssignAddress,
-            types::EffectKind::ReleaseAddress => EffectKind::ReleaseAddress,
-            types::EffectKind::AssignPrefix => EffectKind::AssignPrefix,
-            types::EffectKind::ReleasePrefix => EffectKind::ReleasePrefix,
-            types::EffectKind::RequestBlock => EffectKind::RequestBlock,
-            types::EffectKind::GiveBackBlock => EffectKind::GiveBackBlock,
-            types::EffectKind::Other(name) => EffectKind::Other(name),
+            planning::EffectKind::AttachInterface => EffectKind::AttachInterface,
+            planning::EffectKind::DetachInterface => EffectKind::DetachInterface,
+            planning::EffectKind::AssignAddress => EffectKind::AssignAddress,
+            planning::EffectKind::ReleaseAddress => EffectKind::ReleaseAddress,
+            planning::EffectKind::AssignPrefix => EffectKind::AssignPrefix,
+            planning::EffectKind::ReleasePrefix => EffectKind::ReleasePrefix,
+            planning::EffectKind::RequestBlock => EffectKind::RequestBlock,
+            planning::EffectKind::GiveBackBlock => EffectKind::GiveBackBlock,
+            planning::EffectKind::Other(name) => EffectKind::Other(name),
         };
         Self { kind, pool: effect.pool, attributes: attributes(effect.attributes) }
     }
 }
 
-impl From<Effect> for types::Effect {
+impl From<Effect> for planning::Effect {
     fn from(effect: Effect) -> Self {
         let kind = match effect.kind {
-            EffectKind::AttachInterface => types::EffectKind::AttachInterface,
-            EffectKind::DetachInterface => types::EffectKind::DetachInterface,
-            EffectKind::AssignAddress => types::EffectKind::AssignAddress,
-            EffectKind::ReleaseAddress => types::EffectKind::ReleaseAddress,
-            EffectKind::AssignPrefix => types::EffectKind::AssignPrefix,
-            EffectKind::ReleasePrefix => types::EffectKind::ReleasePrefix,
-            EffectKind::RequestBlock => types::EffectKind::RequestBlock,
-            EffectKind::GiveBackBlock => types::EffectKind::GiveBackBlock,
-            EffectKind::Other(name) => types::EffectKind::Other(name),
+            EffectKind::AttachInterface => planning::EffectKind::AttachInterface,
+            EffectKind::DetachInterface => planning::EffectKind::DetachInterface,
+            EffectKind::AssignAddress => planning::EffectKind::AssignAddress,
+            EffectKind::ReleaseAddress => planning::EffectKind::ReleaseAddress,
+            EffectKind::AssignPrefix => planning::EffectKind::AssignPrefix,
+            EffectKind::ReleasePrefix => planning::EffectKind::ReleasePrefix,
+            EffectKind::RequestBlock => planning::EffectKind::RequestBlock,
+            EffectKind::GiveBackBlock => planning::EffectKind::GiveBackBlock,
+            EffectKind::Other(name) => planning::EffectKind::Other(name),
         };
         Self { kind, pool: effect.pool, attributes: wit_attributes(effect.attributes) }
     }

@@ -18,24 +18,20 @@ impl Shown for Replayed {
             .column("DECISION", |of| of.number)
             .column("TIME", |of| Cell::valued(time(of.at_ms), of.at_ms))
             .column("POD", who)
+            .column("VERDICT", verdict)
             .prose("RECORDED", |of| clean(&words(&of.recorded, &of.now).0))
             .prose("NOW", |of| clean(&words(&of.recorded, &of.now).1));
         let names: Vec<_> = self.recorded.iter().map(stamp).collect();
-        let different = u64::try_from(self.differences.len()).unwrap_or(u64::MAX);
+        let others = u64::try_from(self.differences.len()).unwrap_or(u64::MAX);
         let mut out = format!(
-            "{} of {}, replayed with {}: {} the same, {different} different\n",
+            "{} of {}, replayed with {}: {} the same, {} different, {} could not be answered\n",
             counted(self.decisions, "decision", "decisions"),
             or_dash(&names.join(", ")),
             stamp(&self.policy),
-            self.decisions.saturating_sub(different),
+            self.decisions.saturating_sub(others),
+            others.saturating_sub(self.unanswered),
+            self.unanswered,
         );
-        let is_missing =
-            |difference: &&ReplayDifference| matches!(difference.now, DecisionOutcome::NotRecorded(_));
-        let missing = self.differences.iter().filter(is_missing).count();
-        if missing > 0 {
-            let missing = counted(u64::try_from(missing).unwrap_or(u64::MAX), "decision", "decisions");
-            out += &format!("In {missing}, it asked something that the record does not contain.\n");
-        }
         if self.passed_over > 0 {
             out += &format!("{} could not be read.\n", counted(self.passed_over, "line", "lines"));
         }
@@ -55,6 +51,14 @@ fn words(recorded: &DecisionOutcome, now: &DecisionOutcome) -> (String, String) 
     }
     let whole = |outcome| serde_json::to_string(outcome).unwrap_or_default();
     (whole(recorded), whole(now))
+}
+
+/// Whether the decision was made otherwise, or not at all.
+fn verdict(of: &ReplayDifference) -> &'static str {
+    match of.now {
+        DecisionOutcome::NotRecorded(_) => "unanswered",
+        _ => "different",
+    }
 }
 
 /// Names the requester of a decision: a pod, another owner, or the network itself.
@@ -97,6 +101,7 @@ mod tests {
             limits: None,
             asked: Vec::new(),
             outcome,
+            view: None,
         }
     }
 
@@ -115,6 +120,7 @@ mod tests {
             recorded: [ComponentStamp { name: "host-local".into(), sha256: "0123456789abcdef".into() }]
                 .into(),
             decisions: 10,
+            unanswered: 1,
             differences: vec![
                 with(3, address("10.1.0.2", ""), address("10.1.0.6", "")),
                 with(4, full(), DecisionOutcome::NotRecorded("free(pool 0, limit 1)".into())),
@@ -140,7 +146,7 @@ mod tests {
         In 1 decision, it asked something that the record does not contain.
         1 line could not be read.
         "#);
-        let same = Replayed { differences: Vec::new(), passed_over: 0, ..replayed };
+        let same = Replayed { differences: Vec::new(), passed_over: 0, unanswered: 0, ..replayed };
         insta::assert_snapshot!(same.page(0), @"10 decisions of host-local@0123456789ab, replayed with mine@fedcba987654: 10 the same, 0 different");
     }
 }

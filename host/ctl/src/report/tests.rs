@@ -157,12 +157,14 @@ fn what_several_answers_say_together() {
         limits: None,
         asked: Vec::new(),
         outcome: DecisionOutcome::Proposal(json!({ "assignments": [{ "address": "10.1.0.2" }] })),
+        view: None,
     };
     let now = DecisionOutcome::Failure { kind: "trap".into(), cause: "unreachable".into() };
     let replayed = Replayed {
         policy: ComponentStamp { name: "mine".into(), sha256: digest() },
         recorded: [ComponentStamp { name: "host-local".into(), sha256: digest() }].into(),
         decisions: 10,
+        unanswered: 0,
         differences: vec![ReplayDifference::of(decision, now)],
         passed_over: 1,
     };

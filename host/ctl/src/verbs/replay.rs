@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use tenure_policy::decisions::{DecisionFiles, Recorded, RecordedLimits, Unreadable};
+use tenure_policy::decisions::{
+    DecisionFiles, DecisionOutcome, Recorded, RecordedBooks, RecordedLimits, Unreadable,
+};
 use tenure_policy::{CallLimits, Compiler, PolicyRuntime, WasmPolicy};
 use tenure_types::{Error, ErrorCode, PolicyName};
 
@@ -20,17 +22,21 @@ pub(super) fn replay(arguments: &Replay) -> Result<Replayed, Error> {
         policy: ComponentStamp { name: player.name.to_string(), sha256: tenure_policy::sha256(&component) },
         recorded: BTreeSet::new(),
         decisions: 0,
+        unanswered: 0,
         differences: Vec::new(),
         passed_over: 0,
     };
+    let mut books = RecordedBooks::new()?;
     while let Some(Recorded { decision, limits }) = files.next_decision().map_err(unreadable)? {
         replayed.decisions += 1;
         let stamp = ComponentStamp { name: decision.policy.clone(), sha256: decision.digest.clone() };
         if !replayed.recorded.contains(&stamp) {
             replayed.recorded.insert(stamp);
         }
-        let now = player.with(&limits)?.replay(&decision)?;
+        let book = books.at(&decision)?;
+        let now = player.with(&limits)?.replay(&decision, book.as_ref())?;
         if !decision.outcome.is_same(&now) {
+            replayed.unanswered += u64::from(matches!(now, DecisionOutcome::NotRecorded(_)));
             replayed.differences.push(ReplayDifference::of(decision, now));
         }
     }

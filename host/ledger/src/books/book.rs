@@ -8,6 +8,7 @@
 //! share what neither has changed.
 
 mod apply;
+mod outline;
 mod owners;
 mod prefixes;
 mod quarantined;
@@ -28,6 +29,7 @@ use self::owners::{Allocations, OwnerIndex};
 pub use self::renewal::Repeat;
 use self::takeover::Takeover;
 use super::LedgerFact;
+use super::changes::BookChanges;
 use super::cooling::CoolingQueue;
 use super::counts::Counts;
 use super::quarantine::QuarantineMarks;
@@ -59,6 +61,8 @@ pub struct Book {
     stock: Stock,
     counts: Counts,
     remembered: Remembered,
+    /// For those who follow the book.
+    changes: BookChanges,
 }
 
 impl Book {
@@ -82,6 +86,7 @@ impl Book {
             stock,
             counts: Counts::default(),
             remembered: Remembered::default(),
+            changes: BookChanges::default(),
         }
     }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tenure_types::{Allocation, Owner};
+use tenure_types::{Allocation, Owner, agreed};
 
 use super::shared_map::SharedMap;
 
@@ -12,17 +12,32 @@ use super::shared_map::SharedMap;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Counts(BTreeMap<Box<str>, SharedMap<Arc<str>, u32>>);
 
-/// The names of the values that the host itself counts; a policy's tags must have other names.
+/// The names of the values that the host itself counts.
 const POD_NAMESPACE: &str = "pod.namespace";
 const OWNER_KIND: &str = "owner.kind";
 const OWNER_AGENT: &str = "owner.agent";
 
 /// Whether a name is reserved for the host, so that no tag may have it.
 pub(super) fn is_hosts(name: &str) -> bool {
-    [POD_NAMESPACE, OWNER_KIND, OWNER_AGENT].contains(&name)
+    name == agreed::ASSIGNS || agreed::is_reserved(name)
 }
 
 impl Counts {
+    pub(super) fn of_all(counts: Vec<(Box<str>, Box<str>, u32)>) -> Self {
+        let mut all: BTreeMap<Box<str>, BTreeMap<Box<str>, u32>> = BTreeMap::new();
+        for (name, value, count) in counts {
+            all.entry(name).or_default().insert(value, count);
+        }
+        Self(all)
+    }
+
+    /// All numbers, with their names and values.
+    pub(super) fn all(&self) -> impl Iterator<Item = (&str, &str, u32)> {
+        self.0
+            .iter()
+            .flat_map(|(name, values)| values.iter().map(move |(value, count)| (&**name, &**value, *count)))
+    }
+
     pub(super) fn of(&self, name: &str, value: &str) -> u32 {
         self.0.get(name).and_then(|values| values.get(value)).copied().unwrap_or(0)
     }

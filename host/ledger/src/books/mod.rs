@@ -13,12 +13,14 @@
 
 mod admission;
 mod book;
+mod changes;
 mod chart;
 mod cooling;
 mod counts;
 mod definition;
 mod fact;
 mod image;
+mod outline;
 mod quarantine;
 mod remembered;
 mod removed;
@@ -33,10 +35,12 @@ mod violation;
 const MOST_SETTLED: usize = 1 << 17;
 
 pub use book::{Book, Repeat};
+pub use changes::BookChange;
 pub use cooling::CoolingAddress;
 pub use definition::{Defined, InvalidDefinition, check_definition};
 pub use fact::LedgerFact;
 pub use image::{Image, LastAddress, Remembrance, Supplied};
+pub use outline::Outline;
 pub use quarantine::{
     MOST_QUARANTINED, QuarantineMark, QuarantineRefusal, QuarantineSubject, QuarantinedAddress,
 };

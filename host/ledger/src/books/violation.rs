@@ -49,7 +49,7 @@ pub enum Violation {
     /// The proposal leaves out an address that the caller requires.
     #[error("{0} was requested but not proposed")]
     RequestIgnored(IpAddr),
-    /// A tag has a name that is reserved for the host's own counts.
+    /// A tag has a name that is reserved for the host.
     #[error("tag name {0} is reserved for the host")]
     HostsName(String),
 }
@@ -81,6 +81,9 @@ impl Violation {
 /// A fact that contradicts the book, so it does not belong to the book's history. The book is unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Conflict {
+    /// An outline has more addresses than a book.
+    #[error("{0} or more addresses")]
+    TooMany(u128),
     /// The fact is about another network.
     #[error("a fact about network {0} in the book of network {1}")]
     Network(NetworkName, NetworkName),

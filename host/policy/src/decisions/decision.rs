@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tenure_types::PolicyFailure;
 
+use super::view::RecordedView;
 use crate::text::clean;
 
 /// The version of the format, in each header.
@@ -77,6 +78,10 @@ pub struct RecordedDecision {
     pub asked: Vec<RecordedQuestion>,
     /// How the call ended.
     pub outcome: DecisionOutcome,
+    /// What a policy could ask of the network; [`RecordedBooks`](super::RecordedBooks) reads it. Records of older versions have
+    /// none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub view: Option<Box<RecordedView>>,
 }
 
 impl RecordedDecision {

@@ -1,7 +1,7 @@
 //! The files of one network's decisions: `now.jsonl`, and `before.jsonl` with those before it.
 //!
-//! When `now` holds as many decisions as are to be kept, it becomes `before`. So at least that many are there, and at
-//! most twice as many. Nothing is synced: a crash of the machine may leave a torn line, which readers pass over.
+//! When `now` holds as many decisions as are to be kept, it becomes `before` before the next decision that needs none before it. So at
+//! least that many are there, and at most about twice as many. Nothing is synced: a crash of the machine may leave a torn line, which readers pass over.
 
 use std::fs::{DirBuilder, File};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
@@ -12,13 +12,14 @@ use rustix::fs::{Mode, OFlags};
 use serde::Deserialize;
 
 use super::decision::DecisionHeader;
+use super::queue::PendingDecision;
 
 /// The file that is written, and the one before it.
 pub(super) const NOW: &str = "now.jsonl";
 pub(super) const BEFORE: &str = "before.jsonl";
 
 /// The most bytes of a file, however few decisions it holds.
-const LARGEST: u64 = 64 << 20;
+pub(super) const LARGEST: u64 = 64 << 20;
 
 /// The files of one network.
 #[derive(Debug)]
@@ -36,6 +37,22 @@ struct CountedFile {
     bytes: u64,
 }
 
+impl CountedFile {
+    /// Whether a line is to begin the next file. A line that needs those before it stays with them, as long as the file is not twice as
+    /// large as it should be.
+    fn is_full(&self, line: &PendingDecision, most: u32) -> bool {
+        let exceeds = |times: u32| {
+            self.decisions >= most.saturating_mul(times) || self.bytes > LARGEST * u64::from(times)
+        };
+        exceeds(2) || line.is_whole && exceeds(1)
+    }
+
+    fn add(&mut self, line: &PendingDecision) {
+        self.decisions = self.decisions.saturating_add(1);
+        self.bytes = self.bytes.saturating_add(u64::try_from(line.body.len() + 16).unwrap_or(u64::MAX));
+    }
+}
+
 /// The part of a line that is needed to go on after it.
 #[derive(Deserialize)]
 struct NumberedLine {
@@ -51,36 +68,41 @@ impl NetworkFiles {
     pub(super) fn append(
         &mut self,
         header: &DecisionHeader,
-        bodies: &[Vec<u8>],
+        lines: &[PendingDecision],
         most: u32,
     ) -> io::Result<()> {
         DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
-        let mut rest = bodies;
-        while !rest.is_empty() {
+        let mut rest = lines;
+        while let Some(first) = rest.first() {
             let mut file = self.open(header)?;
-            let counted = self.counted.unwrap_or_default();
-            let room = usize::try_from(most.saturating_sub(counted.decisions)).unwrap_or(usize::MAX);
-            if room == 0 || counted.bytes > LARGEST {
+            let mut counted = self.counted.unwrap_or_default();
+            if counted.decisions > 0 && counted.is_full(first, most) {
                 self.turn()?;
                 continue;
             }
-            let (these, others) = rest.split_at(room.min(rest.len()));
-            let text = self.lines(these);
+            // Up to the line that begins the next file.
+            let mut count = 0;
+            for line in rest {
+                if count > 0 && counted.is_full(line, most) {
+                    break;
+                }
+                counted.add(line);
+                count += 1;
+            }
+            let (these, others) = rest.split_at(count);
+            let text = self.text(these);
             let written = file.write_all(&text);
             // What an unfinished write has left is counted again.
-            self.counted = written.is_ok().then(|| CountedFile {
-                decisions: counted.decisions.saturating_add(u32::try_from(these.len()).unwrap_or(u32::MAX)),
-                bytes: counted.bytes.saturating_add(u64::try_from(text.len()).unwrap_or(u64::MAX)),
-            });
+            self.counted = written.is_ok().then_some(counted);
             written?;
             rest = others;
         }
         Ok(())
     }
 
-    fn lines(&mut self, bodies: &[Vec<u8>]) -> Vec<u8> {
-        let mut text = Vec::with_capacity(bodies.iter().map(|body| body.len() + 32).sum());
-        for body in bodies {
+    fn text(&mut self, lines: &[PendingDecision]) -> Vec<u8> {
+        let mut text = Vec::with_capacity(lines.iter().map(|line| line.body.len() + 32).sum());
+        for PendingDecision { body, .. } in lines {
             self.last += 1;
             text.extend_from_slice(format!("{{\"number\":{},", self.last).as_bytes());
             text.extend_from_slice(body);

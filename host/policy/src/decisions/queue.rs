@@ -20,6 +20,8 @@ const COLLECT: Duration = Duration::from_millis(100);
 pub(super) struct PendingDecision {
     pub(super) network: NetworkName,
     pub(super) body: Vec<u8>,
+    /// Whether it needs no line before it, so that a file may begin with it.
+    pub(super) is_whole: bool,
 }
 
 #[derive(Debug, Default)]
@@ -93,7 +95,11 @@ mod tests {
     use super::*;
 
     fn line(bytes: usize) -> PendingDecision {
-        PendingDecision { network: NetworkName::new("pods").unwrap(), body: vec![b'x'; bytes] }
+        PendingDecision {
+            network: NetworkName::new("pods").unwrap(),
+            body: vec![b'x'; bytes],
+            is_whole: false,
+        }
     }
 
     #[test]

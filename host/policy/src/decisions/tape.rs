@@ -5,13 +5,19 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
-use tenure_types::{NetworkName, PolicyStamp};
+use tenure_ledger::Book;
+use tenure_types::{NetworkName, PolicyStamp, hold};
 
 use super::decision::{Function, RecordedLimits, encoded};
-use super::recorder::Recorder;
+use super::queue::PendingDecision;
+use super::recorder::{RecordedNetwork, Recorder};
+use super::view::RecordedView;
 
 /// The most bytes of one decision. A longer one is dropped.
 const LONGEST: usize = 1 << 20;
+
+/// The most bytes of a view of a network in a decision. A longer one is left out.
+const LONGEST_VIEW: usize = 8 << 20;
 
 /// The bytes of most decisions.
 const USUAL: usize = 1 << 10;
@@ -21,6 +27,7 @@ const USUAL: usize = 1 << 10;
 pub(crate) struct Tape {
     recorder: Arc<Recorder>,
     network: NetworkName,
+    recorded: RecordedNetwork,
     /// The decision's text, without its first brace, which the writer adds together with the number.
     text: Vec<u8>,
     /// Whether anything was asked.
@@ -54,12 +61,13 @@ impl Tape {
 
     fn new<G: Serialize>(
         recorder: Arc<Recorder>,
-        network: NetworkName,
+        (network, recorded): (NetworkName, RecordedNetwork),
         policy: &PolicyStamp,
         function: Function,
         given: &G,
     ) -> Self {
-        let mut tape = Self { recorder, network, text: Vec::with_capacity(USUAL), any: false, broken: false };
+        let mut tape =
+            Self { recorder, network, recorded, text: Vec::with_capacity(USUAL), any: false, broken: false };
         let now = Duration::try_from(clock_gettime(ClockId::Realtime)).unwrap_or_default();
         let network = tape.network.clone();
         tape.field("\"at_ms\":", &u64::try_from(now.as_millis()).unwrap_or(u64::MAX));
@@ -81,15 +89,31 @@ impl Tape {
         self.text.push(b'}');
     }
 
-    /// Records how the call ended, and hands the decision to the writer.
-    pub(crate) fn ended<O: Serialize>(mut self, outcome: &O) {
+    /// Records how the call ended and what it could see, and hands the decision to the writer.
+    pub(crate) fn ended<O: Serialize>(mut self, outcome: &O, book: Option<&Book>) {
         self.text.push(b']');
         self.field(",\"outcome\":", outcome);
-        self.text.push(b'}');
         if self.broken {
             self.recorder.drop_some(1);
-        } else {
-            self.recorder.push(self.network, self.text);
+            return;
+        }
+        let (most, following) = (self.recorded.most, Arc::clone(&self.recorded.following));
+        let mut following = hold(&following);
+        let mut view = book.and_then(|book| following.view(book, most));
+        if let Some(found) = &view {
+            let text = serde_json::to_vec(found).unwrap_or_default();
+            if (1..=LONGEST_VIEW).contains(&text.len()) {
+                self.text.extend_from_slice(b",\"view\":");
+                self.text.extend_from_slice(&text);
+            } else {
+                following.too_large(most);
+                view = None;
+            }
+        }
+        self.text.push(b'}');
+        let (bytes, is_whole) = (self.text.len(), view.as_ref().is_some_and(RecordedView::is_whole));
+        if self.recorder.push(PendingDecision { network: self.network, body: self.text, is_whole }) {
+            following.wrote(view.as_ref(), bytes, most);
         }
     }
 
@@ -133,7 +157,7 @@ mod tests {
         let mut ended = tape(&recorder, "pods").unwrap();
         ended.asked("last", &json!({ "pool": 0 }), &"10.1.0.2");
         ended.asked("free", &json!({ "pool": 0 }), &["10.1.0.3"]);
-        ended.ended(&DecisionOutcome::Proposal(json!({})));
+        ended.ended(&DecisionOutcome::Proposal(json!({})), None);
         drop(tape(&recorder, "pods"));
         let [line] = recorder.queue.take().unwrap().try_into().unwrap();
         let text = [b"{\"number\":7,", line.body.as_slice()].concat();
@@ -153,11 +177,11 @@ mod tests {
             long.asked("ranges", &json!({}), &"x".repeat(LONGEST / 2));
         }
         assert!(long.text.len() < USUAL, "it frees its memory");
-        long.ended(&DecisionOutcome::Proposal(json!({})));
+        long.ended(&DecisionOutcome::Proposal(json!({})), None);
         assert_eq!(recorder.counts(), (0, 1));
         // Nobody writes.
         for _ in 0..9_000 {
-            tape(&recorder, "pods").unwrap().ended(&DecisionOutcome::Proposal(json!({})));
+            tape(&recorder, "pods").unwrap().ended(&DecisionOutcome::Proposal(json!({})), None);
         }
         let waiting = recorder.queue.take().unwrap().len();
         assert_eq!(recorder.counts(), (0, 1 + 9_000 - u64::try_from(waiting).unwrap()));

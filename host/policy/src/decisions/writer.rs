@@ -63,9 +63,9 @@ impl DecisionWriter {
         networks: &mut HashMap<NetworkName, NetworkFiles>,
         lines: Vec<PendingDecision>,
     ) -> Option<io::Error> {
-        let mut bodies: HashMap<NetworkName, Vec<Vec<u8>>> = HashMap::new();
-        for PendingDecision { network, body } in lines {
-            bodies.entry(network).or_default().push(body);
+        let mut bodies: HashMap<NetworkName, Vec<PendingDecision>> = HashMap::new();
+        for line in lines {
+            bodies.entry(line.network.clone()).or_default().push(line);
         }
         // Networks that are not recorded any more are forgotten.
         networks.retain(|network, _| self.recorder.most(network.as_str()) > 0);
@@ -75,11 +75,12 @@ impl DecisionWriter {
             // A decision may arrive right after its network's recording was switched off.
             let most = self.recorder.most(network.as_str()).max(1);
             let directory = self.folder.join(network.as_str());
-            let files = networks.entry(network).or_insert_with(|| NetworkFiles::new(directory));
+            let files = networks.entry(network.clone()).or_insert_with(|| NetworkFiles::new(directory));
             match files.append(&self.header, &bodies, most) {
                 Ok(()) => self.recorder.wrote(count),
                 Err(error) => {
                     self.recorder.drop_some(count);
+                    self.recorder.lost(network.as_str());
                     problem = Some(error);
                 }
             }

@@ -9,13 +9,17 @@ use wasmtime::Engine;
 use wasmtime::component::types::{Component as ComponentType, ComponentInstance, ComponentItem};
 use wasmtime::component::{Component, ComponentNamedList};
 
+use crate::sandbox::bindings::planner::exports::tenure::supply::planning::{Effect, Situation};
 use crate::sandbox::bindings::tenure::ipam::types::{
-    Attribute, Config, Definition, Effect, Outcome, Proposal, Refusal, Request, State,
+    Attribute, Config, Definition, Outcome, Proposal, Refusal, Request,
 };
 use crate::text::clean;
 
 /// The package of the interface, defined in `wit/`.
 const PACKAGE: &str = "tenure:ipam";
+
+/// The package of planning.
+const SUPPLY: &str = "tenure:supply";
 
 /// The version of the interface that this host implements.
 const VERSION: &str = "0.1.0";
@@ -52,28 +56,36 @@ pub(super) fn interface(engine: &Engine, component: &Component) -> Result<(), St
     for (name, _) in ty.imports(engine) {
         import(name)?;
     }
-    let demanded = |interface, name| function(engine, &ty, interface, name);
+    let demanded = |interface, name| function(engine, &ty, PACKAGE, interface, name);
     let define = demanded("network", "define")?;
-    typed::<(Config,), (Result<Definition, Refusal>,)>(&ty, &define, "network", "define")?;
+    typed::<(Config,), (Result<Definition, Refusal>,)>(&ty, &define, PACKAGE, "network", "define")?;
     let propose = demanded("allocation", "propose")?;
-    typed::<(Request,), (Result<Proposal, Refusal>,)>(&ty, &propose, "allocation", "propose")?;
-    if exports(engine, &ty, PLANNING) {
-        let plan = demanded(PLANNING, "plan")?;
-        typed::<(State,), (Result<Vec<Effect>, Refusal>,)>(&ty, &plan, PLANNING, "plan")?;
+    typed::<(Request,), (Result<Proposal, Refusal>,)>(&ty, &propose, PACKAGE, "allocation", "propose")?;
+    if exports(engine, &ty, PACKAGE, PLANNING) {
+        return Err(format!(
+            "it exports {PACKAGE}/{PLANNING}, which is {SUPPLY}/{PLANNING} in this version; {}",
+            offered()
+        ));
     }
-    if exports(engine, &ty, STATEFUL) {
+    if exports(engine, &ty, SUPPLY, PLANNING) {
+        let plan = function(engine, &ty, SUPPLY, PLANNING, "plan")?;
+        typed::<(Situation,), (Result<Vec<Effect>, Refusal>,)>(&ty, &plan, SUPPLY, PLANNING, "plan")?;
+    }
+    if exports(engine, &ty, PACKAGE, STATEFUL) {
         let propose = demanded(STATEFUL, "propose")?;
-        typed::<(Request, Vec<u8>), (Result<Outcome, Refusal>,)>(&ty, &propose, STATEFUL, "propose")?;
+        typed::<(Request, Vec<u8>), (Result<Outcome, Refusal>,)>(
+            &ty, &propose, PACKAGE, STATEFUL, "propose",
+        )?;
         let migrate = demanded(STATEFUL, "migrate")?;
         let types = typed::<(Vec<u8>, Vec<Attribute>), (Result<Vec<u8>, Refusal>,)>;
-        types(&ty, &migrate, STATEFUL, "migrate")?;
+        types(&ty, &migrate, PACKAGE, STATEFUL, "migrate")?;
     }
     Ok(())
 }
 
 /// Whether a component exports an optional interface, in any version.
-fn exports(engine: &Engine, ty: &ComponentType, interface: &str) -> bool {
-    ty.exports(engine).any(|(name, _)| ours(name).is_some_and(|(found, _)| found == interface))
+fn exports(engine: &Engine, ty: &ComponentType, package: &str, interface: &str) -> bool {
+    ty.exports(engine).any(|(name, _)| of(package, name).is_some_and(|(found, _)| found == interface))
 }
 
 /// The version that the host has, and how to make a component fit it.
@@ -87,7 +99,7 @@ pub(super) fn offered() -> String {
 /// Refuses an import that a policy may not have.
 fn import(name: &str) -> Result<(), String> {
     let shown = clean(name);
-    match ours(name) {
+    match of(PACKAGE, name) {
         None if name.starts_with("wasi:") => Err(format!(
             "it imports {shown}, which is not offered; policies have no WASI: build for wasm32-unknown-unknown, or stub it \
              (componentize-py --stub-wasi, jco componentize --disable all, tinygo -target wasm-unknown)"
@@ -104,11 +116,12 @@ fn import(name: &str) -> Result<(), String> {
 fn function(
     engine: &Engine,
     ty: &ComponentType,
+    package: &str,
     interface: &str,
     function: &str,
 ) -> Result<ComponentItem, String> {
     let lacks = |why: String| {
-        let wanted = format!("{PACKAGE}/{interface}@{VERSION}");
+        let wanted = format!("{package}/{interface}@{VERSION}");
         format!(
             "it is not a policy of this interface: it must export {function} of {wanted}, {why}; {}",
             offered()
@@ -116,7 +129,7 @@ fn function(
     };
     let mut other = None;
     for (name, export) in ty.exports(engine) {
-        match ours(name).filter(|(found, _)| *found == interface) {
+        match of(package, name).filter(|(found, _)| *found == interface) {
             Some((_, version)) if compatible(version) => {
                 let ComponentItem::ComponentInstance(instance) = export.ty else { continue };
                 return member(engine, &instance, function)
@@ -137,6 +150,7 @@ fn member(engine: &Engine, instance: &ComponentInstance, name: &str) -> Option<C
 fn typed<Parameters, Answer>(
     ty: &ComponentType,
     found: &ComponentItem,
+    package: &str,
     interface: &str,
     function: &str,
 ) -> Result<(), String>
@@ -154,15 +168,15 @@ where
         let cause = clean(&cause);
         format!(
             "it is not a policy of this interface: its {function} does not have the type of \
-             {PACKAGE}/{interface}@{VERSION} ({cause}); {}",
+             {package}/{interface}@{VERSION} ({cause}); {}",
             offered()
         )
     })
 }
 
-/// The interface and version in a name of our package.
-fn ours(name: &str) -> Option<(&str, &str)> {
-    let rest = name.strip_prefix(PACKAGE)?.strip_prefix('/')?;
+/// The interface and version in a name of a package.
+fn of<'a>(package: &str, name: &'a str) -> Option<(&'a str, &'a str)> {
+    let rest = name.strip_prefix(package)?.strip_prefix('/')?;
     Some(rest.split_once('@').unwrap_or((rest, "")))
 }
 

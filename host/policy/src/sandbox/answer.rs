@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ipnet::IpNet;
 use tenure_types::{
     Assignment, Attributes, Cooling, DefinedPool, Definition, Error, ErrorCode, InvalidAttributes,
-    LONGEST_STATE, Need, Outcome, PolicyStamp, Pool, PoolName, Proposal, Range, RangeName, Supply,
+    LONGEST_STATE, Need, Outcome, PolicyStamp, Pool, PoolName, Proposal, Range, RangeName, Supply, agreed,
 };
 
 use super::bindings::tenure::ipam::types;
@@ -43,6 +43,14 @@ pub(super) enum Nonsense {
         /// Why they are invalid.
         #[source]
         cause: InvalidAttributes,
+    },
+    /// An attribute whose name only the host sets.
+    #[error("it set attribute {name} of {of}, but names that begin with {} are reserved for the host", agreed::RESERVED.join(", "))]
+    Reserved {
+        /// The subject of the attributes.
+        of: &'static str,
+        /// The name.
+        name: String,
     },
     /// A case of a later version of the interface.
     #[error("it returned {what} that this version does not know: {name:?}")]
@@ -127,7 +135,7 @@ pub(super) fn proposal(answer: &types::Proposal) -> Result<Proposal, Nonsense> {
     };
     Ok(Proposal {
         assignments: answer.assignments.iter().map(assignment).collect::<Result<_, Nonsense>>()?,
-        tags: attributes("an allocation", &answer.tags)?,
+        tags: tags(&answer.tags)?,
     })
 }
 
@@ -145,13 +153,22 @@ pub(super) fn state(state: &[u8]) -> Result<Arc<[u8]>, Nonsense> {
     }
 }
 
-/// Reads attributes within the host's bounds.
+/// Reads attributes within the host's bounds, without names that only the host sets.
 pub(super) fn attributes(of: &'static str, attributes: &[types::Attribute]) -> Result<Attributes, Nonsense> {
     if attributes.is_empty() {
         return Ok(Attributes::default());
     }
+    if let Some(reserved) = attributes.iter().find(|attribute| agreed::is_reserved(&attribute.name)) {
+        return Err(Nonsense::Reserved { of, name: clean(&reserved.name) });
+    }
     Attributes::new(attributes.iter().map(|attribute| (&attribute.name, &attribute.value)))
         .map_err(|cause| Nonsense::Attributes { of, cause })
+}
+
+/// Reads tags. The ledger rejects those with a name of the host.
+fn tags(tags: &[types::Attribute]) -> Result<Attributes, Nonsense> {
+    Attributes::new(tags.iter().map(|tag| (&tag.name, &tag.value)))
+        .map_err(|cause| Nonsense::Attributes { of: "an allocation", cause })
 }
 
 fn address(text: &str) -> Result<IpAddr, Nonsense> {
@@ -218,6 +235,19 @@ mod tests {
     fn told(stamp: &PolicyStamp, refused: &types::Refusal) -> (u32, String, Option<Box<str>>) {
         let error = refusal(stamp, refused);
         (error.code.cni(), error.cause, error.reference)
+    }
+
+    #[test]
+    fn names_of_the_host_are_refused_everywhere_but_where_it_agreed_on_one() {
+        let of = |name: &str| types::Attribute { name: name.into(), value: "prefixes".into() };
+        for name in ["owner.kind", "pod.namespace", "policy.name", "supply.state", "time.utc", "tenure.new"] {
+            let refused = attributes("a range", &[of("zone"), of(name)]).unwrap_err().to_string();
+            assert!(refused.contains(&format!("it set attribute {name} of a range")), "{refused}");
+        }
+        for name in ["zone", "podium", "example.com/pod.x", agreed::ASSIGNS] {
+            attributes("a range", &[of(name)]).unwrap();
+        }
+        assert_eq!(agreed::RESERVED, tenure_sdk_config::RESERVED, "the SDK has the same list");
     }
 
     #[test]

@@ -13,7 +13,7 @@ wasmtime::component::bindgen!({
 pub(crate) mod planner {
     wasmtime::component::bindgen!({
         path: "../../wit/ipam/next",
-        inline: "package tenure:host; world planner { export tenure:ipam/planning@0.1.0; }",
+        inline: "package tenure:host; world planner { export tenure:supply/planning@0.1.0; }",
         with: { "tenure:ipam/types": super::tenure::ipam::types },
     });
 }

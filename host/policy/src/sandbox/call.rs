@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tenure_ledger::Book;
 use tenure_types::{PolicyFailure, PolicyStamp};
 use tracing::Level;
 use wasmtime::{Engine, ResourceLimiter, Store, Trap, UpdateDeadline};
@@ -85,6 +86,14 @@ impl CallContext {
             Patience::Brief(start) => is_brief(&mut store, start),
         }
         store
+    }
+
+    /// The network that the policy sees; `None` while it is being defined, and in a replay.
+    pub(super) fn book(&self) -> Option<&Book> {
+        match &self.sight {
+            CallView::Book(book) => Some(book),
+            CallView::Configuration(_) | CallView::Recording(_) => None,
+        }
     }
 
     /// Answers a question of the policy.

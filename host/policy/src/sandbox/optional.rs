@@ -84,14 +84,14 @@ impl WasmPolicy {
         if !self.plans() {
             return Err(self.lacks("may not plan: it is not granted the world planner"));
         }
-        let state = plan::state(state);
+        let situation = plan::situation(state);
         let mut lines = Vec::new();
         let effects = self.call(book, watch, |store| {
             if keeps {
                 store.data_mut().log.keep();
             }
             let planner = planner.instantiate(&mut *store)?;
-            let planned = planner.tenure_ipam_planning().call_plan(&mut *store, &state);
+            let planned = planner.tenure_supply_planning().call_plan(&mut *store, &situation);
             lines = store.data_mut().log.take_kept();
             planned
         })?;

@@ -7,7 +7,7 @@ use tenure_ledger::Book;
 use tenure_types::{Demand, Effect, EffectKind, Object, PlanState};
 
 use super::answer::{Nonsense, attributes};
-use super::bindings::tenure::ipam::types;
+use super::bindings::planner::exports::tenure::supply::planning;
 use super::to_wit;
 
 /// The most effects of one plan.
@@ -15,7 +15,7 @@ const MOST_EFFECTS: usize = 256;
 
 /// Reads a plan, of which each effect must have been granted.
 pub(super) fn plan(
-    answer: &[types::Effect],
+    answer: &[planning::Effect],
     book: &Book,
     granted: &[EffectKind],
 ) -> Result<Vec<Effect>, Nonsense> {
@@ -23,17 +23,17 @@ pub(super) fn plan(
         return Err(Nonsense::LongPlan(answer.len(), MOST_EFFECTS));
     }
     let pools = book.pools().len();
-    let effect = |effect: &types::Effect| {
+    let effect = |effect: &planning::Effect| {
         let kind = match &effect.kind {
-            types::EffectKind::AttachInterface => EffectKind::AttachInterface,
-            types::EffectKind::DetachInterface => EffectKind::DetachInterface,
-            types::EffectKind::AssignAddress => EffectKind::AssignAddress,
-            types::EffectKind::ReleaseAddress => EffectKind::ReleaseAddress,
-            types::EffectKind::AssignPrefix => EffectKind::AssignPrefix,
-            types::EffectKind::ReleasePrefix => EffectKind::ReleasePrefix,
-            types::EffectKind::RequestBlock => EffectKind::RequestBlock,
-            types::EffectKind::GiveBackBlock => EffectKind::GiveBackBlock,
-            types::EffectKind::Other(name) => return Err(Nonsense::unknown("an effect", name)),
+            planning::EffectKind::AttachInterface => EffectKind::AttachInterface,
+            planning::EffectKind::DetachInterface => EffectKind::DetachInterface,
+            planning::EffectKind::AssignAddress => EffectKind::AssignAddress,
+            planning::EffectKind::ReleaseAddress => EffectKind::ReleaseAddress,
+            planning::EffectKind::AssignPrefix => EffectKind::AssignPrefix,
+            planning::EffectKind::ReleasePrefix => EffectKind::ReleasePrefix,
+            planning::EffectKind::RequestBlock => EffectKind::RequestBlock,
+            planning::EffectKind::GiveBackBlock => EffectKind::GiveBackBlock,
+            planning::EffectKind::Other(name) => return Err(Nonsense::unknown("an effect", name)),
         };
         if !granted.contains(&kind) {
             return Err(Nonsense::NotGranted(kind.name()));
@@ -48,19 +48,19 @@ pub(super) fn plan(
     answer.iter().map(effect).collect()
 }
 
-/// Converts a state to the interface's types.
-pub(super) fn state(state: &PlanState) -> types::State {
-    let demand = |demand: &Demand| types::Demand {
+/// Converts a situation to the interface's types.
+pub(super) fn situation(state: &PlanState) -> planning::Situation {
+    let demand = |demand: &Demand| planning::Demand {
         pool: index(demand.pool),
         waiting: demand.waiting,
         attributes: to_wit::attributes(&demand.attributes),
     };
-    let object = |object: &Object| types::Object {
+    let object = |object: &Object| planning::Object {
         kind: object.kind.clone(),
         name: object.name.clone(),
         attributes: to_wit::attributes(&object.attributes),
     };
-    types::State {
+    planning::Situation {
         demands: state.demands.iter().map(demand).collect(),
         objects: state.objects.iter().map(object).collect(),
         pending: state.pending.iter().map(wit_effect).collect(),
@@ -73,16 +73,16 @@ fn index(pool: usize) -> u32 {
     u32::try_from(pool).unwrap_or(u32::MAX)
 }
 
-fn wit_effect(effect: &Effect) -> types::Effect {
+fn wit_effect(effect: &Effect) -> planning::Effect {
     let kind = match effect.kind {
-        EffectKind::AttachInterface => types::EffectKind::AttachInterface,
-        EffectKind::DetachInterface => types::EffectKind::DetachInterface,
-        EffectKind::AssignAddress => types::EffectKind::AssignAddress,
-        EffectKind::ReleaseAddress => types::EffectKind::ReleaseAddress,
-        EffectKind::AssignPrefix => types::EffectKind::AssignPrefix,
-        EffectKind::ReleasePrefix => types::EffectKind::ReleasePrefix,
-        EffectKind::RequestBlock => types::EffectKind::RequestBlock,
-        EffectKind::GiveBackBlock => types::EffectKind::GiveBackBlock,
+        EffectKind::AttachInterface => planning::EffectKind::AttachInterface,
+        EffectKind::DetachInterface => planning::EffectKind::DetachInterface,
+        EffectKind::AssignAddress => planning::EffectKind::AssignAddress,
+        EffectKind::ReleaseAddress => planning::EffectKind::ReleaseAddress,
+        EffectKind::AssignPrefix => planning::EffectKind::AssignPrefix,
+        EffectKind::ReleasePrefix => planning::EffectKind::ReleasePrefix,
+        EffectKind::RequestBlock => planning::EffectKind::RequestBlock,
+        EffectKind::GiveBackBlock => planning::EffectKind::GiveBackBlock,
     };
-    types::Effect { kind, pool: index(effect.pool), attributes: to_wit::attributes(&effect.attributes) }
+    planning::Effect { kind, pool: index(effect.pool), attributes: to_wit::attributes(&effect.attributes) }
 }

@@ -197,7 +197,7 @@ impl WasmPolicy {
         let tape = store.data_mut().tape.take();
         let (verdict, answer) = self.judge(store.data(), outcome, read, verdict);
         if let Some(tape) = tape {
-            tape.ended(&verdict);
+            tape.ended(&verdict, store.data().book());
         }
         answer
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tenure_ledger::Book;
 use tenure_types::{Error, ErrorCode};
 
 use super::answer;
@@ -15,19 +16,26 @@ use super::verdict::CallVerdict;
 use crate::decisions::{DecisionOutcome, Function, RecordedDecision};
 
 impl WasmPolicy {
-    /// Makes a decision again: gives this policy what was given then, and answers its questions from the record.
+    /// Makes a decision again: gives this policy what was given then, and answers its questions from the record: those that were asked
+    /// then as they were answered then, all others from `book`, the network as it was
+    /// ([`RecordedBooks::at`](crate::decisions::RecordedBooks::at)).
     ///
     /// The policy that was recorded decides the same, to the bit, in a sandbox with the same limits; only a call that
     /// failed for its processor time may end otherwise.
     ///
     /// # Errors
     /// `InputOutput` if the record does not have the form of this version's interface.
-    pub fn replay(&self, decision: &RecordedDecision) -> Result<DecisionOutcome, Error> {
+    pub fn replay(
+        &self,
+        decision: &RecordedDecision,
+        book: Option<&Arc<Book>>,
+    ) -> Result<DecisionOutcome, Error> {
         let wrong = |error: serde_json::Error| {
             Error::new(ErrorCode::InputOutput, format_args!("decision {}: {error}", decision.number))
         };
         let given = decision.given.clone();
-        let sight = |config| CallView::Recording(Arc::new(Recording::new(decision.asked.clone(), config)));
+        let asked = || decision.asked.clone();
+        let sight = || CallView::Recording(Arc::new(Recording::of_proposal(asked(), book.cloned())));
         let _place = self.sandbox().gate().enter();
         let outcome = match decision.function {
             Function::Propose | Function::ProposeWithState => {
@@ -36,10 +44,10 @@ impl WasmPolicy {
                     let cause = format_args!("decision {}: its state: {error}", decision.number);
                     Error::new(ErrorCode::InputOutput, cause)
                 })?;
-                match self.taken_over(decision, state, sight(None)) {
+                match self.taken_over(decision, state, sight()) {
                     Err(outcome) => outcome,
                     Ok(state) => {
-                        let mut store = self.store(sight(None), Patience::Long(None));
+                        let mut store = self.store(sight(), Patience::Long(None));
                         let ended = self.call_propose(&mut store, &request, &state);
                         let proposed = |outcome| self.proposed(outcome);
                         self.judge(store.data(), &ended, answer::outcome, proposed).0.outcome()
@@ -48,7 +56,8 @@ impl WasmPolicy {
             }
             Function::Define => {
                 let config: Arc<Config> = Arc::new(serde_json::from_value(given).map_err(wrong)?);
-                let mut store = self.store(sight(Some(Arc::clone(&config))), Patience::Long(None));
+                let recording = Arc::new(Recording::of_definition(asked(), Arc::clone(&config)));
+                let mut store = self.store(CallView::Recording(recording), Patience::Long(None));
                 let ended = self.call_define(&mut store, &config);
                 self.judge(store.data(), &ended, answer::definition, CallVerdict::Definition).0.outcome()
             }

@@ -9,9 +9,11 @@ mod shape;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::node::{Node, load};
+use crate::node::{Node, build_example, load};
 use compare::complaints;
 use tenure_policy::embedded;
+use wit_component::targets;
+use wit_parser::Resolve;
 
 /// The version that may be edited.
 const NEXT: &str = "next";
@@ -108,7 +110,7 @@ fn what_was_measured_is_refused_and_what_loads_is_not() {
         ("    import log;", "    import log;\n    import clock;"),
         (
             "/// The world of every policy.",
-            "world auditor { include policy; export planning; }\n/// The world of every policy.",
+            "world auditor { include policy; export stateful-allocation; }\n/// The world of every policy.",
         ),
         ("/// The world of every policy.", "/// What every policy is."),
     ] {
@@ -142,7 +144,7 @@ fn what_was_measured_is_refused_and_what_loads_is_not() {
         ),
         (
             "    export allocation;",
-            "    export allocation;\n    export planning;",
+            "    export allocation;\n    export stateful-allocation;",
             "the world policy exported network, allocation and exports ",
         ),
         ("    import log;\n", "", "the world policy no longer imports log"),
@@ -155,4 +157,85 @@ fn what_was_measured_is_refused_and_what_loads_is_not() {
         let wrong = changed(from, to);
         assert!(wrong.iter().any(|found| found.starts_with(cause)), "{cause:?} is not in {wrong:?}");
     }
+}
+
+/// What later versions are expected to add.
+const LATER: [(&str, &str); 5] = [
+    // The owner of an address, and typed getters of what a request's attributes say as text.
+    (
+        "    /// The network's pools, in the order",
+        "    owner-of: func(address: string) -> option<owner>;
+    variant owner { attachment(string), claim(string), other(string) }
+    requested-at: func() -> u32;
+    number-of: func(name: string) -> option<u32>;
+    /// The network's pools, in the order",
+    ),
+    // The identity of the node, with labels and annotations.
+    (
+        "/// The daemon's log; the host",
+        "interface node {
+    use types.{attribute};
+    name: func() -> string;
+    labels: func() -> list<attribute>;
+    annotations: func(start: u32, limit: u32) -> list<attribute>;
+}
+/// The daemon's log; the host",
+    ),
+    // Routes and the MTU that a network's pods get.
+    (
+        "/// The daemon's log; the host",
+        "interface link {
+    record route { destination: string, gateway: option<string> }
+    routes: func() -> list<route>;
+    mtu: func() -> option<u32>;
+}
+/// The daemon's log; the host",
+    ),
+    ("    import log;\n", "    import log;\n    import node;\n    import link;\n"),
+    // A further ability.
+    (
+        "/// The world of every policy.",
+        "interface release { use types.{request}; released: func(request: request); }
+world releasing { include policy; export release; }
+/// The world of every policy.",
+    ),
+];
+
+/// Whether a component fits a world of an interface: `policy`, or `planner` of the package of planning.
+fn fits(text: &str, world: &str, component: &[u8]) -> Result<(), String> {
+    let mut resolve = Resolve::default();
+    let main = resolve.push_source("ipam.wit", text).unwrap();
+    let world = resolve.select_world(&[main], Some(world)).unwrap();
+    targets(&resolve, world, component).map_err(|error| format!("{error:#}"))
+}
+
+#[test]
+fn components_of_today_fit_what_later_versions_add() {
+    let next = fs::read_to_string(interface().join(NEXT).join(DEFINITION)).unwrap();
+    let later = LATER.iter().fold(next.clone(), |text, (from, to)| {
+        let later = text.replacen(from, to, 1);
+        assert_ne!(later, text, "there is no {from:?}");
+        later
+    });
+    assert_eq!(complaints(&next, &later), Vec::<String>::new());
+    let planner = build_example("cluster_range");
+    let stateful = build_example("rotation");
+    for (world, component) in [
+        ("policy", embedded::HOST_LOCAL),
+        ("policy", embedded::HIGHEST_FIRST),
+        ("tenure:supply/planner@0.1.0", &planner),
+        ("stateful", &stateful),
+    ] {
+        assert_eq!(fits(&next, world, component), Ok(()), "{world}");
+        assert_eq!(fits(&later, world, component), Ok(()), "{world}");
+    }
+    // The check notices what breaks them.
+    let broken = later.replacen("    record attribute {", "    record attribute { note: option<string>,", 1);
+    fits(&broken, "policy", embedded::HOST_LOCAL).unwrap_err();
+    let broken = later.replacen(
+        "    propose: func(request: request) ->",
+        "    propose: func(request: request, more: u32) ->",
+        1,
+    );
+    fits(&broken, "policy", embedded::HOST_LOCAL).unwrap_err();
 }

@@ -8,7 +8,7 @@ use tenure_engine::ports::Policy;
 use tenure_fixtures::random::Random;
 use tenure_ledger::{Book, Defined, LedgerFact};
 use tenure_policy::decisions::{
-    DecisionFiles, DecisionOutcome, DecisionWriter, Function, RecordedDecision, RecordedLimits,
+    DecisionFiles, DecisionOutcome, DecisionWriter, Function, RecordedBooks, RecordedDecision, RecordedLimits,
 };
 use tenure_policy::{AskedPolicy, CallLimits, Compiler, Grants, PolicyRuntime, WasmPolicy, embedded};
 use tenure_types::{
@@ -193,22 +193,18 @@ const SEED: u64 = 164_617_117;
 #[test]
 fn the_recorded_policy_decides_the_same_again_on_random_books() {
     let mut random = Random::new(SEED);
-    let highest_first = load(
-        &PolicyRuntime::new(CallLimits { concurrency: 1, ..CallLimits::default() }, Compiler::InProcess)
-            .unwrap(),
-        "highest-first",
-        embedded::HIGHEST_FIRST,
-    );
-    for (name, bytes) in [
+    let policies = [
         ("host-local", embedded::HOST_LOCAL.to_vec()),
         ("highest-first", embedded::HIGHEST_FIRST.to_vec()),
         ("zones", build_example("zones")),
         ("quota", build_example("quota")),
         ("sticky", build_example("sticky")),
         ("rotation", build_example("rotation")),
-    ] {
+    ];
+    for (name, bytes) in &policies {
+        let name = *name;
         let mut answers = Vec::new();
-        let (decisions, limits) = recorded(name, &bytes, |policy| {
+        let (decisions, limits) = recorded(name, bytes, |policy| {
             // One address for many owners: each policy refuses. A few of them may have the name to which `sticky` proposes it again.
             let mut full = Network::define(policy, r#"{"ranges": [[{"subnet": "10.1.0.0/30"}]]}"#);
             (0..20).for_each(|_| full.add(&mut random));
@@ -226,10 +222,10 @@ fn the_recorded_policy_decides_the_same_again_on_random_books() {
             }
         });
         let runtime = PolicyRuntime::new(CallLimits::replaying(&limits), Compiler::InProcess).unwrap();
-        let policy = load(&runtime, name, &bytes);
+        let policy = load(&runtime, name, bytes);
         let mut told = Vec::new();
         for decision in &decisions {
-            assert_eq!(policy.replay(decision).unwrap(), decision.outcome, "{name}: {decision:?}");
+            assert_eq!(policy.replay(decision, None).unwrap(), decision.outcome, "{name}: {decision:?}");
             if decision.function != Function::Define {
                 told.push(decision.outcome.to_string());
             }
@@ -254,12 +250,58 @@ fn the_recorded_policy_decides_the_same_again_on_random_books() {
         };
         assert!(of(is_proposal) > 0, "{name} proposed nothing");
 
-        // Another policy decides otherwise, and asks what was not asked.
-        let differs =
-            |decision: &&RecordedDecision| highest_first.replay(decision).unwrap() != decision.outcome;
-        let differences = decisions.iter().filter(differs).count();
-        assert_eq!(differences == 0, name == "highest-first", "{name}: {differences} differences");
+        // From the network as it was, without what was asked then, it decides the same.
+        let mut books = RecordedBooks::new().unwrap();
+        for decision in &decisions {
+            let book = books.at(decision).unwrap();
+            assert_eq!(book.is_none(), decision.function == Function::Define, "{decision:?}");
+            let unasked = RecordedDecision { asked: Vec::new(), ..decision.clone() };
+            assert_eq!(
+                policy.replay(&unasked, book.as_ref()).unwrap(),
+                decision.outcome,
+                "{name}: {decision:?}"
+            );
+        }
+        // Any other policy decides, too, and sometimes otherwise.
+        for (other, bytes) in &policies {
+            let candidate = load(&runtime, other, bytes);
+            let (mut books, mut differences) = (RecordedBooks::new().unwrap(), 0);
+            for decision in &decisions {
+                let book = books.at(decision).unwrap();
+                let outcome = candidate.replay(decision, book.as_ref()).unwrap();
+                assert!(!matches!(outcome, DecisionOutcome::NotRecorded(_)), "{other} for {name}: {outcome}");
+                differences += usize::from(outcome != decision.outcome);
+            }
+            assert_eq!(differences == 0, *other == name, "{other} for {name}: {differences} differences");
+        }
     }
+}
+
+/// What other policies would have done on the recorded ones, without a view, as older versions recorded.
+#[test]
+fn a_record_without_views_is_read_and_answers_what_was_asked() {
+    let (decisions, limits) = recorded("host-local", embedded::HOST_LOCAL, |policy| {
+        let mut network = Network::define(policy, r#"{"ranges": [[{"subnet": "10.1.0.0/29"}]]}"#);
+        (0..6).for_each(|_| network.add(&mut Random::new(7)));
+    });
+    let runtime = PolicyRuntime::new(CallLimits::replaying(&limits), Compiler::InProcess).unwrap();
+    let (own, other) = (
+        load(&runtime, "host-local", embedded::HOST_LOCAL),
+        load(&runtime, "highest-first", embedded::HIGHEST_FIRST),
+    );
+    let mut books = RecordedBooks::new().unwrap();
+    let mut unanswered = 0;
+    for decision in &decisions {
+        let mut line = serde_json::to_value(decision).unwrap();
+        line.as_object_mut().unwrap().remove("view");
+        let old: RecordedDecision = serde_json::from_value(line).unwrap();
+        let book = books.at(&old).unwrap();
+        assert!(book.is_none());
+        assert_eq!(own.replay(&old, book.as_ref()).unwrap(), decision.outcome);
+        let outcome = other.replay(&old, book.as_ref()).unwrap();
+        unanswered += usize::from(matches!(outcome, DecisionOutcome::NotRecorded(_)));
+    }
+    assert!(unanswered > 0);
 }
 
 #[test]
@@ -278,9 +320,9 @@ fn another_version_migrates_the_recorded_state_and_old_records_have_none() {
     // A custom section makes another digest.
     let other = load(&runtime, "rotation", &[bytes.as_slice(), &[0, 2, 1, b'x']].concat());
     for decision in &decisions {
-        assert_eq!(other.replay(decision).unwrap(), decision.outcome, "{decision:?}");
+        assert_eq!(other.replay(decision, None).unwrap(), decision.outcome, "{decision:?}");
         let foreign = RecordedDecision { policy: "another".into(), ..decision.clone() };
-        let refused = other.replay(&foreign).unwrap();
+        let refused = other.replay(&foreign, None).unwrap();
         assert_eq!(refused.to_string(), "other: this is not the state of a rotation");
         let line = serde_json::to_value(decision).unwrap();
         let mut old = line.as_object().unwrap().clone();
@@ -288,7 +330,7 @@ fn another_version_migrates_the_recorded_state_and_old_records_have_none() {
         old.insert("function".into(), "propose".into());
         let old: RecordedDecision = serde_json::from_value(old.into()).unwrap();
         assert_eq!((old.function, old.given_state()), (Function::Propose, Ok(Vec::new())));
-        let first = other.replay(&old).unwrap();
+        let first = other.replay(&old, None).unwrap();
         assert!(
             matches!(first, DecisionOutcome::ProposalWithState { .. } | DecisionOutcome::NotRecorded(_)),
             "{first}"
@@ -313,7 +355,7 @@ fn failures_are_recorded_and_happen_again() {
     let runtime = PolicyRuntime::new(replaying, Compiler::InProcess).unwrap();
     let policy = load(&runtime, "hostile", &bytes);
     for decision in &decisions {
-        assert_eq!(policy.replay(decision).unwrap(), decision.outcome, "{decision:?}");
+        assert_eq!(policy.replay(decision, None).unwrap(), decision.outcome, "{decision:?}");
     }
     let kinds: Vec<_> = decisions
         .iter()
@@ -340,7 +382,7 @@ fn what_a_grant_has_failed_fails_again() {
     let runtime = PolicyRuntime::new(CallLimits::replaying(&limits), Compiler::InProcess).unwrap();
     let policy = load(&runtime, "hostile", &bytes);
     for decision in &decisions {
-        assert_eq!(policy.replay(decision).unwrap(), decision.outcome, "{decision:?}");
+        assert_eq!(policy.replay(decision, None).unwrap(), decision.outcome, "{decision:?}");
     }
     let last = &decisions.last().unwrap().outcome;
     assert!(matches!(last, DecisionOutcome::Failure { kind, .. } if kind == "memory"), "{last}");

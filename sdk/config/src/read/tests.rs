@@ -177,6 +177,12 @@ fn a_range_may_have_a_name_and_attributes() {
     assert!(plain.name.is_empty() && plain.attributes.is_empty());
     let wrong = read(r#"{"subnet": "10.1.0.0/24", "rangeAttributes": {"zone": 1}}"#).unwrap_err();
     assert_eq!(wrong.path, "ipam.ranges[0][0].rangeAttributes.zone");
+    for reserved in ["tenure.assigns", "pod.namespace", "owner.kind", "time.utc"] {
+        let range = format!(r#"{{"subnet": "10.1.0.0/24", "rangeAttributes": {{"{reserved}": "x"}}}}"#);
+        let wrong = read(&range).unwrap_err();
+        assert!(wrong.message.contains("is reserved for the host"), "{wrong}");
+        assert!(wrong.path.ends_with(&format!("rangeAttributes.{reserved}")), "{wrong}");
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@ use tenure_types::{Allocation, AssignedAddress, Generation, Moment};
 
 use super::Book;
 use super::renewal::renewed;
+use crate::books::changes::BookChange;
 use crate::books::image::Remembrance;
 use crate::books::stock::Change;
 use crate::books::{Conflict, LedgerFact};
@@ -33,10 +34,12 @@ impl Book {
             LedgerFact::RangeDraining { pool, range, draining, .. } => {
                 let (pool, in_use) = self.range_in_use(pool, range)?;
                 self.stock.drain(pool, range, *draining, &in_use);
+                self.changes.reset();
             }
             LedgerFact::RangeRemoved { pool, range, .. } => {
                 let (pool, in_use) = self.range_in_use(pool, range)?;
                 self.stock.remove(pool, range, &in_use);
+                self.changes.reset();
             }
             LedgerFact::Allocated(allocation) => {
                 self.check_allocated(allocation)?;
@@ -78,6 +81,7 @@ impl Book {
 
     pub(super) fn insert(&mut self, allocation: Arc<Allocation>) {
         let generation = allocation.generation;
+        self.has_changed(&allocation, || BookChange::Held(Arc::clone(&allocation)));
         for (index, assigned) in allocation.addresses.iter().enumerate() {
             let address = assigned.ip();
             if let Some(claim) = allocation.origin.as_ref().and_then(|origin| origin.claim(index)) {
@@ -112,6 +116,7 @@ impl Book {
 
     pub(super) fn end(&mut self, generation: Generation, at: Moment) -> Result<(), Conflict> {
         let ended = self.allocations.remove(&generation).ok_or(Conflict::Unknown(generation))?;
+        self.has_changed(&ended, || BookChange::Ended(Arc::clone(&ended), at));
         self.by_owner.remove(&ended);
         self.counts.remove(&ended);
         self.quarantine.forget(generation);
@@ -124,6 +129,14 @@ impl Book {
             self.vacate(assigned);
         }
         Ok(())
+    }
+
+    /// Tells those who follow the book of an allocation. While claims wait behind owners, only an outline says who holds what.
+    fn has_changed(&mut self, allocation: &Allocation, change: impl FnOnce() -> BookChange) {
+        match allocation.origin.is_none() && self.takeover.has_none_waiting() {
+            true => self.changes.push(change),
+            false => self.changes.reset(),
+        }
     }
 
     /// Ends an allocation's hold of an address: it goes to the claim that waits for it, or cools down.

@@ -111,6 +111,7 @@ impl Book {
 
     /// Marks the subject. An allocation that the book does not have is not marked.
     pub(super) fn mark(&mut self, subject: QuarantineSubject, mark: QuarantineMark) {
+        self.changes.reset();
         match subject {
             QuarantineSubject::Allocation(generation) => {
                 if self.allocation(generation).is_some() {
@@ -129,6 +130,7 @@ impl Book {
 
     /// Ends a quarantine. An address without an owner cools down from now on, as a freed one does.
     pub(super) fn unmark(&mut self, subject: QuarantineSubject, at: Moment) {
+        self.changes.reset();
         match subject {
             QuarantineSubject::Allocation(generation) => self.quarantine.forget(generation),
             QuarantineSubject::Address(address) => {

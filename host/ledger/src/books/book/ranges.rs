@@ -62,6 +62,7 @@ impl Book {
 
     /// Replaces the network's pools. Pools whose name stays keep their ranges and the address handed out last.
     pub(super) fn define(&mut self, network: &Arc<Network>) {
+        self.changes.reset();
         if self.network.pools == network.pools {
             // The stock depends on nothing else. To build it again takes time for each address in use.
             self.network = Arc::clone(network);
@@ -87,6 +88,7 @@ impl Book {
         if self.stock.named(index, range.name()).is_some() || self.stock.overlapping(&range).is_some() {
             return Err(Conflict::Range(pool.clone(), range.name().clone()));
         }
+        self.changes.reset();
         let in_use = self.in_use(&range);
         let network = Arc::clone(&self.network);
         if let Some(of) = network.pools.get(index) {

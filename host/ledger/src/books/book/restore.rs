@@ -43,7 +43,7 @@ impl Book {
     }
 
     /// Takes the allocations of an image into an empty book. Maps that are built in order take the least memory.
-    fn take_all(&mut self, allocations: Vec<Arc<Allocation>>) -> Result<(), Conflict> {
+    pub(super) fn take_all(&mut self, allocations: Vec<Arc<Allocation>>) -> Result<(), Conflict> {
         self.by_owner = OwnerIndex::of(&allocations)
             .map_err(|twice| Conflict::Owner(twice.owner.clone(), twice.generation))?;
         let mut holders = Vec::with_capacity(allocations.len());

@@ -34,6 +34,10 @@ impl Takeover {
         self.settled.iter().map(|(address, claim)| (*address, Arc::clone(claim))).collect()
     }
 
+    pub(super) fn has_none_waiting(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
     pub(super) fn wait(&mut self, address: IpAddr, generation: Generation) {
         self.waiting.insert(address, generation);
     }

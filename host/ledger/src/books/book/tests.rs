@@ -1,5 +1,6 @@
 mod longer;
 mod model;
+mod outline;
 mod prefixes;
 mod quarantined;
 mod returning;

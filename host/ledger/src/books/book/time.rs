@@ -7,6 +7,7 @@ use tenure_types::{Allocation, End, Moment};
 
 use super::Book;
 use crate::books::Conflict;
+use crate::books::changes::BookChange;
 use crate::books::cooling::CoolingAddress;
 use crate::books::removed::ends;
 
@@ -29,6 +30,10 @@ impl Book {
     ///
     /// This is not a fact: the passing of time need not be recorded, and expiring later frees the same addresses.
     pub fn expire(&mut self, now: Moment, of_node: Duration) {
+        if !self.has_expired(now, of_node) {
+            return;
+        }
+        self.changes.push(|| BookChange::Passed { now, of_node });
         let cooldown = self.cooldown(of_node);
         while let Some(address) = self.cooling.cooled_down(now, cooldown) {
             self.warm(address);
@@ -43,6 +48,7 @@ impl Book {
         let is_used = self.holder(cooling.address).is_some() || self.quarantine.bars(cooling.address);
         if !is_used && self.cooling.get(cooling.address).is_none_or(is_longer) {
             self.cool(cooling);
+            self.changes.reset();
         }
     }
 
@@ -67,6 +73,7 @@ impl Book {
             let again = Arc::new(Allocation { requested_at: now, ..held.as_ref().clone() });
             self.allocations.insert(generation, again);
         }
+        self.changes.reset();
         Ok(ended.len())
     }
 }

@@ -173,3 +173,51 @@ fn what_is_given_and_each_outcome_have_their_stored_forms() {
     is_recorded_as(failure, json!({ "failure": { "kind": "trap", "cause": "unreachable" } }));
     is_recorded_as(CallVerdict::NotRecorded("last()".into()), json!({ "not-recorded": "last()" }));
 }
+
+/// Whatever form a policy writes an address in, it is the same address, and the host writes it in one form.
+#[test]
+fn addresses_have_one_text_and_are_read_in_any() {
+    use tenure_ledger::Defined;
+    use tenure_types::{Definer, Moment, NetworkName};
+
+    let end = |last: &str| format!("2001:db8::{last}");
+    let range = AddressRange {
+        name: String::new(),
+        subnet: "2001:DB8:0::/64".into(),
+        first: "2001:0db8:0:0:0:0:0:A".into(),
+        last: "2001:db8::0:F".into(),
+        gateway: None,
+        prefix_length: 64,
+        attributes: Vec::new(),
+    };
+    let pool = PoolDefinition {
+        name: "six".into(),
+        supply: Supply::Configuration,
+        need: Need::Always,
+        ranges: vec![range],
+        attributes: Vec::new(),
+    };
+    let definition = Definition { pools: vec![pool], cooling: Cooling::Strict, attributes: Vec::new() };
+    let definition = crate::sandbox::answer::definition(&definition).unwrap();
+    let (name, config) = (NetworkName::new("net").unwrap(), std::sync::Arc::default());
+    let defined = Defined { config: &config, definition: &definition, by: Definer::Request };
+    let book = Book::defined(&name, defined, Moment::default()).unwrap();
+    let free = |after: Option<&str>| {
+        let (after, direction) = (after.map(str::to_owned), Direction::Ascending);
+        Free { pool: 0, label: None, after, direction, limit: 2 }.of_book(&book)
+    };
+    assert_eq!(free(None), [end("a"), end("b")]);
+    for after in
+        ["2001:db8::b", "2001:DB8::B", "2001:0db8:0000:0000:0000:0000:0000:000b", "2001:db8::0.0.0.11"]
+    {
+        assert_eq!(free(Some(after)), [end("c"), end("d")], "{after}");
+        let standing = StandingOf { address: after.into() }.of_book(&book);
+        assert!(matches!(standing, Standing::Free), "{after} is {standing:?}");
+        let range = RangeOf { address: after.into() }.of_book(&book).unwrap();
+        assert_eq!((range.subnet, range.first, range.last), ("2001:db8::/64".into(), end("a"), end("f")));
+    }
+    for other in ["2001:db8::b%eth0", "2001:db8::b/64", "[2001:db8::b]", " 2001:db8::b", "010.1.0.1", ""] {
+        let standing = StandingOf { address: other.into() }.of_book(&book);
+        assert!(matches!(standing, Standing::Outside), "{other:?} is {standing:?}");
+    }
+}

@@ -50,10 +50,12 @@ impl Shape {
             };
             (name.clone(), World { imports: names(&found.imports), exports: names(&found.exports) })
         };
+        // The packages of the file share no names.
+        let packages = || resolve.packages.iter().map(|(_, package)| package);
         Self {
             version: format!("{}.{}", version.major, version.minor),
-            interfaces: package.interfaces.iter().map(interface).collect(),
-            worlds: package.worlds.iter().map(world).collect(),
+            interfaces: packages().flat_map(|package| &package.interfaces).map(interface).collect(),
+            worlds: packages().flat_map(|package| &package.worlds).map(world).collect(),
         }
     }
 
