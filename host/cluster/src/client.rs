@@ -16,6 +16,10 @@ pub const CALL_DEADLINE: Duration = Duration::from_secs(15);
 /// The longest that connecting may take.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
 
+/// The longest that a connection may be silent while an answer is awaited. A watch hears a bookmark about each minute, so one that is silent for
+/// longer is dead, without the other end having said so.
+const SILENCE: Duration = Duration::from_secs(180);
+
 /// The reason for which there is no connection.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
@@ -55,6 +59,8 @@ pub async fn connect(kubeconfig: Option<&Path>) -> Result<Client, ConnectError> 
     };
     config.default_retry = false;
     config.connect_timeout = Some(CONNECT_DEADLINE);
+    config.read_timeout = Some(SILENCE);
+    config.reset_reader_on_write = true;
     Client::try_from(config).map_err(|error| ConnectError::Client(Box::new(error)))
 }
 

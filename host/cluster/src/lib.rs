@@ -12,13 +12,14 @@
 //! CustomResourceDefinitions, and [`convert`] leads to the pure tables of `tenure-leases`, which decide everything. Objects are read leniently and
 //! converted strictly: a word of a later version makes one object unusable, and never a whole list.
 //!
-//! [`client`] is the connection. There is no loop here: the operator and the daemon's agent bring it.
+//! [`client`] is the connection, and [`pods`] what the API server says about the pods of one node.
 #![forbid(unsafe_code)]
 
 pub mod client;
 pub mod convert;
 pub mod definitions;
 pub mod objects;
+pub mod pods;
 
 pub use self::convert::ConversionError;
 pub use self::objects::block::{IPBlock, IPBlockSpec, IPBlockStatus};

@@ -9,6 +9,8 @@ mod cluster;
 mod definitions;
 #[path = "apiserver/node.rs"]
 mod node;
+#[path = "apiserver/pods.rs"]
+mod pods;
 #[path = "apiserver/pool.rs"]
 mod pool;
 #[path = "apiserver/space.rs"]
@@ -33,7 +35,7 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let tests = [definitions::TESTS, block::TESTS, pool::TESTS, space::TESTS, node::TESTS].concat();
+    let tests = [definitions::TESTS, block::TESTS, pool::TESTS, space::TESTS, node::TESTS, pods::TESTS].concat();
     let trial = |(name, test): Test| {
         let cluster = cluster.clone();
         Trial::test(name, move || match &cluster {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tenure_engine::Engine;
 use tenure_ledger::Book;
 use tenure_runtime::{SandboxEvidence, SandboxStanding, Sandboxes, WitnessVerdict};
-use tenure_types::{Allocation, Error, ErrorCode, Owner, Result};
+use tenure_types::{Allocation, Error, ErrorCode, Owner, PodIdentity, Result};
 
 use super::books::books;
 use super::difference::{ComparedBooks, MissingAllocation, missing};
