@@ -5,8 +5,8 @@ use std::path::PathBuf;
 /// The policies to build, by their folder in `plugins/`: the embedded ones, and one that is shipped beside the daemon.
 const POLICIES: [&str; 3] = ["host-local", "highest-first", "delegated"];
 
-/// The policy that is embedded with the feature `aws`.
-const AWS: &str = "aws-eni";
+/// The policies that are embedded with a feature, by the variable that says whether it is on.
+const OPTIONAL: [(&str, &str); 2] = [("CARGO_FEATURE_AWS", "aws-eni"), ("CARGO_FEATURE_CLUSTER", "cluster-range")];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let out = PathBuf::from(std::env::var("OUT_DIR")?);
@@ -18,8 +18,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let target =
         out.ancestors().find(|path| path.ends_with("build")).and_then(|build| build.ancestors().nth(2));
     let builder = tenure_sdk_build::Builder::new(&workspace, target.unwrap_or(&out).join("wasm"))?;
-    let aws = std::env::var_os("CARGO_FEATURE_AWS").map(|_| AWS);
-    for policy in POLICIES.into_iter().chain(aws) {
+    let optional = OPTIONAL.into_iter().filter(|(feature, _)| std::env::var_os(feature).is_some());
+    for policy in POLICIES.into_iter().chain(optional.map(|(_, policy)| policy)) {
         let component = builder.component(&format!("tenure-{policy}"))?;
         std::fs::write(out.join(format!("{policy}.wasm")), component)?;
     }

@@ -4,6 +4,7 @@
 
 mod agents;
 mod aws;
+mod cluster;
 mod compare;
 mod delegates;
 mod networks;
@@ -24,11 +25,14 @@ pub(crate) use self::agents::{AgentTable, ClaimsTable};
 pub(crate) use self::aws::AwsTable;
 #[cfg(any(feature = "aws", test))]
 pub(crate) use self::aws::is_private;
+pub(crate) use self::cluster::ClusterTable;
 pub(crate) use self::compare::is_live;
 pub(crate) use self::delegates::DelegateTable;
 pub(crate) use self::networks::NetworkTable;
 #[cfg(any(feature = "aws", test))]
 pub(crate) use self::settings::AWS_ENI;
+#[cfg(any(feature = "cluster", test))]
+pub(crate) use self::settings::CLUSTER_RANGE;
 
 /// The configuration file if `--config` is not given.
 pub(crate) const DEFAULT_PATH: &str = "/etc/tenure/tenured.toml";
@@ -61,6 +65,8 @@ pub(crate) struct Config {
     pub(crate) node: NodeTable,
     /// The node's AWS network interfaces, whose addresses a network hands out. Without `network`, tenured uses nothing of AWS.
     pub(crate) aws: AwsTable,
+    /// Blocks of addresses that a cluster leases to the node. Without `networks`, tenured asks no API server.
+    pub(crate) cluster: ClusterTable,
     /// The container runtime, as a second source on which sandboxes exist.
     pub(crate) runtime: RuntimeTable,
     /// The CNI configurations of the node.

@@ -5,6 +5,8 @@ mod adoption;
 mod aws;
 mod checkpoint;
 mod claims;
+#[cfg(feature = "cluster")]
+mod cluster;
 mod cni;
 mod cni_files;
 mod datapath;
@@ -30,6 +32,8 @@ pub(crate) use self::adoption::AdoptionPart;
 pub(crate) use self::aws::{AwsInputs, AwsPart};
 pub(crate) use self::checkpoint::CheckpointPart;
 pub(crate) use self::claims::ClaimsPart;
+#[cfg(feature = "cluster")]
+pub(crate) use self::cluster::{ClusterInputs, ClusterPart};
 pub(crate) use self::cni::CniPart;
 pub(crate) use self::cni_files::CniFilesPart;
 pub(crate) use self::datapath::{DatapathPart, DatapathResult};

@@ -38,6 +38,9 @@ const AWS_EFFECTS: [EffectKind; 6] = [
     EffectKind::ReleasePrefix,
 ];
 
+/// The default grants of the policy for leased blocks.
+const CLUSTER_EFFECTS: [EffectKind; 2] = [EffectKind::RequestBlock, EffectKind::GiveBackBlock];
+
 /// The policies that the configuration names, with their files.
 pub(crate) fn files(config: &Config) -> Vec<(PolicyName, CatalogueSource)> {
     let file = |(name, table): (&String, &PolicyTable)| {
@@ -52,18 +55,20 @@ pub(crate) fn files(config: &Config) -> Vec<(PolicyName, CatalogueSource)> {
     config.policies.iter().filter_map(file).chain(built_in(config)).collect()
 }
 
-/// The policy that is built in for what is configured.
-#[cfg(feature = "aws")]
-fn built_in(config: &Config) -> Option<(PolicyName, CatalogueSource)> {
-    let source = CatalogueSource::Embedded(tenure_policy::embedded::AWS_ENI);
-    config.aws.network.as_ref()?;
-    Some((PolicyName::new(crate::config::AWS_ENI).ok()?, source))
-}
-
-/// The policy that is built in for what is configured.
-#[cfg(not(feature = "aws"))]
-fn built_in(_: &Config) -> Option<(PolicyName, CatalogueSource)> {
-    None
+/// The policies that are built in for what is configured.
+fn built_in(config: &Config) -> impl Iterator<Item = (PolicyName, CatalogueSource)> {
+    #[cfg(feature = "aws")]
+    let aws = config.aws.network.as_ref().map(|_| (crate::config::AWS_ENI, tenure_policy::embedded::AWS_ENI));
+    #[cfg(not(feature = "aws"))]
+    let aws: Option<(&str, &'static [u8])> = None;
+    #[cfg(feature = "cluster")]
+    let cluster = (!config.cluster.networks.is_empty())
+        .then_some((crate::config::CLUSTER_RANGE, tenure_policy::embedded::CLUSTER_RANGE));
+    #[cfg(not(feature = "cluster"))]
+    let cluster: Option<(&str, &'static [u8])> = None;
+    let _ = config;
+    let named = |(name, bytes)| Some((PolicyName::new(name).ok()?, CatalogueSource::Embedded(bytes)));
+    aws.into_iter().chain(cluster).filter_map(named)
 }
 
 /// Returns the configured grants of each policy that the configuration names.
@@ -86,10 +91,13 @@ pub(crate) fn grants(config: &Config) -> HashMap<PolicyName, Grants> {
         Some((PolicyName::new(name).ok()?, grants))
     });
     let mut granted: HashMap<PolicyName, Grants> = granted.collect();
-    if let Some(name) = config.built_in_aws().and_then(|name| PolicyName::new(name).ok()) {
+    let built_in: [(Option<&str>, &[EffectKind]); 2] =
+        [(config.built_in_aws(), &AWS_EFFECTS), (config.built_in_cluster(), &CLUSTER_EFFECTS)];
+    for (name, effects) in built_in {
+        let Some(name) = name.and_then(|name| PolicyName::new(name).ok()) else { continue };
         let grants = granted.entry(name).or_default();
         if grants.effects.is_empty() {
-            grants.effects = AWS_EFFECTS.to_vec();
+            grants.effects = effects.to_vec();
         }
     }
     granted

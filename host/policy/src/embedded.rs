@@ -16,6 +16,11 @@ pub const HIGHEST_FIRST: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/highe
 #[cfg(feature = "aws")]
 pub const AWS_ENI: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/aws-eni.wasm"));
 
+/// Chooses addresses of blocks that a cluster leases, and says when a block is missing or spare. Only in the catalogue of a daemon that is given
+/// it.
+#[cfg(feature = "cluster")]
+pub const CLUSTER_RANGE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/cluster-range.wasm"));
+
 /// The policies that every daemon has in its catalogue, by name.
 pub(crate) const ALL: [(&str, &[u8]); 2] = [("host-local", HOST_LOCAL), ("highest-first", HIGHEST_FIRST)];
 
@@ -27,11 +32,16 @@ pub(crate) fn has(digest: &str) -> bool {
 }
 
 /// The policies that only some daemons have in their catalogue.
-fn given() -> Option<&'static [u8]> {
+fn given() -> impl Iterator<Item = &'static [u8]> {
     #[cfg(feature = "aws")]
-    return Some(AWS_ENI);
+    let aws = Some(AWS_ENI);
     #[cfg(not(feature = "aws"))]
-    None
+    let aws = None;
+    #[cfg(feature = "cluster")]
+    let cluster = Some(CLUSTER_RANGE);
+    #[cfg(not(feature = "cluster"))]
+    let cluster = None;
+    [aws, cluster].into_iter().flatten()
 }
 
 /// Whether a stamp is the embedded host-local's, under any name in the catalogue.

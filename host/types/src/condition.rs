@@ -92,6 +92,9 @@ conditions! {
     /// The network of the node's AWS interfaces has fewer addresses than `aws.ready_addresses`, or they are not known yet.
     SupplyMissing = "supply-missing", NotReady,
         "it clears by itself once EC2 has assigned addresses; if it persists, see `tenurectl cloud`";
+    /// A network of `[cluster]` has no block of addresses.
+    BlocksMissing = "blocks-missing", NotReady,
+        "it clears by itself once the operator has granted a block; if it persists, see `tenurectl cluster`";
     /// A reload refused the configuration; the previous one stays in force.
     ConfigurationRefused = "configuration-refused", Degraded,
         "fix the file and run `tenurectl reload`; until then a restart would fail";
@@ -140,6 +143,15 @@ conditions! {
     /// whom; they stay with their present holders, and no other pod gets them.
     CloudQuarantine = "cloud-quarantine", Degraded,
         "see `tenurectl cloud`: assign again what was taken from an interface, or delete its pods; import what another IPAM gave out";
+    /// The API server does not serve this node; addresses of its blocks are handed out and freed as before.
+    ClusterUnreachable = "cluster-unreachable", Degraded,
+        "fix what the message names, such as `cluster.kubeconfig`, `node.name` or a permission; the daemon tries again by itself";
+    /// The node wants a block of addresses, and the operator grants none.
+    BlockWaited = "block-waited", Degraded,
+        "see `tenurectl cluster` for the reason, and `kubectl describe nodeipam NODE`";
+    /// The API server names another holder of a block that this node holds; no new address comes from it, and its pods keep theirs.
+    LeaseConflict = "lease-conflict", Degraded,
+        "find out whether the API server's store was restored or the machine cloned; drain one of the two nodes";
     /// The container runtime does not answer, so leaked addresses are not detected.
     RuntimeUnreachable = "runtime-unreachable", Degraded,
         "start the runtime or fix `runtime.socket`; until then the daemon frees no leaked address";

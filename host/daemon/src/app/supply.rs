@@ -38,6 +38,17 @@ pub(super) fn add(
         };
         parts.restarted("aws", parts::AwsPart::build(given, conditions), &[ledger.undo, networks.configured]);
     }
+    #[cfg(feature = "cluster")]
+    if !config.borrow().cluster.networks.is_empty() {
+        let given = parts::ClusterInputs {
+            config: config.borrow().cluster.clone(),
+            identity: spine.identity.clone(),
+            engine: Arc::clone(engine),
+            clock: Arc::clone(clock),
+        };
+        let cluster = parts::ClusterPart::build(given, conditions);
+        parts.restarted("cluster", cluster, &[ledger.undo, networks.configured]);
+    }
     let (kept, metrics) = (Arc::clone(&spine.kept), Arc::clone(&spine.metrics));
     let datapath = parts::DatapathPart::build(Arc::clone(engine), kept, interfaces, metrics, conditions);
     parts.restarted("datapath", datapath, &[ledger.undo]);

@@ -15,6 +15,7 @@ const AWS_LIVE: [&str; 4] = ["aws.labels", "aws.schedulable", "aws.terminating",
 pub(crate) fn is_live(key: &str) -> bool {
     !(key.starts_with("sandbox.")
         || key.starts_with("node.")
+        || key.starts_with("cluster.")
         || key.starts_with("aws.") && !AWS_LIVE.contains(&key)
         || matches!(
             key,
@@ -102,6 +103,9 @@ mod tests {
         schedulable = false
         terminating = true
         max_pods = 29
+        [cluster]
+        networks = { pods = ["pods"] }
+        preallocation = 8
         [runtime]
         socket = "/run/cri.sock"
         grace_seconds = 1

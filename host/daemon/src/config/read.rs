@@ -110,6 +110,11 @@ impl Config {
             self.grants(table).map_err(|(field, message)| (key(&field), message))?;
         }
         self.aws.check().map_err(|(field, message)| (format!("aws.{field}"), message))?;
+        self.cluster.check().map_err(|(field, message)| (format!("cluster.{field}"), message))?;
+        if let Some(network) = self.aws.network.as_ref().filter(|name| self.cluster.networks.contains_key(*name)) {
+            let message = "is the network of [aws], too: a network has its addresses from one of them";
+            return Err((format!("cluster.networks.{network}"), message.to_owned()));
+        }
         self.claims.check().map_err(|(field, message)| (format!("claims.{field}"), message))?;
         for (name, table) in &self.agents {
             let key = |field: &str| format!("agents.{name}{field}");

@@ -12,10 +12,14 @@ use super::Config;
 /// The policy for AWS network interfaces.
 pub(crate) const AWS_ENI: &str = "aws-eni";
 
+/// The policy for blocks that a cluster leases.
+pub(crate) const CLUSTER_RANGE: &str = "cluster-range";
+
 /// The attributes of a network's definition by which the host itself works: how links are made, what the kernel does with packets, and
 /// how interfaces of AWS are managed.
 pub(crate) const HOST_SETTINGS: &[&str] = &[
     "cluster",
+    "cluster.gateway",
     "connmark",
     "customNetwork.enabled",
     "ec2.timeoutSeconds",
@@ -78,10 +82,11 @@ impl Config {
             Some((PolicyName::new(name).ok()?, bounds))
         });
         let mut policies: BTreeMap<PolicyName, PolicyBounds> = policies.collect();
-        if let Some(name) = self.built_in_aws().and_then(|name| PolicyName::new(name).ok()) {
+        for (name, pattern) in [(self.built_in_aws(), "*"), (self.built_in_cluster(), "cluster.gateway")] {
+            let Some(name) = name.and_then(|name| PolicyName::new(name).ok()) else { continue };
             let bounds = policies.entry(name).or_default();
             if bounds.settings.is_empty() {
-                bounds.settings = SettingPattern::new("*", HOST_SETTINGS).into_iter().collect();
+                bounds.settings = SettingPattern::new(pattern, HOST_SETTINGS).into_iter().collect();
             }
         }
         Bounds { networks: networks.collect(), policies, host_settings: HOST_SETTINGS }
@@ -92,5 +97,12 @@ impl Config {
     pub(crate) fn built_in_aws(&self) -> Option<&'static str> {
         self.aws.network.as_ref()?;
         self.policies.get(AWS_ENI).is_none_or(|table| table.path.is_none()).then_some(AWS_ENI)
+    }
+
+    /// The name of the built-in policy for leased blocks, if it is in use.
+    pub(crate) fn built_in_cluster(&self) -> Option<&'static str> {
+        let is_used = !self.cluster.networks.is_empty();
+        let is_built_in = self.policies.get(CLUSTER_RANGE).is_none_or(|table| table.path.is_none());
+        (is_used && is_built_in).then_some(CLUSTER_RANGE)
     }
 }

@@ -309,7 +309,7 @@ async fn until_attended(handle: &Handle, attending: Attending) {
 }
 
 /// Waits by tokio's clock.
-struct Sleep;
+pub(super) struct Sleep;
 
 impl Timer for Sleep {
     fn sleep(&self, time: Duration) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {

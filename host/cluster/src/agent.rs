@@ -1,0 +1,201 @@
+//! The node's agent: it says what the node holds and wants, accepts blocks, and gives them back.
+//!
+//! ```text
+//!                        NodeIPAM.status (hints, marks)                 leases, one durable record each
+//!   API server ────────────────────────────────────────▶ the loop ─────────────────────────────────────▶ the ledger
+//!       ▲                GET IPBlock, GET AddressSpace      │  ▲                                             │ ranges
+//!       └───────────── NodeIPAM.spec, at most every 15 s ───┘  └── want, offers ── executor ◀── the policy ◀─┘
+//! ```
+//!
+//! No request of a pod waits for a call: without the API server, addresses of the blocks at hand are handed out and freed as ever. The loop does
+//! one thing after the other, and each call is made once, with a deadline; what fails is found again in the next pass.
+
+mod accepting;
+mod checks;
+mod comparing;
+mod core;
+mod fetch;
+mod marks;
+mod outlook;
+mod pass;
+mod ranges;
+mod rebuilding;
+mod records;
+mod saying;
+mod settings;
+mod state;
+mod status;
+mod supply;
+mod usage;
+mod wing;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use futures_util::stream::BoxStream;
+use kube::runtime::WatchStreamExt as _;
+use kube::runtime::watcher::{self, Event, watcher};
+use kube::{Api, Client};
+use tenure_effects::budget::Jitter;
+use tenure_effects::{Config, Executor, Timer, Tools};
+use tenure_engine::Engine;
+use tenure_types::Clock;
+use tokio::time::sleep;
+
+use self::core::AgentCore;
+use self::marks::Executors;
+use self::pass::AgentPass;
+use crate::NodeIPAM;
+use crate::client::{ConnectError, connect};
+
+pub use self::settings::{AgentSettings, PoolFamily, machine_of};
+pub use self::status::{AgentStatus, BlockStatus, DemandStatus};
+pub use self::wing::ClusterWing;
+
+/// How often the agent looks although nothing has happened: pods come and go without a word to it.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// The longest pause after a failed call.
+const LONGEST_PAUSE: Duration = Duration::from_secs(15);
+
+/// The agent, connected and not started.
+pub struct Agent {
+    core: Arc<AgentCore>,
+    timer: Arc<dyn Timer>,
+}
+
+/// A handle to a running agent.
+#[derive(Clone)]
+pub struct AgentHandle(Arc<AgentCore>);
+
+impl AgentHandle {
+    /// The agent's status now.
+    pub async fn status(&self) -> AgentStatus {
+        status::status(&self.0).await
+    }
+}
+
+impl Agent {
+    /// Connects. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// If the kubeconfig, or the pod's service account, cannot be used.
+    pub async fn connect(
+        engine: Arc<Engine>,
+        clock: Arc<dyn Clock>,
+        timer: Arc<dyn Timer>,
+        settings: AgentSettings,
+    ) -> Result<Self, ConnectError> {
+        // Another part of the program may have installed it.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = connect(settings.kubeconfig.as_deref().map(Path::new)).await?;
+        Ok(Self { core: Arc::new(AgentCore::new(engine, client, clock, settings)), timer })
+    }
+
+    /// A handle, to ask about it while it runs.
+    #[must_use]
+    pub fn handle(&self) -> AgentHandle {
+        AgentHandle(Arc::clone(&self.core))
+    }
+
+    /// Works until it is dropped; returns only if an executor failed.
+    pub async fn run(self) -> tenure_effects::TaskFailure {
+        let Self { core, timer } = self;
+        let (mut executors, mut running) = (Executors::new(), futures_util::stream::FuturesUnordered::new());
+        for network in core.settings.networks.keys() {
+            let tools =
+                Tools::new(Arc::clone(&core.engine), network.clone(), Arc::clone(&core.clock), Arc::clone(&timer));
+            let jitter = std::sync::Mutex::new(Jitter::new(core.settings.seed));
+            let wing = ClusterWing { core: Arc::clone(&core), network: network.clone(), jitter };
+            let config = Config {
+                node: core.settings.node.clone(),
+                plan_every: Duration::from_secs(5),
+                seed: core.settings.seed,
+            };
+            let executor = Executor::new(tools, wing, config);
+            executors.insert(network.clone(), executor.handle());
+            running.push(executor.run());
+        }
+        tokio::select! {
+            Some(failure) = running.next() => failure,
+            never = work(&core, &executors) => match never {},
+        }
+    }
+}
+
+/// Watches, and makes passes.
+async fn work(core: &Arc<AgentCore>, executors: &Executors) -> std::convert::Infallible {
+    let mut jitter = Jitter::new(core.settings.seed ^ 1);
+    let mut events = watch(&core.client, &core.settings.node);
+    let mut pause = LOOK_EVERY;
+    loop {
+        let passed = AgentPass { core, executors, jitter: &mut jitter }.run().await;
+        pause = match &passed {
+            Ok(()) => LOOK_EVERY,
+            Err(_) => pause.saturating_mul(2).min(LONGEST_PAUSE),
+        };
+        let trouble = passed.err().map(|error| error.to_string());
+        let is_news = trouble != core.state().trouble;
+        if let Some(trouble) = trouble.as_ref().filter(|_| is_news) {
+            tracing::warn!(trouble, "the cluster does not serve this node; addresses of its blocks are handed out as before");
+        }
+        core.state().trouble = trouble;
+        let wait = jitter.around(pause);
+        let is_well = core.state().trouble.is_none();
+        tokio::select! {
+            Some(event) = events.next() => see(core, event),
+            // After a failure, only time is a reason to try again.
+            () = core.wake.notified(), if is_well => {}
+            () = sleep(wait) => {}
+        }
+    }
+}
+
+type NodeEvents = BoxStream<'static, watcher::Result<Event<NodeIPAM>>>;
+
+/// Watches the node's object by its name. A list is a quorum read; an interrupted watch lists again, after a pause that grows.
+fn watch(client: &Client, node: &str) -> NodeEvents {
+    let config = watcher::Config::default().fields(&format!("metadata.name={node}"));
+    watcher(Api::<NodeIPAM>::all(client.clone()), config).default_backoff().boxed()
+}
+
+/// Takes in an event of the watch.
+fn see(core: &AgentCore, event: watcher::Result<Event<NodeIPAM>>) {
+    let all = core.leases().into_keys().collect();
+    let mut state = core.state();
+    match event {
+        Ok(Event::Init) => state.see(None),
+        Ok(Event::InitApply(object)) => state.see(Some(object)),
+        Ok(Event::Apply(object)) => {
+            forget_written_if_other(&mut state, &object);
+            state.see(Some(object));
+        }
+        Ok(Event::Delete(_)) => {
+            state.see(None);
+            state.written = None;
+        }
+        // What happened meanwhile is not known, not even by whom the object was written last.
+        Ok(Event::InitDone) => {
+            state.is_listed = true;
+            state.to_compare = all;
+            if let Some(object) = state.object.clone() {
+                forget_written_if_other(&mut state, &object);
+            } else {
+                state.written = None;
+            }
+        }
+        Err(error) => {
+            tracing::debug!(%error, "the watch of the node's object was interrupted");
+        }
+    }
+}
+
+/// Has the agent write its half again if somebody else did.
+fn forget_written_if_other(state: &mut state::AgentState, object: &NodeIPAM) {
+    let shown = tenure_leases::NodeIpamSpec::try_from(object).ok();
+    if state.written.is_some() && shown != state.written {
+        state.written = None;
+    }
+}

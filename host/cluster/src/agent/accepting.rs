@@ -1,0 +1,41 @@
+//! Accepting a block: a quorum GET of it FIRST, then of its space, one durable record, and only then does the network grow.
+
+use tenure_leases::agent::accept::{AcceptCase, AcceptRefusal, accept};
+use tenure_leases::agent::ledger::LeaseHold;
+use tenure_leases::{BlockHint, BlockName, FetchedBlock, HolderIdentity, LeaseRules};
+
+use crate::agent::core::AgentCore;
+use crate::agent::fetch::{self, FetchError};
+use crate::agent::records::LeaseRecord;
+
+/// Why a block could not be looked at.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AgentError {
+    /// The API server.
+    #[error(transparent)]
+    Fetch(#[from] FetchError),
+    /// The ledger.
+    #[error("the ledger: {0}")]
+    Ledger(#[from] tenure_types::Error),
+}
+
+impl AgentCore {
+    /// Accepts a block that the operator hints at, if it may be.
+    pub(crate) async fn accept(&self, me: &HolderIdentity, name: &BlockName, hint: BlockHint) -> Result<(), AgentError> {
+        let (leases, dropped) = (self.leases(), self.dropped().contains_key(&hint.uid));
+        let ledger: Vec<_> = leases.values().map(|lease| self.row(lease, None)).collect();
+        let block = fetch::block(&self.client, name).await?;
+        let space = fetch::space(&self.client, name.group()).await?;
+        let case = AcceptCase { me, hint, block: &block, space: space.as_ref(), dropped, ledger: &ledger };
+        match (accept(LeaseRules::ALL, &case), block) {
+            (Ok(()), FetchedBlock::Found(block)) => {
+                let lease = LeaseRecord { name: name.clone(), uid: hint.uid, pool: block.pool, hold: LeaseHold::Open };
+                self.record(&lease).await?;
+                tracing::info!(block = %hint.cidr, pool = %lease.pool.name, "accepted a block");
+            }
+            (Err(AcceptRefusal::Dropped | AcceptRefusal::Gone), _) | (Ok(()), _) => {}
+            (Err(why), _) => tracing::warn!(block = %hint.cidr, %why, "a block is not accepted"),
+        }
+        Ok(())
+    }
+}

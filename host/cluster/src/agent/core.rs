@@ -1,0 +1,149 @@
+//! What the parts of the agent share: the ledger through the engine, the client, the settings and the state.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use ipnet::IpNet;
+use kube::Client;
+use tenure_conditions::Conditions;
+use tenure_engine::Engine;
+use tenure_leases::agent::ledger::{LeaseHold, LedgerBlock};
+use tenure_leases::{BlockName, Uid};
+use tenure_ledger::{Book, Intent};
+use tenure_types::{Clock, ConditionName, EffectKind, NetworkName, Object, PoolName, Result, agreed, hold};
+use tokio::sync::Notify;
+
+use crate::agent::records::{self, LeaseRecord, mark_of};
+use crate::agent::settings::{AgentSettings, PoolFamily};
+use crate::agent::state::AgentState;
+use crate::agent::usage::usage;
+
+/// What the parts of the agent share. The state is behind a `std::sync::Mutex`, which is never held across a wait.
+pub(crate) struct AgentCore {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) client: Client,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) settings: AgentSettings,
+    state: Mutex<AgentState>,
+    /// Something has happened that the agent should look at now.
+    pub(crate) wake: Notify,
+}
+
+impl AgentCore {
+    pub(crate) fn new(engine: Arc<Engine>, client: Client, clock: Arc<dyn Clock>, settings: AgentSettings) -> Self {
+        let is_lost = is_lost(engine.conditions());
+        let state = AgentState { is_lost, must_rebuild: is_lost, ..AgentState::default() };
+        Self { engine, client, clock, settings, state: Mutex::new(state), wake: Notify::new() }
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, AgentState> {
+        hold(&self.state)
+    }
+
+    /// The boot clock's reading.
+    pub(crate) fn now(&self) -> Duration {
+        Duration::from_nanos(self.clock.now().boot_ns)
+    }
+
+    /// Seconds since the Unix epoch, for tombstones alone.
+    pub(crate) fn wall_seconds(&self) -> u64 {
+        self.clock.now().wall_ms / 1000
+    }
+
+    /// The leases of the ledger, by their addresses.
+    pub(crate) fn leases(&self) -> BTreeMap<IpNet, LeaseRecord> {
+        records::leases(self.engine.objects().iter().map(AsRef::as_ref))
+    }
+
+    /// The leases that were given back, with the second until which each is kept.
+    pub(crate) fn dropped(&self) -> BTreeMap<Uid, u64> {
+        records::dropped(self.engine.objects().iter().map(AsRef::as_ref))
+    }
+
+    /// The open intent that gives a block back.
+    pub(crate) fn giving_back(&self, cidr: IpNet) -> Option<Arc<Intent>> {
+        let name = cidr.to_string();
+        let is_it = |intent: &Arc<Intent>| {
+            intent.kind == EffectKind::GiveBackBlock && intent.attributes.get(agreed::BLOCK) == Some(&*name)
+        };
+        self.engine.intents().into_iter().find(is_it)
+    }
+
+    /// A lease as the tables of `tenure-leases` want it. A block that is being given back is frozen, whatever its record says.
+    pub(crate) fn row(&self, lease: &LeaseRecord, book: Option<&Book>) -> LedgerBlock {
+        let cidr = lease.cidr();
+        let frozen = self.giving_back(cidr).and_then(|intent| mark_of(&intent)).map(LeaseHold::Frozen);
+        let usage = book.map(|book| usage(book, cidr)).unwrap_or_default();
+        LedgerBlock { cidr, uid: lease.uid, hold: frozen.unwrap_or(lease.hold), usage }
+    }
+
+    /// The network's book of a lease, if the network exists.
+    pub(crate) async fn book_of(&self, pool: &str) -> Option<Arc<Book>> {
+        self.engine.book(self.settings.network_of(pool)?).await
+    }
+
+    /// Keeps a lease; durable when it returns.
+    pub(crate) async fn record(&self, lease: &LeaseRecord) -> Result<()> {
+        let object = lease.object().map_err(internal)?;
+        self.engine.objects_seen(&[object], &[]).await
+    }
+
+    /// Remembers that a lease was given back; durable when it returns.
+    pub(crate) async fn bury(&self, uid: Uid) -> Result<()> {
+        let stone = records::tombstone(uid, self.wall_seconds()).map_err(internal)?;
+        self.engine.objects_seen(&[stone], &[]).await
+    }
+
+    /// Remembers that a lease was given back, and forgets the block.
+    pub(crate) async fn bury_and_forget(&self, lease: &LeaseRecord) -> Result<()> {
+        self.bury(lease.uid).await?;
+        self.forget(&lease.name).await
+    }
+
+    /// Forgets a block.
+    pub(crate) async fn forget(&self, name: &BlockName) -> Result<()> {
+        self.engine.objects_seen(&[], &[records::lease_key(name)]).await
+    }
+
+    /// Replaces a lease's uid by that under which it was made again.
+    pub(crate) async fn rebind(&self, lease: &LeaseRecord, uid: Uid) -> Result<()> {
+        let stone = records::tombstone(lease.uid, self.wall_seconds()).map_err(internal)?;
+        let bound = LeaseRecord { uid, hold: LeaseHold::Open, ..lease.clone() };
+        let object: Object = bound.object().map_err(internal)?;
+        self.engine.objects_seen(&[stone, object], &[records::tombstone_key(uid)]).await
+    }
+
+    /// Blocks of an engine pool that count for the demand: those that leave do not.
+    pub(crate) fn counted(&self, pool: &PoolName) -> u32 {
+        let Some((name, family)) = crate::agent::settings::cluster_pool(pool) else { return 0 };
+        self.counted_of(name, family)
+    }
+
+    /// The same by the pool's name in the cluster.
+    pub(crate) fn counted_of(&self, pool: &str, family: PoolFamily) -> u32 {
+        let leases = self.leases();
+        let stays = |lease: &&LeaseRecord| {
+            let leaves = matches!(lease.hold, LeaseHold::Cordoned(_) | LeaseHold::Frozen(_));
+            &*lease.pool.name == pool
+                && PoolFamily::of(lease.cidr()) == family
+                && !leaves
+                && self.giving_back(lease.cidr()).is_none()
+        };
+        u32::try_from(leases.values().filter(stays).count()).unwrap_or(u32::MAX)
+    }
+
+    /// The book of a network.
+    pub(crate) async fn book(&self, network: &NetworkName) -> Option<Arc<Book>> {
+        self.engine.book(network).await
+    }
+}
+
+/// Whether the ledger does not know the node's pods.
+pub(crate) fn is_lost(conditions: &Conditions) -> bool {
+    conditions.list().iter().any(|condition| condition.name == ConditionName::StateLost)
+}
+
+pub(crate) fn internal(error: impl std::fmt::Display) -> tenure_types::Error {
+    tenure_types::Error::new(tenure_types::ErrorCode::Internal, error)
+}

@@ -1,0 +1,122 @@
+//! The agent's calls of the API server. Each is made once, and has a deadline.
+
+use kube::api::{Api, ListParams, Patch, PatchParams};
+use kube::{Client, ResourceExt as _};
+use serde_json::json;
+use tenure_leases::{
+    AddressSpace as LeaseSpace, BlockName, FetchedBlock, HolderIdentity, IpBlock, NodeIpamSpec, PoolKey,
+};
+
+use crate::agent::settings::{AgentSettings, PoolFamily};
+use crate::agent::state::ClusterPool;
+use crate::client::{ApiCallError, call};
+use crate::{AddressPool, AddressSpace, ConversionError, GROUP, IPBlock, NodeIPAM, NodeIPAMSpec};
+
+/// The field manager of what the agent writes.
+const MANAGER: &str = "tenure-agent";
+
+/// Why the API server does not serve the agent.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FetchError {
+    /// A call failed.
+    #[error("{what}: {source}")]
+    Call {
+        what: &'static str,
+        source: ApiCallError,
+    },
+    /// An object cannot be understood.
+    #[error("{what}: {source}")]
+    Object {
+        what: String,
+        source: ConversionError,
+    },
+    /// There is no such object.
+    #[error("there is no {0}")]
+    Missing(String),
+}
+
+/// Names the call that failed.
+fn failed(what: &'static str) -> impl FnOnce(ApiCallError) -> FetchError {
+    move |source| FetchError::Call { what, source }
+}
+
+/// Names the object that cannot be understood.
+fn unread(what: impl Into<String>) -> impl FnOnce(ConversionError) -> FetchError {
+    let what = what.into();
+    move |source| FetchError::Object { what, source }
+}
+
+/// The node's identity: its Node's uid, and what the machine says itself.
+pub(crate) async fn identity(client: &Client, settings: &AgentSettings) -> Result<HolderIdentity, FetchError> {
+    let api: Api<k8s_openapi::api::core::v1::Node> = Api::all(client.clone());
+    let name = &settings.node;
+    let node = call(api.get_metadata_opt(name)).await.map_err(failed("get the Node"))?;
+    let node = node.ok_or_else(|| FetchError::Missing(format!("Node {name}; is `node.name` the name in the cluster?")))?;
+    let uid = node.uid().ok_or(ConversionError::Missing("uid")).and_then(|uid| Ok(uid.parse()?));
+    let uid = uid.map_err(unread(format!("Node {name}")))?;
+    Ok(HolderIdentity { name: name.as_str().into(), uid, machine: settings.machine, boot: settings.boot })
+}
+
+/// A pool of the cluster; `None` if there is none of this name.
+pub(crate) async fn pool(client: &Client, name: &str) -> Result<Option<ClusterPool>, FetchError> {
+    let api: Api<AddressPool> = Api::all(client.clone());
+    let Some(pool) = call(api.get_opt(name)).await.map_err(failed("get an AddressPool"))? else { return Ok(None) };
+    let uid = pool.uid().ok_or(ConversionError::Missing("uid")).and_then(|uid| Ok(uid.parse()?));
+    let uid = uid.map_err(unread(format!("AddressPool {name}")))?;
+    let ipv4 = pool.spec.ipv4.as_ref().map(|family| (PoolFamily::Ipv4, family.block_prefix));
+    let ipv6 = pool.spec.ipv6.as_ref().map(|family| (PoolFamily::Ipv6, family.block_prefix));
+    let units = ipv4.into_iter().chain(ipv6).collect();
+    Ok(Some(ClusterPool { key: PoolKey { name: name.into(), uid }, units }))
+}
+
+/// A quorum GET of a block.
+pub(crate) async fn block(client: &Client, name: &BlockName) -> Result<FetchedBlock, FetchError> {
+    let api: Api<IPBlock> = Api::all(client.clone());
+    let name = name.to_string();
+    let block = call(api.get_opt(&name)).await.map_err(failed("get an IPBlock"))?;
+    match block.as_ref().map(IpBlock::try_from).transpose() {
+        Ok(Some(block)) => Ok(FetchedBlock::Found(block)),
+        Ok(None) => Ok(FetchedBlock::Missing),
+        Err(error) => Err(unread(format!("IPBlock {name}"))(error)),
+    }
+}
+
+/// A quorum GET of a space; `None` if there is none.
+pub(crate) async fn space(client: &Client, group: &str) -> Result<Option<LeaseSpace>, FetchError> {
+    let api: Api<AddressSpace> = Api::all(client.clone());
+    let space = call(api.get_opt(group)).await.map_err(failed("get an AddressSpace"))?;
+    space.as_ref().map(LeaseSpace::try_from).transpose().map_err(unread(format!("AddressSpace {group}")))
+}
+
+/// The node's object.
+pub(crate) async fn node(client: &Client, name: &str) -> Result<Option<NodeIPAM>, FetchError> {
+    let api: Api<NodeIPAM> = Api::all(client.clone());
+    call(api.get_opt(name)).await.map_err(failed("get the NodeIPAM"))
+}
+
+/// All blocks that name the node, each with its name.
+pub(crate) async fn blocks_of(client: &Client, node: &str) -> Result<Vec<(String, IpBlock)>, FetchError> {
+    let api: Api<IPBlock> = Api::all(client.clone());
+    let of_node = ListParams::default().fields(&format!("spec.nodeName={node}"));
+    let list = call(api.list(&of_node)).await.map_err(failed("list the node's IPBlocks"))?;
+    let read = |block: &IPBlock| {
+        let name = block.name_any();
+        let read = IpBlock::try_from(block).map_err(unread(format!("IPBlock {name}")))?;
+        Ok((name, read))
+    };
+    list.items.iter().map(read).collect()
+}
+
+/// Applies the agent's half of the node's object.
+pub(crate) async fn say(client: &Client, spec: &NodeIpamSpec) -> Result<NodeIPAM, FetchError> {
+    let api: Api<NodeIPAM> = Api::all(client.clone());
+    let name = &*spec.identity.name;
+    let object = json!({
+        "apiVersion": format!("{GROUP}/v1alpha1"),
+        "kind": "NodeIPAM",
+        "metadata": { "name": name },
+        "spec": NodeIPAMSpec::from(spec),
+    });
+    let parameters = PatchParams::apply(MANAGER).force();
+    call(api.patch(name, &parameters, &Patch::Apply(&object))).await.map_err(failed("apply the NodeIPAM"))
+}

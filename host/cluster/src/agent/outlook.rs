@@ -1,0 +1,39 @@
+//! What a plan learns of the cluster: the pre-allocation, the operator's word about the pools, and for how long blocks have been empty.
+
+use tenure_engine::Outlook;
+use tenure_ledger::Book;
+use tenure_types::{Attributes, InvalidAttributes, Object, agreed};
+
+use crate::agent::core::AgentCore;
+use crate::agent::settings::cluster_pool;
+
+/// The longest message of the operator that is passed on, in characters.
+const LONGEST_MESSAGE: usize = 120;
+
+/// The outlook of a network.
+pub(crate) fn outlook(core: &AgentCore, book: &Book) -> Result<Outlook, InvalidAttributes> {
+    let now = core.now();
+    let state = core.state();
+    let settings = &core.settings;
+    let attributes = Attributes::new([
+        ("preallocation", settings.preallocation.to_string()),
+        ("release.seconds", settings.release_seconds.to_string()),
+    ])?;
+    let mut objects = Vec::new();
+    if let Some((reason, message)) = state.waits_for() {
+        let message: String = message.chars().filter(|letter| !letter.is_control()).take(LONGEST_MESSAGE).collect();
+        // The operator says it of the node as a whole: of the pools that wait for a block.
+        for pool in book.pools().iter().filter(|pool| state.wants.contains_key(&pool.name)) {
+            if cluster_pool(&pool.name).is_some() {
+                let attributes = Attributes::new([("reason", &reason), ("message", &message)])?;
+                objects.push(Object { kind: "pool".to_owned(), name: pool.name.to_string(), attributes });
+            }
+        }
+    }
+    for (cidr, since) in &state.idle_since {
+        let seconds = now.saturating_sub(*since).as_secs().to_string();
+        let attributes = Attributes::new([("idle.seconds", seconds)])?;
+        objects.push(Object { kind: agreed::BLOCK.to_owned(), name: cidr.to_string(), attributes });
+    }
+    Ok(Outlook { objects, attributes })
+}

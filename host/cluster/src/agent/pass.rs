@@ -1,0 +1,176 @@
+//! One pass of the agent: what the ledger needs by itself first, then what the API server is needed for.
+
+use std::time::Duration;
+
+use tenure_effects::budget::Jitter;
+use tenure_leases::agent::compare::is_settled;
+use tenure_leases::{BlockHint, BlockName, HolderIdentity};
+
+use crate::agent::accepting::AgentError;
+use crate::agent::core::AgentCore;
+use crate::agent::marks::{Executors, freeze_drained, mark};
+use crate::agent::rebuilding::{read_back, settle_if_known};
+use crate::agent::records::tombstone_key;
+use crate::agent::saying::say;
+use crate::agent::usage::usage;
+use crate::agent::fetch;
+
+/// The least time between two comparisons of one block that a hint asks for.
+const COMPARE_EVERY: Duration = Duration::from_secs(2);
+
+/// One agent at work.
+pub(crate) struct AgentPass<'a> {
+    pub(crate) core: &'a AgentCore,
+    pub(crate) executors: &'a Executors,
+    pub(crate) jitter: &'a mut Jitter,
+}
+
+impl AgentPass<'_> {
+    /// Looks at everything once.
+    pub(crate) async fn run(&mut self) -> Result<(), AgentError> {
+        settle_if_known(self.core).await?;
+        self.end_returned().await?;
+        self.supply().await?;
+        self.note_idle().await;
+        let me = self.identity().await?;
+        if self.core.state().must_rebuild {
+            read_back(self.core, &me).await?;
+        }
+        self.pools().await?;
+        if self.core.state().is_listed {
+            self.hints(&me).await?;
+            freeze_drained(self.core, self.executors).await?;
+            self.compare(&me).await?;
+            self.end_returned().await?;
+            self.supply().await?;
+        }
+        say(self.core, &me, self.jitter).await
+    }
+
+    /// Forgets the blocks whose lease is over, and the tombstones that are old enough.
+    async fn end_returned(&self) -> Result<(), AgentError> {
+        let dropped = self.core.dropped();
+        for lease in self.core.leases().into_values() {
+            if dropped.contains_key(&lease.uid) && self.core.giving_back(lease.cidr()).is_none() {
+                self.core.forget(&lease.name).await?;
+            }
+        }
+        let now = self.core.wall_seconds();
+        let over: Vec<_> = dropped.iter().filter(|(_, until)| **until <= now).map(|(uid, _)| tombstone_key(*uid)).collect();
+        if !over.is_empty() {
+            self.core.engine.objects_seen(&[], &over).await?;
+        }
+        Ok(())
+    }
+
+    async fn supply(&self) -> Result<(), AgentError> {
+        for network in self.core.settings.networks.keys() {
+            self.core.supply(network).await?;
+        }
+        Ok(())
+    }
+
+    /// Notes since when blocks have been empty.
+    async fn note_idle(&self) {
+        let now = self.core.now();
+        let mut empty = Vec::new();
+        for lease in self.core.leases().into_values() {
+            let book = self.core.book_of(&lease.pool.name).await;
+            if book.is_some_and(|book| usage(&book, lease.cidr()).is_empty()) {
+                empty.push(lease.cidr());
+            }
+        }
+        let mut state = self.core.state();
+        state.idle_since.retain(|cidr, _| empty.contains(cidr));
+        for cidr in empty {
+            state.idle_since.entry(cidr).or_insert(now);
+        }
+    }
+
+    /// The node's identity: looked up once, and again when the operator does not know it.
+    async fn identity(&self) -> Result<HolderIdentity, AgentError> {
+        let known = {
+            let state = self.core.state();
+            let is_unknown = state.waits_for().is_some_and(|(reason, _)| reason == "NodeUnknown");
+            state.identity.clone().filter(|_| !is_unknown)
+        };
+        match known {
+            Some(me) => Ok(me),
+            None => {
+                let me = fetch::identity(&self.core.client, &self.core.settings).await?;
+                self.core.state().identity = Some(me.clone());
+                Ok(me)
+            }
+        }
+    }
+
+    /// Looks up the pools that are not known, and those that the operator says are gone.
+    async fn pools(&self) -> Result<(), AgentError> {
+        let is_gone = self.core.state().waits_for().is_some_and(|(reason, _)| reason == "PoolGone");
+        for name in self.core.settings.pools() {
+            let is_known = self.core.state().pools.contains_key(name);
+            if is_known && !is_gone {
+                continue;
+            }
+            let pool = fetch::pool(&self.core.client, name).await?;
+            let mut state = self.core.state();
+            match pool {
+                Some(pool) => {
+                    // Its exclusions come with the operator's hints.
+                    state.pools.insert(name.to_owned(), pool);
+                }
+                None => {
+                    state.pools.remove(name);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Accepts what the operator hints at, and answers its marks.
+    async fn hints(&self, me: &HolderIdentity) -> Result<(), AgentError> {
+        for (name, hint) in self.hinted() {
+            match hint.mark {
+                Some(asked) => mark(self.core, self.executors, me, hint, asked).await?,
+                None if !self.core.leases().contains_key(&hint.cidr) && !self.core.state().is_lost => {
+                    self.core.accept(me, &name, hint).await?;
+                }
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The hints, each with the name of its block.
+    fn hinted(&self) -> Vec<(BlockName, BlockHint)> {
+        let state = self.core.state();
+        let entries = state.object.iter().flat_map(|object| &object.status).flat_map(|status| &status.blocks);
+        let named = |hint: &BlockHint| {
+            let cidr = hint.cidr.to_string();
+            let entry = entries.clone().find(|entry| entry.cidr == cidr)?;
+            Some((entry.name.parse().ok()?, *hint))
+        };
+        state.told.blocks.iter().filter_map(named).collect()
+    }
+
+    /// Compares the blocks that a relist or a hint gives a reason to look at.
+    async fn compare(&self, me: &HolderIdentity) -> Result<(), AgentError> {
+        let now = self.core.now();
+        for lease in self.core.leases().into_values() {
+            let cidr = lease.cidr();
+            let is_due = {
+                let state = self.core.state();
+                let hint = state.told.blocks.iter().find(|hint| hint.cidr == cidr);
+                let hint = hint.map(|hint| (hint.uid, hint.mark.map(|mark| mark.id)));
+                let recently = state.compared.get(&cidr).is_some_and(|at| now.saturating_sub(*at) < COMPARE_EVERY);
+                let row = self.core.row(&lease, None);
+                state.to_compare.contains(&cidr) || (is_settled(&row, hint) && !recently)
+            };
+            if is_due {
+                self.core.compare(me, &lease).await?;
+                self.core.state().to_compare.remove(&cidr);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,49 @@
+//! Reading back what the API server knows after the ledger was lost. Nothing is written to the node's object before that.
+
+use tenure_leases::agent::ledger::LeaseHold;
+use tenure_leases::agent::lost::{rebuild, settle};
+use tenure_leases::{HolderIdentity, LeaseRules, NodeIpamSpec};
+
+use crate::agent::accepting::AgentError;
+use crate::agent::core::{AgentCore, is_lost};
+use crate::agent::fetch;
+use crate::agent::records::LeaseRecord;
+
+/// Makes the records again from NodeIPAM and the IPBlocks.
+pub(crate) async fn read_back(core: &AgentCore, me: &HolderIdentity) -> Result<(), AgentError> {
+    let object = fetch::node(&core.client, &me.name).await?;
+    let said = match object.as_ref().map(NodeIpamSpec::try_from).transpose() {
+        Ok(said) => said,
+        Err(source) => return Err(fetch::FetchError::Object { what: "the NodeIPAM".to_owned(), source }.into()),
+    };
+    let blocks = fetch::blocks_of(&core.client, &me.name).await?;
+    let (known, dropped) = (core.leases(), core.dropped());
+    for (name, block) in &blocks {
+        let is_new = !known.contains_key(&block.cidr) && !dropped.contains_key(&block.uid);
+        let row = rebuild(LeaseRules::ALL, me, block, said.as_ref()).filter(|_| is_new);
+        if let (Some(row), Ok(name)) = (row, name.parse()) {
+            tracing::warn!(block = %row.cidr, "the API server says that this node holds a block, which the lost ledger does not know");
+            core.record(&LeaseRecord { name, uid: row.uid, pool: block.pool.clone(), hold: row.hold }).await?;
+        }
+    }
+    core.state().must_rebuild = false;
+    Ok(())
+}
+
+/// Ends the doubt about blocks once the node's pods are known.
+pub(crate) async fn settle_if_known(core: &AgentCore) -> Result<(), AgentError> {
+    if !core.state().is_lost || is_lost(core.engine.conditions()) {
+        return Ok(());
+    }
+    for lease in core.leases().into_values() {
+        let book = core.book_of(&lease.pool.name).await;
+        let row = core.row(&lease, book.as_deref());
+        let is_intent = core.giving_back(lease.cidr()).is_some();
+        let settled = settle(row, row.usage);
+        if !(is_intent && matches!(settled.hold, LeaseHold::Frozen(_))) {
+            core.set_hold(&lease, settled.hold).await?;
+        }
+    }
+    core.state().is_lost = false;
+    Ok(())
+}

@@ -1,0 +1,155 @@
+//! The durable records of the agent, as objects of the ledger's chapter `effects`.
+//!
+//! ```text
+//!   ip-block       one accepted lease: its uid, its network, and how far it may be used
+//!   dropped-lease  the uid of one that was given back, kept for 30 days
+//! ```
+//!
+//! A frozen block is an open intent `give-back-block`, which names the mark; without ranges in any network it is a word of its record.
+
+use std::collections::BTreeMap;
+
+use ipnet::IpNet;
+use tenure_leases::agent::ledger::LeaseHold;
+use tenure_leases::agent::tombstones::TOMBSTONE_SECONDS;
+use tenure_leases::{BlockName, MarkId, PoolKey, Uid};
+use tenure_types::{Attributes, InvalidAttributes, Object};
+
+/// The kind of the object of an accepted lease.
+const LEASE: &str = "ip-block";
+
+/// The kind of the object of a lease that was given back.
+const DROPPED: &str = "dropped-lease";
+
+/// An accepted lease.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LeaseRecord {
+    /// The IPBlock's name, which contains the group and the CIDR.
+    pub name: BlockName,
+    /// The IPBlock's uid.
+    pub uid: Uid,
+    /// The cluster's pool.
+    pub pool: PoolKey,
+    /// How far it may be used.
+    pub hold: LeaseHold,
+}
+
+impl LeaseRecord {
+    /// The addresses.
+    #[must_use]
+    pub fn cidr(&self) -> IpNet {
+        self.name.cidr()
+    }
+
+    /// The object to keep.
+    ///
+    /// # Errors
+    /// If a value is too long to be kept.
+    pub fn object(&self) -> Result<Object, InvalidAttributes> {
+        let (word, mark) = match self.hold {
+            LeaseHold::Open => ("open", None),
+            LeaseHold::Cordoned(mark) => ("cordoned", Some(mark)),
+            LeaseHold::Frozen(mark) => ("frozen", Some(mark)),
+            LeaseHold::Doubted => ("doubted", None),
+            LeaseHold::Contested => ("contested", None),
+        };
+        let facts = [
+            ("uid", self.uid.to_string()),
+            ("pool", self.pool.name.to_string()),
+            ("pool.uid", self.pool.uid.to_string()),
+            ("hold", word.to_owned()),
+        ];
+        let mark = mark.map(|mark| ("mark", mark.to_string()));
+        let attributes = Attributes::new(facts.into_iter().chain(mark))?;
+        Ok(Object { kind: LEASE.to_owned(), name: self.name.to_string(), attributes })
+    }
+
+    /// Reads an object; `None` if it is none of ours.
+    fn of(object: &Object) -> Option<Self> {
+        let get = |name: &str| object.attributes.get(name);
+        let mark = || get("mark")?.parse().ok();
+        let hold = match get("hold")? {
+            "open" => LeaseHold::Open,
+            "cordoned" => LeaseHold::Cordoned(mark()?),
+            "frozen" => LeaseHold::Frozen(mark()?),
+            "contested" => LeaseHold::Contested,
+            // A word of a later version hands out nothing.
+            _ => LeaseHold::Doubted,
+        };
+        Some(Self {
+            name: object.name.parse().ok()?,
+            uid: get("uid")?.parse().ok()?,
+            pool: PoolKey { name: get("pool")?.into(), uid: get("pool.uid")?.parse().ok()? },
+            hold,
+        })
+    }
+}
+
+/// All leases of the ledger, by their addresses.
+#[must_use]
+pub(crate) fn leases<'a>(objects: impl IntoIterator<Item = &'a Object>) -> BTreeMap<IpNet, LeaseRecord> {
+    let leases = objects.into_iter().filter(|object| object.kind == LEASE).filter_map(LeaseRecord::of);
+    leases.map(|lease| (lease.cidr(), lease)).collect()
+}
+
+/// The object that names a lease, to be forgotten.
+#[must_use]
+pub(crate) fn lease_key(name: &BlockName) -> (String, String) {
+    (LEASE.to_owned(), name.to_string())
+}
+
+/// The leases that were given back, each with the second of the wall clock until which it is kept.
+#[must_use]
+pub(crate) fn dropped<'a>(objects: impl IntoIterator<Item = &'a Object>) -> BTreeMap<Uid, u64> {
+    let dropped = objects.into_iter().filter(|object| object.kind == DROPPED);
+    dropped.filter_map(|object| Some((object.name.parse().ok()?, object.attributes.get("until")?.parse().ok()?))).collect()
+}
+
+/// The object of a lease that was given back now.
+///
+/// # Errors
+/// Never in practice: a number is short.
+pub(crate) fn tombstone(uid: Uid, now_seconds: u64) -> Result<Object, InvalidAttributes> {
+    let until = now_seconds.saturating_add(TOMBSTONE_SECONDS).to_string();
+    Ok(Object { kind: DROPPED.to_owned(), name: uid.to_string(), attributes: Attributes::new([("until", until)])? })
+}
+
+/// The object that names a lease that was given back, to be forgotten.
+#[must_use]
+pub(crate) fn tombstone_key(uid: Uid) -> (String, String) {
+    (DROPPED.to_owned(), uid.to_string())
+}
+
+/// The mark in the attributes of an intent: what it has reached, or what it began with.
+#[must_use]
+pub(crate) fn mark_of(intent: &tenure_ledger::Intent) -> Option<MarkId> {
+    intent.reached.get(MARK).or(intent.attributes.get(MARK))?.parse().ok()
+}
+
+/// Effects: the mark that a block is given back for.
+pub(crate) const MARK: &str = "mark";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_read_as_it_was_written_and_a_later_word_hands_out_nothing() {
+        let pool = PoolKey { name: "pods".into(), uid: Uid(7) };
+        for hold in [LeaseHold::Open, LeaseHold::Cordoned(MarkId(1)), LeaseHold::Frozen(MarkId(2)), LeaseHold::Doubted, LeaseHold::Contested] {
+            let name = BlockName::new("default", "fd00::/122".parse().unwrap()).unwrap();
+            let record = LeaseRecord { name, uid: Uid(3), pool: pool.clone(), hold };
+            let object = record.object().unwrap();
+            assert_eq!(leases([&object]).into_values().collect::<Vec<_>>(), [record.clone()]);
+            let attributes = Attributes::new([("uid", Uid(3).to_string()), ("pool", "pods".into()), ("pool.uid", Uid(7).to_string()), ("hold", "lent".into())]).unwrap();
+            let later = Object { attributes, ..object };
+            assert_eq!(leases([&later]).into_values().next().unwrap().hold, LeaseHold::Doubted);
+        }
+    }
+
+    #[test]
+    fn a_tombstone_is_kept_for_thirty_days() {
+        let stone = tombstone(Uid(5), 100).unwrap();
+        assert_eq!(dropped([&stone]), BTreeMap::from([(Uid(5), 100 + 30 * 24 * 3600)]));
+    }
+}

@@ -1,0 +1,109 @@
+//! What the agent knows besides the ledger. A restart forgets it; everything here is found again, or may begin again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ipnet::IpNet;
+use tenure_leases::{HolderIdentity, MarkAck, MarkId, NodeIpamSpec, NodeIpamStatus, PoolKey, Uid};
+use tenure_types::{NetworkName, PoolName};
+
+use crate::agent::settings::PoolFamily;
+use crate::objects::node::{ExclusionEntry, NodeIPAM};
+
+/// A pool of the cluster, as its object was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ClusterPool {
+    pub(crate) key: PoolKey,
+    /// The prefix length of a block of each family that the pool has.
+    pub(crate) units: BTreeMap<PoolFamily, u8>,
+}
+
+/// The settings of a pool in force: the highest generation that was told.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct PoolInForce {
+    pub(crate) generation: i64,
+    pub(crate) exclusions: Vec<ExclusionEntry>,
+}
+
+/// The outcome of a frozen block, for its intent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FrozenOutcome {
+    /// The lease is over.
+    Released,
+    /// The operator took its mark back.
+    Reopened,
+}
+
+/// The agent's state.
+#[derive(Debug, Default)]
+pub(crate) struct AgentState {
+    pub(crate) identity: Option<HolderIdentity>,
+    pub(crate) pools: BTreeMap<String, ClusterPool>,
+    pub(crate) in_force: BTreeMap<Uid, PoolInForce>,
+    /// The node's object, as the watch shows it.
+    pub(crate) object: Option<Arc<NodeIPAM>>,
+    /// Its status, as far as it could be read.
+    pub(crate) told: NodeIpamStatus,
+    /// Whether the watch has listed the object since it was last interrupted.
+    pub(crate) is_listed: bool,
+    /// Blocks to be compared after a relist.
+    pub(crate) to_compare: BTreeSet<IpNet>,
+    /// The last comparison of each block, by the boot clock.
+    pub(crate) compared: BTreeMap<IpNet, Duration>,
+    /// Answers that are not in the ledger: refusals, and ready for leases that the node does not have.
+    pub(crate) answers: BTreeMap<Uid, MarkAck>,
+    /// The blocks that each pool should have in all, by open intents.
+    pub(crate) wants: BTreeMap<PoolName, u32>,
+    /// Since when a block has been asked for, by the boot clock.
+    pub(crate) waits_since: BTreeMap<PoolName, Duration>,
+    /// The slowest lease so far, from the wish to the record.
+    pub(crate) slowest: Duration,
+    /// Blocks that each network's last plan offers.
+    pub(crate) offered: BTreeMap<NetworkName, BTreeSet<IpNet>>,
+    /// The same of the plan that is being made.
+    pub(crate) offering: BTreeMap<NetworkName, BTreeSet<IpNet>>,
+    /// Since when a block has been empty, by the boot clock: after a restart from then on.
+    pub(crate) idle_since: BTreeMap<IpNet, Duration>,
+    /// The present mark of each frozen block.
+    pub(crate) frozen: BTreeMap<IpNet, MarkId>,
+    pub(crate) outcomes: BTreeMap<IpNet, FrozenOutcome>,
+    /// What was written last, and when it may be written again.
+    pub(crate) written: Option<NodeIpamSpec>,
+    pub(crate) next_write: Duration,
+    pub(crate) writes: u64,
+    /// Why the API server does not serve the agent.
+    pub(crate) trouble: Option<String>,
+    /// The ledger was lost, and the records of the API server have not been read back.
+    pub(crate) must_rebuild: bool,
+    /// The ledger was lost, and the node's pods are not known yet.
+    pub(crate) is_lost: bool,
+}
+
+impl AgentState {
+    /// The reason and the message of the operator's condition `Ready`, if it is False.
+    pub(crate) fn waits_for(&self) -> Option<(String, String)> {
+        let conditions = self.object.as_ref()?.status.as_ref()?.conditions.iter();
+        let ready = conditions.into_iter().find(|condition| condition.type_ == "Ready" && condition.status == "False")?;
+        Some((ready.reason.clone(), ready.message.clone()))
+    }
+
+    /// Takes in the object as the watch shows it; `None` if there is none.
+    pub(crate) fn see(&mut self, object: Option<NodeIPAM>) {
+        let told = object.as_ref().map(NodeIpamStatus::try_from).transpose();
+        match told {
+            Ok(told) => self.told = told.unwrap_or_default(),
+            Err(error) => tracing::warn!(%error, "cannot read the status of the node's object; keeping what it said before"),
+        }
+        let settings = object.iter().flat_map(|object| &object.status).flat_map(|status| &status.pools);
+        for pool in settings {
+            let Ok(uid) = pool.uid.parse() else { continue };
+            let in_force = self.in_force.entry(uid).or_default();
+            // A deposed operator, or a restored store, may still tell an older one.
+            if pool.generation > in_force.generation {
+                *in_force = PoolInForce { generation: pool.generation, exclusions: pool.exclusions.clone() };
+            }
+        }
+        self.object = object.map(Arc::new);
+    }
+}

@@ -1,0 +1,153 @@
+//! The agent's status, for `tenurectl`, conditions and metrics.
+
+use std::time::Duration;
+
+use tenure_leases::agent::ledger::{BlockUsage, LeaseHold};
+use tenure_leases::{HolderIdentity, MarkAck, PoolDemand};
+use tenure_types::NetworkName;
+
+use crate::agent::core::AgentCore;
+use crate::agent::records::LeaseRecord;
+use crate::agent::saying::spec;
+use crate::agent::usage::free;
+
+/// A block that the node holds.
+#[derive(Debug, Clone)]
+pub struct BlockStatus {
+    /// The IPBlock's name.
+    pub name: String,
+    /// The addresses.
+    pub cidr: String,
+    /// The IPBlock's uid.
+    pub uid: String,
+    /// The cluster's pool.
+    pub pool: String,
+    /// The network that hands its addresses out.
+    pub network: Option<NetworkName>,
+    /// How far it may be used: `open`, `cordoned`, `frozen`, `doubted` or `contested`.
+    pub hold: &'static str,
+    /// The mark that it is cordoned or frozen for.
+    pub mark: Option<String>,
+    /// The use of its addresses.
+    pub usage: BlockUsage,
+    /// Addresses that can be handed out.
+    pub free: u32,
+    /// How long it has been empty, if it is.
+    pub idle: Option<Duration>,
+    /// Whether it is offered to the cluster.
+    pub is_offered: bool,
+}
+
+/// A pool and family that the node uses.
+#[derive(Debug, Clone)]
+pub struct DemandStatus {
+    /// What the node says of it.
+    pub demand: PoolDemand,
+    /// For how long it has waited for a block.
+    pub waits: Option<Duration>,
+}
+
+/// The agent's status.
+#[derive(Debug, Clone)]
+pub struct AgentStatus {
+    /// The node, once its Node was read.
+    pub identity: Option<HolderIdentity>,
+    /// The blocks of the ledger, by address.
+    pub blocks: Vec<BlockStatus>,
+    /// The demand.
+    pub demands: Vec<DemandStatus>,
+    /// The answers to marks.
+    pub acks: Vec<MarkAck>,
+    /// Why the operator grants nothing that the node wants: the reason and the message.
+    pub waits_for: Option<(String, String)>,
+    /// Why the API server does not serve the agent.
+    pub trouble: Option<String>,
+    /// Networks of the configuration that exist.
+    pub networks: Vec<NetworkName>,
+    /// Writes of the node's object since the start.
+    pub writes: u64,
+    /// The slowest lease since the start.
+    pub slowest: Duration,
+}
+
+impl AgentStatus {
+    /// The networks that exist and have no block.
+    #[must_use]
+    pub fn without_blocks(&self) -> Vec<&str> {
+        let has = |network: &&NetworkName| self.blocks.iter().any(|block| block.network.as_ref() == Some(*network));
+        self.networks.iter().filter(|network| !has(network)).map(|network| network.as_str()).collect()
+    }
+
+    /// The blocks of which the API server names another holder.
+    #[must_use]
+    pub fn contested(&self) -> Vec<&str> {
+        self.blocks.iter().filter(|block| block.hold == "contested").map(|block| block.cidr.as_str()).collect()
+    }
+}
+
+/// The status now.
+pub(crate) async fn status(core: &AgentCore) -> AgentStatus {
+    let mut networks = Vec::new();
+    for network in core.settings.networks.keys() {
+        if core.book(network).await.is_some() {
+            networks.push(network.clone());
+        }
+    }
+    let mut blocks = Vec::new();
+    for lease in core.leases().into_values() {
+        blocks.push(block(core, &lease).await);
+    }
+    let identity = core.state().identity.clone();
+    let said = match &identity {
+        Some(me) => Some(spec(core, me).await),
+        None => None,
+    };
+    let now = core.now();
+    let state = core.state();
+    let waits = |demand: &PoolDemand| {
+        let pool = format!("{}{}", demand.pool.name, if demand.is_ipv6 { ".v6" } else { ".v4" });
+        let since = state.waits_since.iter().find(|(known, _)| known.as_str() == pool)?.1;
+        Some(now.saturating_sub(*since))
+    };
+    let (demands, acks) = said.map(|said| (said.demand, said.acks)).unwrap_or_default();
+    let demands = demands.into_iter().map(|demand| DemandStatus { waits: waits(&demand), demand }).collect();
+    AgentStatus {
+        identity,
+        blocks,
+        demands,
+        acks,
+        waits_for: state.waits_for().filter(|_| !state.wants.is_empty() || state.told.accepted.is_none()),
+        trouble: state.trouble.clone(),
+        networks,
+        writes: state.writes,
+        slowest: state.slowest,
+    }
+}
+
+async fn block(core: &AgentCore, lease: &LeaseRecord) -> BlockStatus {
+    let cidr = lease.cidr();
+    let book = core.book_of(&lease.pool.name).await;
+    let row = core.row(lease, book.as_deref());
+    let (hold, mark) = match row.hold {
+        LeaseHold::Open => ("open", None),
+        LeaseHold::Cordoned(mark) => ("cordoned", Some(mark)),
+        LeaseHold::Frozen(mark) => ("frozen", Some(mark)),
+        LeaseHold::Doubted => ("doubted", None),
+        LeaseHold::Contested => ("contested", None),
+    };
+    let now = core.now();
+    let state = core.state();
+    BlockStatus {
+        name: lease.name.to_string(),
+        cidr: cidr.to_string(),
+        uid: lease.uid.to_string(),
+        pool: lease.pool.name.to_string(),
+        network: core.settings.network_of(&lease.pool.name).cloned(),
+        hold,
+        mark: mark.map(|mark| mark.to_string()),
+        usage: row.usage,
+        free: book.as_deref().map_or(0, |book| free(book, cidr)),
+        idle: state.idle_since.get(&cidr).map(|since| now.saturating_sub(*since)),
+        is_offered: state.offered.values().any(|offered| offered.contains(&cidr)),
+    }
+}

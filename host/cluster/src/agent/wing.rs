@@ -1,0 +1,265 @@
+//! Leased blocks as a wing of the executor: intents to request a block, and to give one back.
+//!
+//! ```text
+//!   request-block     want, absolute and durable ──▶ the node's object says it ──▶ so many blocks are held: done
+//!                                                                                 └ nothing is short any more: undone
+//!   give-back-block   of a plan: the block is offered, and nothing begins
+//!                     for a mark: checked, frozen and recorded in one critical section ──▶ the lease is over: done, without its ranges
+//!                                                                                        └ the mark was taken back: undone
+//! ```
+//!
+//! The agent's loop speaks with the API server; the wing only waits for what comes of it.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ipnet::IpNet;
+use tenure_effects::budget::Jitter;
+use tenure_effects::{End, Ids, PlanStatus, Step, Target, Wing};
+use tenure_engine::ports::Outside;
+use tenure_engine::{Outlook, Supply};
+use tenure_leases::MarkId;
+use tenure_ledger::{Book, Intent};
+use tenure_types::{Attributes, EffectKind, InvalidAttributes, NetworkName, PoolName, agreed, hold};
+
+use crate::agent::checks::BlockChecks;
+use crate::agent::core::AgentCore;
+use crate::agent::outlook::outlook;
+use crate::agent::records::{MARK, mark_of};
+use crate::agent::settings::cluster_pool;
+use crate::agent::state::FrozenOutcome;
+use crate::agent::usage::{free, labelled};
+
+/// How often an intent looks whether it has come to its end.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// The attribute by which a request says how many blocks the pool should have in all.
+const WANT: &str = "want";
+
+/// Leases blocks for one network.
+pub struct ClusterWing {
+    pub(crate) core: Arc<AgentCore>,
+    pub(crate) network: NetworkName,
+    /// Behind a `std::sync::Mutex`, held to draw a number.
+    pub(crate) jitter: std::sync::Mutex<Jitter>,
+}
+
+/// An intent that is being carried out.
+#[derive(Debug)]
+pub enum BlockWork {
+    /// A pool should have so many blocks in all.
+    Request {
+        /// The engine's pool.
+        pool: PoolName,
+        /// The number of blocks.
+        want: u32,
+    },
+    /// A block is frozen for a mark.
+    GiveBack {
+        /// The block.
+        cidr: IpNet,
+        /// The mark that it began with.
+        mark: MarkId,
+    },
+}
+
+/// The wing never acts by itself.
+#[derive(Debug)]
+pub enum NoAction {}
+
+impl fmt::Display for NoAction {
+    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {}
+    }
+}
+
+/// The change that an intent made.
+#[derive(Debug)]
+pub enum BlockChange {
+    /// The blocks came; their ranges are there.
+    Came,
+    /// The lease of a block is over.
+    Returned(IpNet),
+}
+
+impl ClusterWing {
+    /// The pool's free addresses, and what should be free.
+    async fn is_short(&self, pool: &PoolName) -> bool {
+        let Some(book) = self.core.book(&self.network).await else { return false };
+        let blocks = labelled(&book).filter(|(of, ..)| of.name == *pool).map(|(.., cidr)| cidr);
+        let blocks: std::collections::BTreeSet<IpNet> = blocks.collect();
+        let free = blocks.into_iter().map(|cidr| free(&book, cidr)).fold(0, u32::saturating_add);
+        let demands = self.core.engine.demands();
+        let waiting = demands.iter().find(|demand| demand.network == self.network).map_or(0, |demand| demand.waiting);
+        free < self.core.settings.preallocation.saturating_add(waiting)
+    }
+
+    /// The number of blocks that a pool should have so that so many more addresses come.
+    fn want(&self, pool: &PoolName, addresses: u32) -> u32 {
+        let unit = cluster_pool(pool).and_then(|(name, family)| {
+            let state = self.core.state();
+            Some((*state.pools.get(name)?.units.get(&family)?, family))
+        });
+        let size = unit.map_or(1, |(prefix, family)| {
+            let longest = if family == crate::agent::settings::PoolFamily::Ipv4 { 32 } else { 128 };
+            1_u32.checked_shl(u32::from(longest - prefix.min(longest))).unwrap_or(u32::MAX)
+        });
+        // Of a block's addresses, its network address, its gateway and its broadcast address are handed to nobody.
+        let usable = size.saturating_sub(3).max(1);
+        self.core.counted(pool).saturating_add(addresses.div_ceil(usable).max(1))
+    }
+}
+
+impl Wing for ClusterWing {
+    type Situation = ();
+    type Work = BlockWork;
+    type Action = NoAction;
+    type Change = BlockChange;
+
+    fn start(&self, _: &Book) {}
+
+    fn may_change(&self) -> bool {
+        true
+    }
+
+    async fn look(&self) {
+        self.core.wake.notify_one();
+    }
+
+    fn next_look(&self, last: Duration) -> Duration {
+        last + Duration::from_secs(60)
+    }
+
+    fn readiness(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn trouble(&self) -> Option<String> {
+        let state = self.core.state();
+        let waits = || state.waits_for().map(|(reason, message)| format!("{reason}: {message}"));
+        state.trouble.clone().or_else(waits)
+    }
+
+    fn situation(&self, book: &Book) -> Result<((), Outlook), InvalidAttributes> {
+        self.core.state().offering.remove(&self.network);
+        Ok(((), outlook(&self.core, book)?))
+    }
+
+    fn outside<'a>(&'a self, (): &'a (), ids: &'a dyn Ids) -> impl Outside + 'a {
+        BlockChecks { core: &self.core, network: &self.network, ids }
+    }
+
+    fn planned(&self, (): &(), _: &PlanStatus) {
+        let mut state = self.core.state();
+        let offered = state.offering.remove(&self.network).unwrap_or_default();
+        state.offered.insert(self.network.clone(), offered);
+        drop(state);
+        self.core.wake.notify_one();
+    }
+
+    fn target(&self, intent: &Intent, _: Option<&Book>) -> Target {
+        let name = match intent.kind {
+            EffectKind::GiveBackBlock => intent.attributes.get(agreed::BLOCK).map(str::to_owned),
+            _ => Some(intent.pool.to_string()),
+        };
+        Target { name, shares: false }
+    }
+
+    async fn begin(&self, intent: &Intent, _: bool) -> Result<BlockWork, String> {
+        match intent.kind {
+            EffectKind::RequestBlock => {
+                let pool = intent.pool.clone();
+                let reached = intent.reached.get(WANT).and_then(|want| want.parse().ok());
+                let addresses = intent.attributes.get("addresses").and_then(|count| count.parse().ok());
+                let want = reached.unwrap_or_else(|| self.want(&pool, addresses.unwrap_or(1)));
+                let now = self.core.now();
+                self.core.state().waits_since.entry(pool.clone()).or_insert(now);
+                Ok(BlockWork::Request { pool, want })
+            }
+            EffectKind::GiveBackBlock => {
+                let cidr = intent.attributes.get(agreed::BLOCK).and_then(|block| block.parse().ok());
+                let (cidr, mark) = cidr.zip(mark_of(intent)).ok_or("it names no block and no mark")?;
+                self.core.state().frozen.insert(cidr, mark);
+                Ok(BlockWork::GiveBack { cidr, mark })
+            }
+            other => Err(format!("{} is not an effect on blocks", other.name())),
+        }
+    }
+
+    fn reached(&self, work: &BlockWork) -> Result<Attributes, InvalidAttributes> {
+        match work {
+            BlockWork::Request { want, .. } => Attributes::new([(WANT, want.to_string())]),
+            BlockWork::GiveBack { cidr, mark } => {
+                // An operator may give its mark another id; the agent then records that.
+                let mark = self.core.state().frozen.get(cidr).copied().unwrap_or(*mark);
+                Attributes::new([(MARK, mark.to_string())])
+            }
+        }
+    }
+
+    async fn next(&self, work: &mut BlockWork) -> Step<NoAction, BlockChange> {
+        match work {
+            BlockWork::Request { pool, want } => {
+                // The want is durable now, so it may be said.
+                let is_news = self.core.state().wants.insert(pool.clone(), *want) != Some(*want);
+                if is_news {
+                    self.core.wake.notify_one();
+                }
+                if self.core.counted(pool) >= *want {
+                    return Step::Done(BlockChange::Came);
+                }
+                match self.is_short(pool).await {
+                    true => Step::Wait(LOOK_EVERY),
+                    false => Step::Undone("enough addresses are free by now".to_owned()),
+                }
+            }
+            BlockWork::GiveBack { cidr, .. } => match self.core.state().outcomes.get(cidr) {
+                Some(FrozenOutcome::Released) => Step::Done(BlockChange::Returned(*cidr)),
+                Some(FrozenOutcome::Reopened) => Step::Undone("the operator took its mark back".to_owned()),
+                None => Step::Wait(LOOK_EVERY),
+            },
+        }
+    }
+
+    fn waited(&self, _: &mut BlockWork) {}
+
+    async fn prepare(&self, _: &mut BlockWork, action: &NoAction) -> Result<(), String> {
+        match *action {}
+    }
+
+    async fn act(&self, _: &mut BlockWork, action: NoAction) {
+        match action {}
+    }
+
+    fn changes(&self, _: &Intent, change: &BlockChange, book: &Book) -> Vec<Supply> {
+        let BlockChange::Returned(cidr) = change else { return Vec::new() };
+        let own = labelled(book).filter(|(.., of)| of == cidr);
+        own.map(|(pool, view, _)| Supply::Withdraw { pool: pool.name.clone(), range: view.range.name().clone() }).collect()
+    }
+
+    fn ending(&self, _: &Intent, _: &End<'_, Self>) {}
+
+    fn ended(&self, intent: &Intent, is_done: bool) {
+        let now = self.core.now();
+        let mut state = self.core.state();
+        match intent.attributes.get(agreed::BLOCK).and_then(|block| block.parse::<IpNet>().ok()) {
+            Some(cidr) => {
+                state.frozen.remove(&cidr);
+                state.outcomes.remove(&cidr);
+            }
+            None => {
+                state.wants.remove(&intent.pool);
+                if let Some(since) = state.waits_since.remove(&intent.pool).filter(|_| is_done) {
+                    state.slowest = state.slowest.max(now.saturating_sub(since));
+                }
+            }
+        }
+        drop(state);
+        self.core.wake.notify_one();
+    }
+
+    fn jittered(&self, wait: Duration) -> Duration {
+        hold(&self.jitter).around(wait)
+    }
+}

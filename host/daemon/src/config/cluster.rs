@@ -1,0 +1,129 @@
+//! Blocks that a cluster leases to the node, in the configuration.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tenure_types::NetworkName;
+
+/// Blocks of addresses that a cluster leases to the node. Without `networks`, tenured asks no API server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct ClusterTable {
+    /// The networks whose addresses come from blocks, each with the AddressPools that its configuration may name, such as `{ pods = ["pods"] }`. A pool serves one network of a node.
+    pub(crate) networks: BTreeMap<String, Vec<String>>,
+    /// The kubeconfig's absolute path. Without it, tenured connects as a pod does, by its service account.
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// Free addresses of each pool and family that the node keeps: with fewer, it asks for another block.
+    pub(crate) preallocation: u32,
+    /// Seconds for which a block must have been empty before the node offers it to the cluster.
+    pub(crate) release_seconds: u32,
+    /// Least seconds between two writes of the node's NodeIPAM. The first one after a pause of that length is made at once.
+    #[schemars(range(min = 1))]
+    pub(crate) write_seconds: u32,
+}
+
+impl Default for ClusterTable {
+    fn default() -> Self {
+        Self {
+            networks: BTreeMap::new(),
+            kubeconfig: None,
+            preallocation: 16,
+            release_seconds: 1800,
+            write_seconds: 15,
+        }
+    }
+}
+
+impl ClusterTable {
+    /// Checks what the types cannot express; returns the invalid field and the reason.
+    pub(super) fn check(&self) -> Result<(), (String, String)> {
+        let wrong = |field: &str, message: &str| Err((field.to_owned(), message.to_owned()));
+        if self.networks.is_empty() {
+            return match *self == Self::default() {
+                true => Ok(()),
+                false => wrong("networks", "is required when any other key of [cluster] is set"),
+            };
+        }
+        if !cfg!(feature = "cluster") {
+            return wrong("networks", "this tenured was built without its feature `cluster`");
+        }
+        let mut used = BTreeSet::new();
+        for (network, pools) in &self.networks {
+            let field = format!("networks.{network}");
+            NetworkName::new(network).map_err(|error| (field.clone(), error.to_string()))?;
+            if pools.is_empty() {
+                return wrong(&field, "must name at least one AddressPool");
+            }
+            for pool in pools {
+                if !is_pool(pool) {
+                    return wrong(&field, &format!("{pool:?} cannot be the name of an AddressPool: at most 60 lower-case letters, digits, '-' and '.'"));
+                }
+                if !used.insert(pool) {
+                    return wrong(&field, &format!("pool {pool} is named twice; a pool serves one network of a node"));
+                }
+            }
+        }
+        if self.kubeconfig.as_ref().is_some_and(|path| !path.is_absolute()) {
+            return wrong("kubeconfig", "must be an absolute path");
+        }
+        if self.write_seconds == 0 {
+            return wrong("write_seconds", "must be at least 1");
+        }
+        Ok(())
+    }
+}
+
+/// Whether a name has the length and the characters of an AddressPool's.
+fn is_pool(name: &str) -> bool {
+    let is_letter = |letter: u8| letter.is_ascii_lowercase() || letter.is_ascii_digit();
+    let ends = [name.bytes().next(), name.bytes().last()];
+    name.len() <= 60
+        && ends.iter().all(|end| end.is_some_and(is_letter))
+        && name.bytes().all(|letter| is_letter(letter) || b"-.".contains(&letter))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::super::Config;
+
+    fn refusal(text: &str) -> String {
+        Config::parse(Path::new("tenured.toml"), &format!("[cluster]\n{text}")).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_is_set_without_a_network_is_refused() {
+        assert_eq!(
+            refusal("preallocation = 5"),
+            "tenured.toml: cluster.networks: is required when any other key of [cluster] is set"
+        );
+    }
+
+    #[cfg(not(feature = "cluster"))]
+    #[test]
+    fn a_daemon_without_the_feature_says_so() {
+        let expected = "tenured.toml: cluster.networks: this tenured was built without its feature `cluster`";
+        assert_eq!(refusal("networks = { pods = [\"pods\"] }"), expected);
+    }
+
+    #[cfg(feature = "cluster")]
+    #[test]
+    fn wrong_values_are_named() {
+        let good = "[cluster.networks]\npods = [\"pods\", \"more.pods\"]\nother = [\"other\"]";
+        Config::parse(Path::new("tenured.toml"), good).unwrap();
+        for (text, expected) in [
+            ("networks = { \"a b\" = [\"pods\"] }", "cluster.networks.a b: "),
+            ("networks = { pods = [] }", "cluster.networks.pods: must name at least one AddressPool"),
+            ("networks = { pods = [\"Pods\"] }", "cluster.networks.pods: \"Pods\" cannot be the name"),
+            ("networks = { pods = [\"a\"], zone = [\"a\"] }", "cluster.networks.zone: pool a is named twice"),
+            ("networks = { pods = [\"a\"] }\nkubeconfig = \"here\"", "cluster.kubeconfig: must be an absolute path"),
+            ("networks = { pods = [\"a\"] }\nwrite_seconds = 0", "cluster.write_seconds: must be at least 1"),
+        ] {
+            let refusal = refusal(text);
+            assert!(refusal.contains(expected), "{refusal}");
+        }
+    }
+}

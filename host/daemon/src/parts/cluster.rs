@@ -1,0 +1,133 @@
+//! Runs the agent that leases blocks of a cluster, and tells the rest of the daemon how it fares.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_cluster::agent::{Agent, AgentHandle, AgentSettings, machine_of};
+use tenure_conditions::{Conditions, Report};
+use tenure_engine::Engine;
+use tenure_engine::ports::Clock;
+use tenure_supervise::Part;
+use tenure_types::{ConditionName, NetworkName, NodeIdentity};
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use super::aws::Sleep;
+use crate::config::ClusterTable;
+
+/// How often to look how the agent fares.
+const EVERY: Duration = Duration::from_millis(500);
+
+/// How long to wait before connecting is tried again, such as with a kubeconfig that is not there yet.
+const AGAIN: Duration = Duration::from_secs(5);
+
+/// The inputs of the part.
+pub(crate) struct ClusterInputs {
+    pub(crate) config: ClusterTable,
+    pub(crate) identity: NodeIdentity,
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+/// The agent that leases blocks of a cluster.
+pub(crate) struct ClusterPart {
+    given: ClusterInputs,
+    unreachable: Report,
+    missing: Report,
+    waited: Report,
+    conflict: Report,
+}
+
+impl ClusterPart {
+    pub(crate) fn build(given: ClusterInputs, conditions: &Arc<Conditions>) -> Self {
+        let report = |name| Report::new(conditions, name);
+        Self {
+            given,
+            unreachable: report(ConditionName::ClusterUnreachable),
+            missing: report(ConditionName::BlocksMissing),
+            waited: report(ConditionName::BlockWaited),
+            conflict: report(ConditionName::LeaseConflict),
+        }
+    }
+
+    async fn serve(&self) -> anyhow::Result<()> {
+        let ClusterInputs { engine, clock, .. } = &self.given;
+        let settings = match self.settings() {
+            Ok(settings) => settings,
+            Err(why) => {
+                // Nothing changes about it while the daemon runs.
+                self.unreachable.wrong(why);
+                return std::future::pending().await;
+            }
+        };
+        let agent = loop {
+            let connected =
+                Agent::connect(Arc::clone(engine), Arc::clone(clock), Arc::new(Sleep), settings.clone()).await;
+            match connected {
+                Ok(agent) => break agent,
+                Err(error) => {
+                    self.unreachable.wrong(error.to_string());
+                    sleep(AGAIN).await;
+                }
+            }
+        };
+        let handle = agent.handle();
+        tokio::select! {
+            failure = agent.run() => Err(failure.into()),
+            () = self.tell(&handle) => Ok(()),
+        }
+    }
+
+    /// The agent's settings; names were checked when the configuration was read.
+    fn settings(&self) -> Result<AgentSettings, String> {
+        let ClusterInputs { config, identity, clock, .. } = &self.given;
+        let (machine, boot) = machine_of(identity).map_err(|error| {
+            format!("this machine cannot be told from others: {error}; set `node.machine_id` and `node.system_uuid`")
+        })?;
+        let named = config.networks.iter();
+        let networks: BTreeMap<NetworkName, Vec<String>> =
+            named.filter_map(|(name, pools)| Some((NetworkName::new(name).ok()?, pools.clone()))).collect();
+        Ok(AgentSettings {
+            kubeconfig: config.kubeconfig.clone(),
+            node: identity.name.clone(),
+            machine,
+            boot,
+            networks,
+            preallocation: config.preallocation,
+            release_seconds: config.release_seconds,
+            write_every: Duration::from_secs(config.write_seconds.into()),
+            seed: clock.now().boot_ns ^ u64::from(std::process::id()),
+        })
+    }
+
+    /// Reports how the agent fares.
+    async fn tell(&self, handle: &AgentHandle) {
+        loop {
+            let status = handle.status().await;
+            match &status.trouble {
+                None => self.unreachable.well(),
+                Some(trouble) => self.unreachable.wrong(trouble.clone()),
+            }
+            match status.without_blocks().as_slice() {
+                [] => self.missing.well(),
+                networks => self.missing.wrong(format!("no block yet for network {}", networks.join(", "))),
+            }
+            match &status.waits_for {
+                None => self.waited.well(),
+                Some((reason, message)) => self.waited.wrong(format!("{reason}: {message}")),
+            }
+            match status.contested().as_slice() {
+                [] => self.conflict.well(),
+                blocks => self.conflict.wrong(format!("another holder is named for {}", blocks.join(", "))),
+            }
+            sleep(EVERY).await;
+        }
+    }
+}
+
+impl Part for ClusterPart {
+    async fn run(&mut self, stop: &CancellationToken) -> anyhow::Result<()> {
+        stop.run_until_cancelled(self.serve()).await.unwrap_or(Ok(()))
+    }
+}

@@ -1,0 +1,24 @@
+//! The names that this policy and the host have agreed on; `wit/README.md` lists them.
+
+/// Definition: the gateway of each block, `first` or `none`.
+pub const GATEWAY: &str = "cluster.gateway";
+/// Range: the leased block that it is a part of. Effect `give-back-block`: the block.
+pub const BLOCK: &str = "block";
+/// Effect `request-block`: how many more addresses are wanted.
+pub const ADDRESSES: &str = "addresses";
+/// State: free addresses to keep in advance.
+pub const PREALLOCATION: &str = "preallocation";
+/// State: seconds for which a block must be empty before it is spare.
+pub const RELEASE_SECONDS: &str = "release.seconds";
+/// Object: a pool of the network, with the operator's word about it.
+pub const POOL: &str = "pool";
+/// Pool: why the operator grants no block, in one word.
+pub const REASON: &str = "reason";
+/// Pool: the same in words.
+pub const MESSAGE: &str = "message";
+/// The reason when no block of the cluster's pool is free.
+pub const EXHAUSTED: &str = "PoolExhausted";
+/// Object: a block without held and cooling addresses.
+pub const EMPTY_BLOCK: &str = "block";
+/// Empty block: the seconds for which it has been empty.
+pub const IDLE_SECONDS: &str = "idle.seconds";

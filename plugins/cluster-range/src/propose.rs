@@ -1,0 +1,79 @@
+//! Proposals: an address of each family, of the first pool that has one, and there of the fullest block with room.
+//!
+//! So others become empty, and can be given back. Cooling addresses are never proposed.
+
+use std::cmp::Reverse;
+use std::net::IpAddr;
+
+use tenure_sdk::ledger::{self, Direction, Pool, Standing, room};
+use tenure_sdk::{Proposal, Refusal, Request};
+
+use crate::names::BLOCK;
+use crate::settings::{Family, RangeSettings};
+
+/// Proposes an address of each family.
+///
+/// # Errors
+/// [`Refusal::NotYet`] if no pool of a family has a free address: a block may come. [`Refusal::Unavailable`] for a requested address.
+pub fn propose(settings: &RangeSettings, request: &Request) -> Result<Proposal, Refusal> {
+    let mut requested = request.requested.clone();
+    let pools: Vec<Pool> = ledger::pools().collect();
+    let mut proposal = Proposal::new();
+    for family in &settings.families {
+        let of_family: Vec<&Pool> = pools.iter().filter(|pool| pool.name.ends_with(family.suffix())).collect();
+        let is_here = |address: &IpAddr| {
+            ledger::pool_of(*address).is_some_and(|index| of_family.iter().any(|pool| pool.index == index))
+        };
+        let (pool, address) = match requested.iter().position(is_here) {
+            Some(position) => insisted_on(requested.remove(position))?,
+            None => of_family
+                .iter()
+                .find_map(|pool| Some((pool.index, next(pool)?)))
+                .ok_or_else(|| nothing(*family, &of_family))?,
+        };
+        proposal.assign(pool, address);
+    }
+    match requested.first() {
+        None => Ok(proposal),
+        Some(left) => Err(Refusal::Unavailable(format!("{left} is in no block of this node, or is one too many"))),
+    }
+}
+
+/// An address that the caller requires, with its pool.
+fn insisted_on(address: IpAddr) -> Result<(u32, IpAddr), Refusal> {
+    let why = match ledger::standing_of(address) {
+        Standing::Free => match ledger::pool_of(address) {
+            Some(pool) => return Ok((pool, address)),
+            None => "is in no block of this node",
+        },
+        Standing::Held => "has another owner",
+        Standing::Cooling => "was freed recently and is cooling down",
+        Standing::Reserved => "is never handed out",
+        Standing::Draining => "is in a block that is being given back",
+        Standing::Outside => "is in no block of this node",
+    };
+    Err(Refusal::Unavailable(format!("{address} {why}")))
+}
+
+/// The next address of a pool: of its fullest block that has room, and of the first of equally full ones.
+fn next(pool: &Pool) -> Option<IpAddr> {
+    let with_room = pool.shelf().usage_by(BLOCK).filter(|(_, usage)| room(usage) > 0);
+    let used = |usage: &ledger::Usage| usage.held.saturating_add(usage.cooling);
+    let (block, _) = with_room.min_by_key(|(block, usage)| (Reverse(used(usage)), block.clone()))?;
+    let shelf = pool.labelled(BLOCK, &block);
+    // After the one that was handed out last, so that a freed address stays unused for as long as possible.
+    shelf.free(shelf.last(), Direction::Ascending, 1).first().copied()
+}
+
+/// Why there is no address of a family.
+fn nothing(family: Family, pools: &[&Pool]) -> Refusal {
+    let mut words = format!("no {} address is free:", family.name());
+    for (number, pool) in pools.iter().enumerate() {
+        let (usage, comma) = (pool.shelf().usage(), if number == 0 { "" } else { "," });
+        words += &format!(
+            "{comma} pool {} has {} of {} held and {} cooling down",
+            pool.name, usage.held, usage.total, usage.cooling
+        );
+    }
+    Refusal::not_yet(words)
+}
