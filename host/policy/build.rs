@@ -6,7 +6,8 @@ use std::path::PathBuf;
 const POLICIES: [&str; 3] = ["host-local", "highest-first", "delegated"];
 
 /// The policies that are embedded with a feature, by the variable that says whether it is on.
-const OPTIONAL: [(&str, &str); 2] = [("CARGO_FEATURE_AWS", "aws-eni"), ("CARGO_FEATURE_CLUSTER", "cluster-range")];
+const OPTIONAL: [(&str, &str); 2] =
+    [("CARGO_FEATURE_AWS", "aws-eni"), ("CARGO_FEATURE_CLUSTER", "cluster-range")];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let out = PathBuf::from(std::env::var("OUT_DIR")?);

@@ -105,8 +105,12 @@ impl Agent {
         let Self { core, timer } = self;
         let (mut executors, mut running) = (Executors::new(), futures_util::stream::FuturesUnordered::new());
         for network in core.settings.networks.keys() {
-            let tools =
-                Tools::new(Arc::clone(&core.engine), network.clone(), Arc::clone(&core.clock), Arc::clone(&timer));
+            let tools = Tools::new(
+                Arc::clone(&core.engine),
+                network.clone(),
+                Arc::clone(&core.clock),
+                Arc::clone(&timer),
+            );
             let jitter = std::sync::Mutex::new(Jitter::new(core.settings.seed));
             let wing = ClusterWing { core: Arc::clone(&core), network: network.clone(), jitter };
             let config = Config {
@@ -139,7 +143,10 @@ async fn work(core: &Arc<AgentCore>, executors: &Executors) -> std::convert::Inf
         let trouble = passed.err().map(|error| error.to_string());
         let is_news = trouble != core.state().trouble;
         if let Some(trouble) = trouble.as_ref().filter(|_| is_news) {
-            tracing::warn!(trouble, "the cluster does not serve this node; addresses of its blocks are handed out as before");
+            tracing::warn!(
+                trouble,
+                "the cluster does not serve this node; addresses of its blocks are handed out as before"
+            );
         }
         core.state().trouble = trouble;
         let wait = jitter.around(pause);
@@ -180,6 +187,7 @@ fn see(core: &AgentCore, event: watcher::Result<Event<NodeIPAM>>) {
         Ok(Event::InitDone) => {
             state.is_listed = true;
             state.to_compare = all;
+            state.compared.clear();
             if let Some(object) = state.object.clone() {
                 forget_written_if_other(&mut state, &object);
             } else {

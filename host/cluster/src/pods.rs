@@ -13,12 +13,14 @@
 
 mod events;
 mod known;
+mod node;
 mod questions;
 mod verdict;
 mod watch;
 mod witness;
 
 pub use self::events::{PodEvent, PodEventWriter, PodEvents, pod_events};
+pub use self::node::NodePods;
 pub use self::verdict::PodPresence;
 pub use self::watch::PodWatch;
 pub use self::witness::{PodFigures, PodsOfNode};

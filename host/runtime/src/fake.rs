@@ -10,8 +10,8 @@ use tonic::{Request, Response, Status};
 use crate::v1::runtime_service_server::{RuntimeService, RuntimeServiceServer};
 use crate::v1::{
     LinuxPodSandboxStatus, ListPodSandboxRequest, ListPodSandboxResponse, Namespace, NamespaceMode,
-    NamespaceOption, PodIp, PodSandbox, PodSandboxMetadata, PodSandboxNetworkStatus, PodSandboxState, PodSandboxStatus,
-    PodSandboxStatusRequest, PodSandboxStatusResponse,
+    NamespaceOption, PodIp, PodSandbox, PodSandboxMetadata, PodSandboxNetworkStatus, PodSandboxState,
+    PodSandboxStatus, PodSandboxStatusRequest, PodSandboxStatusResponse,
 };
 
 /// Sandboxes by id: those whose id starts with `host` are in the host's network, those that start with `old` have

@@ -50,7 +50,8 @@ impl ListedSandboxes {
     pub(crate) fn has_replaced(&self, held: &Allocation) -> bool {
         let Some((container, _)) = held.owner.attachment() else { return false };
         let newest = held.pod().and_then(|pod| self.newest.get(pod.uid.as_ref()));
-        let asked_for = i64::try_from(held.requested_at.wall_ms).unwrap_or(i64::MAX).saturating_mul(1_000_000);
+        let asked_for =
+            i64::try_from(held.requested_at.wall_ms).unwrap_or(i64::MAX).saturating_mul(1_000_000);
         self.verdict(container.as_str()) == WitnessVerdict::Absent && newest.is_some_and(|at| *at > asked_for)
     }
 }

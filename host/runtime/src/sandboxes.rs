@@ -84,7 +84,8 @@ fn evidence(held: &[Arc<Allocation>], listed: Option<&ListedSandboxes>) -> Vec<S
 /// Adds the API server's word about each pod, where the runtime's list has not said more already.
 async fn ask(pods: &dyn PodWitness, held: &[Arc<Allocation>], evidence: &mut [SandboxEvidence]) {
     let asked = held.iter().zip(evidence).filter(|(_, evidence)| evidence.pod == WitnessVerdict::Unknown);
-    let asked = asked.filter_map(|(held, evidence)| Some((held.owner.attachment().and(held.pod())?, evidence)));
+    let asked =
+        asked.filter_map(|(held, evidence)| Some((held.owner.attachment().and(held.pod())?, evidence)));
     let (named, evidence): (Vec<_>, Vec<_>) = asked.unzip();
     for (evidence, verdict) in evidence.into_iter().zip(pods.look_for(&named).await) {
         evidence.pod = verdict;

@@ -13,8 +13,8 @@ pub mod propose;
 pub mod settings;
 
 use tenure_sdk::{
-    Attributes, Config, Cooling, Definition, Effect, Need, Planner, Policy, PoolDefinition, Proposal, Refusal,
-    Request, State, configuration,
+    Attributes, Config, Cooling, Definition, Effect, Need, Planner, Policy, PoolDefinition, Proposal,
+    Refusal, Request, State, configuration,
 };
 
 use self::settings::RangeSettings;
@@ -28,10 +28,9 @@ impl Policy for ClusterRange {
         let settings = RangeSettings::read(config)?;
         // With a choice of pools, no single one must give an address.
         let need = if settings.pools.len() > 1 { Need::Optional } else { Need::Always };
-        let pools = settings.pool_names().map(|(_, name)| PoolDefinition {
-            need: need.clone(),
-            ..PoolDefinition::supplied(name)
-        });
+        let pools = settings
+            .pool_names()
+            .map(|(_, name)| PoolDefinition { need: need.clone(), ..PoolDefinition::supplied(name) });
         let mut definition = Definition::of(pools.collect(), Cooling::Strict);
         definition.attributes = Attributes::new().with(names::GATEWAY, settings.gateway.name());
         Ok(definition)

@@ -14,7 +14,8 @@ use tenure_sdk::ledger::{Pool, room};
 use tenure_sdk::{Effect, EffectKind, Object, Refusal, State, ledger};
 
 use crate::names::{
-    ADDRESSES, BLOCK, EMPTY_BLOCK, EXHAUSTED, IDLE_SECONDS, MESSAGE, POOL, PREALLOCATION, REASON, RELEASE_SECONDS,
+    ADDRESSES, BLOCK, EMPTY_BLOCK, EXHAUSTED, IDLE_SECONDS, MESSAGE, POOL, PREALLOCATION, REASON,
+    RELEASE_SECONDS,
 };
 
 /// The pre-allocation of a host that does not say.
@@ -32,7 +33,8 @@ pub fn plan(state: &State) -> Result<Vec<Effect>, Refusal> {
     for pool in ledger::pools() {
         let free = room(&pool.shelf().usage());
         let wanted = preallocation(state).saturating_add(state.waiting(pool.index));
-        let requests = |effect: &&Effect| effect.pool == pool.index && effect.kind == EffectKind::RequestBlock;
+        let requests =
+            |effect: &&Effect| effect.pool == pool.index && effect.kind == EffectKind::RequestBlock;
         let is_pending = state.pending.iter().any(|effect| requests(&effect));
         if free < wanted {
             if free == 0 && state.waiting(pool.index) > 0 {
@@ -72,7 +74,10 @@ fn spare(state: &State, pool: &Pool, mut free: u32) -> Vec<Effect> {
     let blocks: Vec<_> = pool.shelf().usage_by(BLOCK).filter(|(_, usage)| usage.total > 0).collect();
     let (mut left, mut effects) = (blocks.len(), Vec::new());
     for (block, usage) in blocks.into_iter().rev() {
-        let is_idle = idle.get(block.as_str()).and_then(|object| object.number(IDLE_SECONDS)).is_some_and(|seconds| seconds >= delay);
+        let is_idle = idle
+            .get(block.as_str())
+            .and_then(|object| object.number(IDLE_SECONDS))
+            .is_some_and(|seconds| seconds >= delay);
         let is_empty = usage.held == 0 && usage.cooling == 0;
         let rest = free.saturating_sub(usage.total);
         let reserve = preallocation(state).saturating_add(usage.total);

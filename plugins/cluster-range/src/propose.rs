@@ -20,7 +20,8 @@ pub fn propose(settings: &RangeSettings, request: &Request) -> Result<Proposal, 
     let pools: Vec<Pool> = ledger::pools().collect();
     let mut proposal = Proposal::new();
     for family in &settings.families {
-        let of_family: Vec<&Pool> = pools.iter().filter(|pool| pool.name.ends_with(family.suffix())).collect();
+        let of_family: Vec<&Pool> =
+            pools.iter().filter(|pool| pool.name.ends_with(family.suffix())).collect();
         let is_here = |address: &IpAddr| {
             ledger::pool_of(*address).is_some_and(|index| of_family.iter().any(|pool| pool.index == index))
         };
@@ -35,7 +36,9 @@ pub fn propose(settings: &RangeSettings, request: &Request) -> Result<Proposal, 
     }
     match requested.first() {
         None => Ok(proposal),
-        Some(left) => Err(Refusal::Unavailable(format!("{left} is in no block of this node, or is one too many"))),
+        Some(left) => {
+            Err(Refusal::Unavailable(format!("{left} is in no block of this node, or is one too many")))
+        }
     }
 }
 

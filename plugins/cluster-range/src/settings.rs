@@ -70,7 +70,9 @@ impl RangeSettings {
     /// [`Refusal::InvalidConfig`] with the key that is wrong.
     pub fn read(config: &Config) -> Result<Self, Refusal> {
         let root = config.root()?;
-        let pools = root.get("pools")?.ok_or_else(|| ConfigError::new("ipam.pools", "is missing: name an AddressPool"))?;
+        let pools = root
+            .get("pools")?
+            .ok_or_else(|| ConfigError::new("ipam.pools", "is missing: name an AddressPool"))?;
         let (pools, families) = (pool_names(&pools)?, families(root.get("families")?)?);
         let gateway = match root.get("gateway")? {
             None => BlockGateway::default(),
@@ -95,7 +97,9 @@ fn pool_names(node: &Node) -> Result<Vec<String>, ConfigError> {
     let mut names: Vec<String> = Vec::new();
     for item in node.items()? {
         let name = item.text()?;
-        let is_name = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte));
+        let is_name = name
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte));
         if name.is_empty() || name.len() > 60 || !is_name {
             return Err(item.wrong("must be the name of an AddressPool, at most 60 characters"));
         }

@@ -21,7 +21,12 @@ pub(crate) enum AgentError {
 
 impl AgentCore {
     /// Accepts a block that the operator hints at, if it may be.
-    pub(crate) async fn accept(&self, me: &HolderIdentity, name: &BlockName, hint: BlockHint) -> Result<(), AgentError> {
+    pub(crate) async fn accept(
+        &self,
+        me: &HolderIdentity,
+        name: &BlockName,
+        hint: BlockHint,
+    ) -> Result<(), AgentError> {
         let (leases, dropped) = (self.leases(), self.dropped().contains_key(&hint.uid));
         let ledger: Vec<_> = leases.values().map(|lease| self.row(lease, None)).collect();
         let block = fetch::block(&self.client, name).await?;
@@ -29,7 +34,12 @@ impl AgentCore {
         let case = AcceptCase { me, hint, block: &block, space: space.as_ref(), dropped, ledger: &ledger };
         match (accept(LeaseRules::ALL, &case), block) {
             (Ok(()), FetchedBlock::Found(block)) => {
-                let lease = LeaseRecord { name: name.clone(), uid: hint.uid, pool: block.pool, hold: LeaseHold::Open };
+                let lease = LeaseRecord {
+                    name: name.clone(),
+                    uid: hint.uid,
+                    pool: block.pool,
+                    hold: LeaseHold::Open,
+                };
                 self.record(&lease).await?;
                 tracing::info!(block = %hint.cidr, pool = %lease.pool.name, "accepted a block");
             }

@@ -41,7 +41,9 @@ impl BlockChecks<'_> {
         let lease = self.core.leases().remove(&cidr).ok_or_else(|| format!("block {cidr} is not leased"))?;
         if effect.attributes.get(MARK).is_none() {
             self.core.state().offering.entry(self.network.clone()).or_default().insert(cidr);
-            return Err(format!("block {cidr} is offered to the cluster, and goes once the operator asks for it"));
+            return Err(format!(
+                "block {cidr} is offered to the cluster, and goes once the operator asks for it"
+            ));
         }
         let mark = marked(self.core, &lease).ok_or("the operator no longer asks for the block")?;
         let case = mark_case(self.core, &lease, mark, book);

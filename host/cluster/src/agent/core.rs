@@ -31,7 +31,12 @@ pub(crate) struct AgentCore {
 }
 
 impl AgentCore {
-    pub(crate) fn new(engine: Arc<Engine>, client: Client, clock: Arc<dyn Clock>, settings: AgentSettings) -> Self {
+    pub(crate) fn new(
+        engine: Arc<Engine>,
+        client: Client,
+        clock: Arc<dyn Clock>,
+        settings: AgentSettings,
+    ) -> Self {
         let is_lost = is_lost(engine.conditions());
         let state = AgentState { is_lost, must_rebuild: is_lost, ..AgentState::default() };
         Self { engine, client, clock, settings, state: Mutex::new(state), wake: Notify::new() }

@@ -20,16 +20,10 @@ const MANAGER: &str = "tenure-agent";
 pub(crate) enum FetchError {
     /// A call failed.
     #[error("{what}: {source}")]
-    Call {
-        what: &'static str,
-        source: ApiCallError,
-    },
+    Call { what: &'static str, source: ApiCallError },
     /// An object cannot be understood.
     #[error("{what}: {source}")]
-    Object {
-        what: String,
-        source: ConversionError,
-    },
+    Object { what: String, source: ConversionError },
     /// There is no such object.
     #[error("there is no {0}")]
     Missing(String),
@@ -47,11 +41,16 @@ fn unread(what: impl Into<String>) -> impl FnOnce(ConversionError) -> FetchError
 }
 
 /// The node's identity: its Node's uid, and what the machine says itself.
-pub(crate) async fn identity(client: &Client, settings: &AgentSettings) -> Result<HolderIdentity, FetchError> {
+pub(crate) async fn identity(
+    client: &Client,
+    settings: &AgentSettings,
+) -> Result<HolderIdentity, FetchError> {
     let api: Api<k8s_openapi::api::core::v1::Node> = Api::all(client.clone());
     let name = &settings.node;
     let node = call(api.get_metadata_opt(name)).await.map_err(failed("get the Node"))?;
-    let node = node.ok_or_else(|| FetchError::Missing(format!("Node {name}; is `node.name` the name in the cluster?")))?;
+    let node = node.ok_or_else(|| {
+        FetchError::Missing(format!("Node {name}; is `node.name` the name in the cluster?"))
+    })?;
     let uid = node.uid().ok_or(ConversionError::Missing("uid")).and_then(|uid| Ok(uid.parse()?));
     let uid = uid.map_err(unread(format!("Node {name}")))?;
     Ok(HolderIdentity { name: name.as_str().into(), uid, machine: settings.machine, boot: settings.boot })
@@ -60,7 +59,9 @@ pub(crate) async fn identity(client: &Client, settings: &AgentSettings) -> Resul
 /// A pool of the cluster; `None` if there is none of this name.
 pub(crate) async fn pool(client: &Client, name: &str) -> Result<Option<ClusterPool>, FetchError> {
     let api: Api<AddressPool> = Api::all(client.clone());
-    let Some(pool) = call(api.get_opt(name)).await.map_err(failed("get an AddressPool"))? else { return Ok(None) };
+    let Some(pool) = call(api.get_opt(name)).await.map_err(failed("get an AddressPool"))? else {
+        return Ok(None);
+    };
     let uid = pool.uid().ok_or(ConversionError::Missing("uid")).and_then(|uid| Ok(uid.parse()?));
     let uid = uid.map_err(unread(format!("AddressPool {name}")))?;
     let ipv4 = pool.spec.ipv4.as_ref().map(|family| (PoolFamily::Ipv4, family.block_prefix));

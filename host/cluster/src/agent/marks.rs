@@ -68,7 +68,8 @@ pub(crate) async fn freeze_drained(core: &AgentCore, executors: &Executors) -> R
         let book = core.book_of(&lease.pool.name).await;
         let Some(id) = core.row(&lease, book.as_deref()).drained() else { continue };
         drop(book);
-        let told = core.state().told.blocks.iter().find(|hint| hint.uid == lease.uid).and_then(|hint| hint.mark);
+        let told =
+            core.state().told.blocks.iter().find(|hint| hint.uid == lease.uid).and_then(|hint| hint.mark);
         if let Some(mark) = told.filter(|mark| mark.id == id) {
             freeze(core, executors, &lease, mark).await?;
         }
@@ -93,7 +94,8 @@ async fn freeze(
         Some(network) => core.book(network).await,
         None => None,
     };
-    let index = served.and_then(|book| book.pools().iter().position(|known| Some(&known.name) == pool.as_ref()));
+    let index =
+        served.and_then(|book| book.pools().iter().position(|known| Some(&known.name) == pool.as_ref()));
     let executor = network.and_then(|network| executors.get(network)).zip(index);
     let Some((executor, index)) = executor else {
         // No network hands its addresses out.
@@ -101,7 +103,8 @@ async fn freeze(
         return Ok(MarkAnswer::Ready);
     };
     let attributes = AgentCore::give_back(lease, mark.id)?;
-    let begun = executor.begin(vec![Effect { kind: EffectKind::GiveBackBlock, pool: index, attributes }]).await?;
+    let begun =
+        executor.begin(vec![Effect { kind: EffectKind::GiveBackBlock, pool: index, attributes }]).await?;
     Ok(match begun.refused.first() {
         None => {
             tracing::info!(block = %lease.cidr(), why = mark.why.as_str(), "a block is empty, and goes back to the cluster");
@@ -123,7 +126,12 @@ fn reason(why: &Refusal) -> RefusalReason {
 }
 
 /// The case of a lease that no network has, or that the ledger does not have.
-fn without_network(core: &AgentCore, lease: Option<&LeaseRecord>, hint: BlockHint, mark: BlockMark) -> MarkCase {
+fn without_network(
+    core: &AgentCore,
+    lease: Option<&LeaseRecord>,
+    hint: BlockHint,
+    mark: BlockMark,
+) -> MarkCase {
     MarkCase {
         uid: hint.uid,
         mark,

@@ -21,7 +21,8 @@ pub(crate) fn outlook(core: &AgentCore, book: &Book) -> Result<Outlook, InvalidA
     ])?;
     let mut objects = Vec::new();
     if let Some((reason, message)) = state.waits_for() {
-        let message: String = message.chars().filter(|letter| !letter.is_control()).take(LONGEST_MESSAGE).collect();
+        let message: String =
+            message.chars().filter(|letter| !letter.is_control()).take(LONGEST_MESSAGE).collect();
         // The operator says it of the node as a whole: of the pools that wait for a block.
         for pool in book.pools().iter().filter(|pool| state.wants.contains_key(&pool.name)) {
             if cluster_pool(&pool.name).is_some() {

@@ -8,15 +8,15 @@ use tenure_leases::{BlockHint, BlockName, HolderIdentity};
 
 use crate::agent::accepting::AgentError;
 use crate::agent::core::AgentCore;
+use crate::agent::fetch;
 use crate::agent::marks::{Executors, freeze_drained, mark};
 use crate::agent::rebuilding::{read_back, settle_if_known};
 use crate::agent::records::tombstone_key;
 use crate::agent::saying::say;
 use crate::agent::usage::usage;
-use crate::agent::fetch;
 
-/// The least time between two comparisons of one block that a hint asks for.
-const COMPARE_EVERY: Duration = Duration::from_secs(2);
+/// The least time between two looks for a pool that is not there.
+const POOLS_EVERY: Duration = Duration::from_secs(3);
 
 /// One agent at work.
 pub(crate) struct AgentPass<'a> {
@@ -56,7 +56,8 @@ impl AgentPass<'_> {
             }
         }
         let now = self.core.wall_seconds();
-        let over: Vec<_> = dropped.iter().filter(|(_, until)| **until <= now).map(|(uid, _)| tombstone_key(*uid)).collect();
+        let over: Vec<_> =
+            dropped.iter().filter(|(_, until)| **until <= now).map(|(uid, _)| tombstone_key(*uid)).collect();
         if !over.is_empty() {
             self.core.engine.objects_seen(&[], &over).await?;
         }
@@ -107,6 +108,15 @@ impl AgentPass<'_> {
     /// Looks up the pools that are not known, and those that the operator says are gone.
     async fn pools(&self) -> Result<(), AgentError> {
         let is_gone = self.core.state().waits_for().is_some_and(|(reason, _)| reason == "PoolGone");
+        let (now, due) = (self.core.now(), self.core.state().next_pools);
+        if now < due {
+            return Ok(());
+        }
+        let is_known = |name: &str| self.core.state().pools.contains_key(name);
+        if !is_gone && self.core.settings.pools().all(is_known) {
+            return Ok(());
+        }
+        self.core.state().next_pools = now.saturating_add(POOLS_EVERY);
         for name in self.core.settings.pools() {
             let is_known = self.core.state().pools.contains_key(name);
             if is_known && !is_gone {
@@ -162,9 +172,9 @@ impl AgentPass<'_> {
                 let state = self.core.state();
                 let hint = state.told.blocks.iter().find(|hint| hint.cidr == cidr);
                 let hint = hint.map(|hint| (hint.uid, hint.mark.map(|mark| mark.id)));
-                let recently = state.compared.get(&cidr).is_some_and(|at| now.saturating_sub(*at) < COMPARE_EVERY);
+                let is_early = state.compared.get(&cidr).is_some_and(|(next, _)| now < *next);
                 let row = self.core.row(&lease, None);
-                state.to_compare.contains(&cidr) || (is_settled(&row, hint) && !recently)
+                state.to_compare.contains(&cidr) || (is_settled(&row, hint) && !is_early)
             };
             if is_due {
                 self.core.compare(me, &lease).await?;

@@ -15,8 +15,13 @@ type Run = (u128, u128);
 
 /// The ranges of a block, in order.
 #[must_use]
-pub(crate) fn block_ranges(cidr: IpNet, exclusions: &[ExclusionEntry], definition: &Attributes) -> Vec<Range> {
-    let has_gateway = definition.get(GATEWAY) != Some("none") && cidr.prefix_len() + 1 < cidr.max_prefix_len();
+pub(crate) fn block_ranges(
+    cidr: IpNet,
+    exclusions: &[ExclusionEntry],
+    definition: &Attributes,
+) -> Vec<Range> {
+    let has_gateway =
+        definition.get(GATEWAY) != Some("none") && cidr.prefix_len() + 1 < cidr.max_prefix_len();
     let gateway = has_gateway.then(|| address(cidr, number(cidr.network()).saturating_add(1)));
     let length = if has_gateway { cidr.prefix_len() } else { cidr.max_prefix_len() };
     let Ok(label) = Attributes::new([(agreed::BLOCK, cidr.to_string())]) else { return Vec::new() };
@@ -54,7 +59,8 @@ fn run(cidr: IpNet, entry: &ExclusionEntry) -> Option<Run> {
         (None, Some(start), Some(end)) => (start.parse().ok()?, end.parse().ok()?),
         _ => return None,
     };
-    let touches = first.is_ipv4() == cidr.addr().is_ipv4() && first <= cidr.broadcast() && cidr.network() <= last;
+    let touches =
+        first.is_ipv4() == cidr.addr().is_ipv4() && first <= cidr.broadcast() && cidr.network() <= last;
     touches.then(|| (number(first), number(last)))
 }
 
@@ -85,11 +91,16 @@ mod tests {
 
     fn ranges(cidr: &str, exclusions: &[&str]) -> Vec<String> {
         let entry = |text: &&str| match text.split_once('-') {
-            Some((start, end)) => ExclusionEntry { cidr: None, start: Some(start.into()), end: Some(end.into()) },
+            Some((start, end)) => {
+                ExclusionEntry { cidr: None, start: Some(start.into()), end: Some(end.into()) }
+            }
             None => ExclusionEntry { cidr: Some((*text).into()), start: None, end: None },
         };
         let exclusions: Vec<_> = exclusions.iter().map(entry).collect();
-        block_ranges(cidr.parse().unwrap(), &exclusions, &Attributes::default()).iter().map(ToString::to_string).collect()
+        block_ranges(cidr.parse().unwrap(), &exclusions, &Attributes::default())
+            .iter()
+            .map(ToString::to_string)
+            .collect()
     }
 
     #[test]

@@ -14,7 +14,9 @@ pub(crate) async fn read_back(core: &AgentCore, me: &HolderIdentity) -> Result<(
     let object = fetch::node(&core.client, &me.name).await?;
     let said = match object.as_ref().map(NodeIpamSpec::try_from).transpose() {
         Ok(said) => said,
-        Err(source) => return Err(fetch::FetchError::Object { what: "the NodeIPAM".to_owned(), source }.into()),
+        Err(source) => {
+            return Err(fetch::FetchError::Object { what: "the NodeIPAM".to_owned(), source }.into());
+        }
     };
     let blocks = fetch::blocks_of(&core.client, &me.name).await?;
     let (known, dropped) = (core.leases(), core.dropped());
@@ -23,7 +25,8 @@ pub(crate) async fn read_back(core: &AgentCore, me: &HolderIdentity) -> Result<(
         let row = rebuild(LeaseRules::ALL, me, block, said.as_ref()).filter(|_| is_new);
         if let (Some(row), Ok(name)) = (row, name.parse()) {
             tracing::warn!(block = %row.cidr, "the API server says that this node holds a block, which the lost ledger does not know");
-            core.record(&LeaseRecord { name, uid: row.uid, pool: block.pool.clone(), hold: row.hold }).await?;
+            core.record(&LeaseRecord { name, uid: row.uid, pool: block.pool.clone(), hold: row.hold })
+                .await?;
         }
     }
     core.state().must_rebuild = false;

@@ -102,7 +102,9 @@ pub(crate) fn lease_key(name: &BlockName) -> (String, String) {
 #[must_use]
 pub(crate) fn dropped<'a>(objects: impl IntoIterator<Item = &'a Object>) -> BTreeMap<Uid, u64> {
     let dropped = objects.into_iter().filter(|object| object.kind == DROPPED);
-    dropped.filter_map(|object| Some((object.name.parse().ok()?, object.attributes.get("until")?.parse().ok()?))).collect()
+    dropped
+        .filter_map(|object| Some((object.name.parse().ok()?, object.attributes.get("until")?.parse().ok()?)))
+        .collect()
 }
 
 /// The object of a lease that was given back now.
@@ -111,7 +113,11 @@ pub(crate) fn dropped<'a>(objects: impl IntoIterator<Item = &'a Object>) -> BTre
 /// Never in practice: a number is short.
 pub(crate) fn tombstone(uid: Uid, now_seconds: u64) -> Result<Object, InvalidAttributes> {
     let until = now_seconds.saturating_add(TOMBSTONE_SECONDS).to_string();
-    Ok(Object { kind: DROPPED.to_owned(), name: uid.to_string(), attributes: Attributes::new([("until", until)])? })
+    Ok(Object {
+        kind: DROPPED.to_owned(),
+        name: uid.to_string(),
+        attributes: Attributes::new([("until", until)])?,
+    })
 }
 
 /// The object that names a lease that was given back, to be forgotten.
@@ -136,12 +142,24 @@ mod tests {
     #[test]
     fn a_record_is_read_as_it_was_written_and_a_later_word_hands_out_nothing() {
         let pool = PoolKey { name: "pods".into(), uid: Uid(7) };
-        for hold in [LeaseHold::Open, LeaseHold::Cordoned(MarkId(1)), LeaseHold::Frozen(MarkId(2)), LeaseHold::Doubted, LeaseHold::Contested] {
+        for hold in [
+            LeaseHold::Open,
+            LeaseHold::Cordoned(MarkId(1)),
+            LeaseHold::Frozen(MarkId(2)),
+            LeaseHold::Doubted,
+            LeaseHold::Contested,
+        ] {
             let name = BlockName::new("default", "fd00::/122".parse().unwrap()).unwrap();
             let record = LeaseRecord { name, uid: Uid(3), pool: pool.clone(), hold };
             let object = record.object().unwrap();
             assert_eq!(leases([&object]).into_values().collect::<Vec<_>>(), [record.clone()]);
-            let attributes = Attributes::new([("uid", Uid(3).to_string()), ("pool", "pods".into()), ("pool.uid", Uid(7).to_string()), ("hold", "lent".into())]).unwrap();
+            let attributes = Attributes::new([
+                ("uid", Uid(3).to_string()),
+                ("pool", "pods".into()),
+                ("pool.uid", Uid(7).to_string()),
+                ("hold", "lent".into()),
+            ])
+            .unwrap();
             let later = Object { attributes, ..object };
             assert_eq!(leases([&later]).into_values().next().unwrap().hold, LeaseHold::Doubted);
         }

@@ -16,7 +16,11 @@ use crate::agent::settings::PoolFamily;
 use crate::agent::usage::usage;
 
 /// Writes the node's object if it differs from what was written, unless it is too early.
-pub(crate) async fn say(core: &AgentCore, me: &HolderIdentity, jitter: &mut tenure_effects::budget::Jitter) -> Result<(), AgentError> {
+pub(crate) async fn say(
+    core: &AgentCore,
+    me: &HolderIdentity,
+    jitter: &mut tenure_effects::budget::Jitter,
+) -> Result<(), AgentError> {
     let must_rebuild = core.state().must_rebuild;
     if !may_write(LeaseRules::ALL, must_rebuild) {
         return Ok(());
@@ -45,7 +49,8 @@ pub(crate) async fn say(core: &AgentCore, me: &HolderIdentity, jitter: &mut tenu
 fn is_same(written: &NodeIpamSpec, now: &NodeIpamSpec) -> bool {
     let mut like = now.clone();
     for demand in &mut like.demand {
-        let same = written.demand.iter().find(|old| (&old.pool, old.is_ipv6) == (&demand.pool, demand.is_ipv6));
+        let same =
+            written.demand.iter().find(|old| (&old.pool, old.is_ipv6) == (&demand.pool, demand.is_ipv6));
         if let Some(old) = same {
             (demand.in_use, demand.cooling) = (old.in_use, old.cooling);
         }
@@ -57,7 +62,8 @@ fn is_same(written: &NodeIpamSpec, now: &NodeIpamSpec) -> bool {
 pub(crate) async fn spec(core: &AgentCore, me: &HolderIdentity) -> NodeIpamSpec {
     let leases = core.leases();
     let dropped = core.dropped();
-    let mut held: Vec<HeldBlock> = leases.values().map(|lease| HeldBlock { cidr: lease.cidr(), uid: lease.uid }).collect();
+    let mut held: Vec<HeldBlock> =
+        leases.values().map(|lease| HeldBlock { cidr: lease.cidr(), uid: lease.uid }).collect();
     held.truncate(MAX_HELD);
     let standing = leases.values().filter_map(|lease| core.row(lease, None).standing_ack());
     let mut acks: Vec<MarkAck> = standing.collect();
@@ -66,28 +72,39 @@ pub(crate) async fn spec(core: &AgentCore, me: &HolderIdentity) -> NodeIpamSpec 
         (state.told.clone(), state.answers.clone(), state.pools.clone(), state.in_force.clone())
     };
     let is_open = |ack: &MarkAck| {
-        told.blocks.iter().any(|hint| hint.uid == ack.uid && hint.mark.is_some_and(|mark| mark.id == ack.mark))
+        told.blocks
+            .iter()
+            .any(|hint| hint.uid == ack.uid && hint.mark.is_some_and(|mark| mark.id == ack.mark))
     };
     let stands = |uid: Uid, acks: &[MarkAck]| acks.iter().any(|ack| ack.uid == uid);
-    let more: Vec<MarkAck> = answers.into_values().filter(|ack| is_open(ack) && !stands(ack.uid, &acks)).collect();
+    let more: Vec<MarkAck> =
+        answers.into_values().filter(|ack| is_open(ack) && !stands(ack.uid, &acks)).collect();
     acks.extend(more);
     let is_held = |uid: Uid| leases.values().any(|lease| lease.uid == uid);
     let returned = told.blocks.iter().filter(|hint| dropped.contains_key(&hint.uid) && !is_held(hint.uid));
     let returned = returned.filter(|hint| hint.mark.is_none()).map(|hint| hint.uid).collect();
     let offered: BTreeSet<_> = core.state().offered.values().flatten().copied().collect();
-    let idle = leases.values().filter(|lease| offered.contains(&lease.cidr())).map(|lease| lease.uid).collect();
+    let idle =
+        leases.values().filter(|lease| offered.contains(&lease.cidr())).map(|lease| lease.uid).collect();
     let mut demand = Vec::new();
     for pool in pools.values() {
         for family in pool.units.keys() {
-            let Ok(engine_pool) = PoolName::new(format!("{}{}", pool.key.name, family.suffix())) else { continue };
+            let Ok(engine_pool) = PoolName::new(format!("{}{}", pool.key.name, family.suffix())) else {
+                continue;
+            };
             let Some(book) = core.book_of(&pool.key.name).await else { continue };
             if book.pools().iter().all(|known| known.name != engine_pool) {
                 continue;
             }
-            let own = leases.values().filter(|lease| lease.pool == pool.key && PoolFamily::of(lease.cidr()) == *family);
+            let own = leases
+                .values()
+                .filter(|lease| lease.pool == pool.key && PoolFamily::of(lease.cidr()) == *family);
             let used = own.map(|lease| usage(&book, lease.cidr()));
             let (in_use, cooling) = used.fold((0_u32, 0_u32), |(in_use, cooling), usage| {
-                (in_use.saturating_add(usage.in_use).saturating_add(usage.promised), cooling.saturating_add(usage.cooling))
+                (
+                    in_use.saturating_add(usage.in_use).saturating_add(usage.promised),
+                    cooling.saturating_add(usage.cooling),
+                )
             });
             let wanted = core.state().wants.get(&engine_pool).copied().unwrap_or_default();
             // The API server takes no more.
@@ -101,7 +118,8 @@ pub(crate) async fn spec(core: &AgentCore, me: &HolderIdentity) -> NodeIpamSpec 
         let mut excluded_in_use = 0_u32;
         for lease in leases.values().filter(|lease| lease.pool.uid == *uid) {
             if let Some(book) = core.book_of(&lease.pool.name).await {
-                let addresses = book.allocations().flat_map(|held| held.addresses.iter().map(|address| address.ip()));
+                let addresses =
+                    book.allocations().flat_map(|held| held.addresses.iter().map(|address| address.ip()));
                 let here = addresses.filter(|address| lease.cidr().contains(address));
                 let count = here.filter(|address| is_excluded(*address, &settings.exclusions)).count();
                 excluded_in_use = excluded_in_use.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));

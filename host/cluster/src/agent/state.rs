@@ -41,6 +41,8 @@ pub(crate) struct AgentState {
     pub(crate) identity: Option<HolderIdentity>,
     pub(crate) pools: BTreeMap<String, ClusterPool>,
     pub(crate) in_force: BTreeMap<Uid, PoolInForce>,
+    /// When pools that are missing are looked up again, by the boot clock.
+    pub(crate) next_pools: Duration,
     /// The node's object, as the watch shows it.
     pub(crate) object: Option<Arc<NodeIPAM>>,
     /// Its status, as far as it could be read.
@@ -49,8 +51,8 @@ pub(crate) struct AgentState {
     pub(crate) is_listed: bool,
     /// Blocks to be compared after a relist.
     pub(crate) to_compare: BTreeSet<IpNet>,
-    /// The last comparison of each block, by the boot clock.
-    pub(crate) compared: BTreeMap<IpNet, Duration>,
+    /// When each block may be compared again by the boot clock, and how often it was without a change.
+    pub(crate) compared: BTreeMap<IpNet, (Duration, u32)>,
     /// Answers that are not in the ledger: refusals, and ready for leases that the node does not have.
     pub(crate) answers: BTreeMap<Uid, MarkAck>,
     /// The blocks that each pool should have in all, by open intents.
@@ -84,7 +86,9 @@ impl AgentState {
     /// The reason and the message of the operator's condition `Ready`, if it is False.
     pub(crate) fn waits_for(&self) -> Option<(String, String)> {
         let conditions = self.object.as_ref()?.status.as_ref()?.conditions.iter();
-        let ready = conditions.into_iter().find(|condition| condition.type_ == "Ready" && condition.status == "False")?;
+        let ready = conditions
+            .into_iter()
+            .find(|condition| condition.type_ == "Ready" && condition.status == "False")?;
         Some((ready.reason.clone(), ready.message.clone()))
     }
 
@@ -93,7 +97,9 @@ impl AgentState {
         let told = object.as_ref().map(NodeIpamStatus::try_from).transpose();
         match told {
             Ok(told) => self.told = told.unwrap_or_default(),
-            Err(error) => tracing::warn!(%error, "cannot read the status of the node's object; keeping what it said before"),
+            Err(error) => {
+                tracing::warn!(%error, "cannot read the status of the node's object; keeping what it said before")
+            }
         }
         let settings = object.iter().flat_map(|object| &object.status).flat_map(|status| &status.pools);
         for pool in settings {

@@ -74,14 +74,19 @@ impl AgentStatus {
     /// The networks that exist and have no block.
     #[must_use]
     pub fn without_blocks(&self) -> Vec<&str> {
-        let has = |network: &&NetworkName| self.blocks.iter().any(|block| block.network.as_ref() == Some(*network));
+        let has =
+            |network: &&NetworkName| self.blocks.iter().any(|block| block.network.as_ref() == Some(*network));
         self.networks.iter().filter(|network| !has(network)).map(|network| network.as_str()).collect()
     }
 
     /// The blocks of which the API server names another holder.
     #[must_use]
     pub fn contested(&self) -> Vec<&str> {
-        self.blocks.iter().filter(|block| block.hold == "contested").map(|block| block.cidr.as_str()).collect()
+        self.blocks
+            .iter()
+            .filter(|block| block.hold == "contested")
+            .map(|block| block.cidr.as_str())
+            .collect()
     }
 }
 

@@ -36,7 +36,9 @@ impl AgentCore {
         let mut changes = Vec::new();
         for lease in self.leases().into_values() {
             let present = known.remove(&lease.cidr()).unwrap_or_default();
-            if self.settings.network_of(&lease.pool.name) == Some(network) && self.giving_back(lease.cidr()).is_none() {
+            if self.settings.network_of(&lease.pool.name) == Some(network)
+                && self.giving_back(lease.cidr()).is_none()
+            {
                 changes.extend(self.changes_of(&book, &lease, present));
             }
         }
@@ -54,7 +56,9 @@ impl AgentCore {
 
     fn changes_of(&self, book: &Book, lease: &LeaseRecord, present: Vec<KnownRange>) -> Vec<Supply> {
         let family = PoolFamily::of(lease.cidr());
-        let Ok(pool) = PoolName::new(format!("{}{}", lease.pool.name, family.suffix())) else { return Vec::new() };
+        let Ok(pool) = PoolName::new(format!("{}{}", lease.pool.name, family.suffix())) else {
+            return Vec::new();
+        };
         if book.pools().iter().all(|known| known.name != pool) {
             return Vec::new();
         }
@@ -70,7 +74,8 @@ impl AgentCore {
             match wanted.contains(&range) && of == pool {
                 false => changes.push(withdraw(of, &range)),
                 true => {
-                    let drain = || Supply::Drain { pool: of.clone(), range: range.name().clone(), draining: drains };
+                    let drain =
+                        || Supply::Drain { pool: of.clone(), range: range.name().clone(), draining: drains };
                     changes.extend((draining != drains).then(drain));
                     kept.push(range);
                 }

@@ -28,7 +28,8 @@ pub(crate) fn usage(book: &Book, cidr: IpNet) -> BlockUsage {
         *count = count.saturating_add(number(here));
     }
     let views = labelled(book).filter(|(_, _, of)| *of == cidr);
-    let (held, cooling) = views.fold((0, 0), |(held, cooling), (_, view, _)| (held + view.held, cooling + view.cooling));
+    let (held, cooling) =
+        views.fold((0, 0), |(held, cooling), (_, view, _)| (held + view.held, cooling + view.cooling));
     usage.quarantined = small(held).saturating_sub(usage.in_use.saturating_add(usage.promised));
     usage.cooling = small(cooling);
     usage

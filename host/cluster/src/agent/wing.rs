@@ -91,7 +91,8 @@ impl ClusterWing {
         let blocks: std::collections::BTreeSet<IpNet> = blocks.collect();
         let free = blocks.into_iter().map(|cidr| free(&book, cidr)).fold(0, u32::saturating_add);
         let demands = self.core.engine.demands();
-        let waiting = demands.iter().find(|demand| demand.network == self.network).map_or(0, |demand| demand.waiting);
+        let waiting =
+            demands.iter().find(|demand| demand.network == self.network).map_or(0, |demand| demand.waiting);
         free < self.core.settings.preallocation.saturating_add(waiting)
     }
 
@@ -235,7 +236,11 @@ impl Wing for ClusterWing {
     fn changes(&self, _: &Intent, change: &BlockChange, book: &Book) -> Vec<Supply> {
         let BlockChange::Returned(cidr) = change else { return Vec::new() };
         let own = labelled(book).filter(|(.., of)| of == cidr);
-        own.map(|(pool, view, _)| Supply::Withdraw { pool: pool.name.clone(), range: view.range.name().clone() }).collect()
+        own.map(|(pool, view, _)| Supply::Withdraw {
+            pool: pool.name.clone(),
+            range: view.range.name().clone(),
+        })
+        .collect()
     }
 
     fn ending(&self, _: &Intent, _: &End<'_, Self>) {}

@@ -93,7 +93,10 @@ mod tests {
     fn a_pod_that_vanished_in_a_gap_is_found_at_the_end_of_the_next_list() {
         let mut known = KnownPods::default();
         assert!(!known.follow(Event::Init) && !known.follow(Event::InitApply(metadata("a", "1"))));
-        assert!(!known.is_complete() && !known.has(&pod("a", "1")), "a list that is not complete says nothing");
+        assert!(
+            !known.is_complete() && !known.has(&pod("a", "1")),
+            "a list that is not complete says nothing"
+        );
         assert!(known.follow(Event::InitDone), "what went before the first list");
         assert!(known.is_complete() && known.has(&pod("a", "1")) && !known.has(&pod("a", "2")));
         assert!(!known.follow(Event::Apply(metadata("b", "2"))));
@@ -110,7 +113,10 @@ mod tests {
     fn a_deletion_and_another_uid_are_told() {
         let mut known = KnownPods::default();
         known.follow(Event::InitDone);
-        assert!(!known.follow(Event::Apply(metadata("a", "1"))) && !known.follow(Event::Apply(metadata("a", "1"))));
+        assert!(
+            !known.follow(Event::Apply(metadata("a", "1")))
+                && !known.follow(Event::Apply(metadata("a", "1")))
+        );
         assert!(known.follow(Event::Apply(metadata("a", "2"))), "made again under the same name");
         assert!(known.follow(Event::Delete(metadata("a", "2"))));
         assert!(!known.follow(Event::Delete(metadata("a", "2"))));

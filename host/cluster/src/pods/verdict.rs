@@ -126,7 +126,11 @@ mod tests {
     #[test]
     fn a_static_pod_is_known_by_its_mirror_and_without_one_nothing_is_known() {
         assert_eq!(judge(&asked(HASH), pod(UUID, Some(HASH), "Running")), Present);
-        assert_eq!(judge(&asked(HASH), pod(UUID, Some("another"), "Running")), Absent, "the file has changed");
+        assert_eq!(
+            judge(&asked(HASH), pod(UUID, Some("another"), "Running")),
+            Absent,
+            "the file has changed"
+        );
         assert_eq!(judge(&asked(HASH), pod(UUID, None, "Running")), Unknown, "no mirror, but its name");
         assert_eq!(judge(&asked(HASH), not_found()), Unknown);
     }

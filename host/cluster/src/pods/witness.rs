@@ -48,6 +48,8 @@ struct State {
     known: KnownPods,
     questions: Questions,
     interruptions: u64,
+    /// The failure of the watch since its last event.
+    trouble: Option<String>,
 }
 
 impl std::fmt::Debug for PodsOfNode {
@@ -61,7 +63,8 @@ impl PodsOfNode {
     #[must_use]
     pub fn new(client: Client) -> Self {
         let questions = Questions::new(Duration::ZERO);
-        let state = Mutex::new(State { known: KnownPods::default(), questions, interruptions: 0 });
+        let state =
+            Mutex::new(State { known: KnownPods::default(), questions, interruptions: 0, trouble: None });
         Self { client, state, changed: Notify::new(), start: Instant::now() }
     }
 
@@ -96,6 +99,12 @@ impl PodsOfNode {
         self.ask(Some(&pod)).await
     }
 
+    /// The failure of the watch, until its next event.
+    #[must_use]
+    pub fn trouble(&self) -> Option<String> {
+        self.state().trouble.clone()
+    }
+
     /// The figures.
     #[must_use]
     pub fn figures(&self) -> PodFigures {
@@ -105,7 +114,9 @@ impl PodsOfNode {
     }
 
     pub(crate) fn follow(&self, event: Event<ObjectMeta>) {
-        if self.state().known.follow(event) {
+        let mut state = self.state();
+        state.trouble = None;
+        if state.known.follow(event) {
             self.changed.notify_one();
         }
     }
@@ -113,7 +124,8 @@ impl PodsOfNode {
     pub(crate) fn interrupted(&self, error: &kube::runtime::watcher::Error) {
         let mut state = self.state();
         state.interruptions = state.interruptions.saturating_add(1);
-        tracing::warn!("the watch of this node's pods was interrupted; no address is freed by it: {error}");
+        state.trouble = Some(error.to_string());
+        tracing::debug!("the watch of this node's pods was interrupted; no address is freed by it: {error}");
     }
 
     /// The verdicts that need no question, and the indices of those that do.

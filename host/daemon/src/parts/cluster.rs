@@ -10,10 +10,12 @@ use tenure_engine::Engine;
 use tenure_engine::ports::Clock;
 use tenure_supervise::Part;
 use tenure_types::{ConditionName, NetworkName, NodeIdentity};
+use tokio::sync::watch;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::aws::Sleep;
+use crate::cluster::ClusterAgent;
 use crate::config::ClusterTable;
 
 /// How often to look how the agent fares.
@@ -28,6 +30,8 @@ pub(crate) struct ClusterInputs {
     pub(crate) identity: NodeIdentity,
     pub(crate) engine: Arc<Engine>,
     pub(crate) clock: Arc<dyn Clock>,
+    /// Handle to the agent, as long as one runs.
+    pub(crate) handle: watch::Sender<Option<ClusterAgent>>,
 }
 
 /// The agent that leases blocks of a cluster.
@@ -63,7 +67,8 @@ impl ClusterPart {
         };
         let agent = loop {
             let connected =
-                Agent::connect(Arc::clone(engine), Arc::clone(clock), Arc::new(Sleep), settings.clone()).await;
+                Agent::connect(Arc::clone(engine), Arc::clone(clock), Arc::new(Sleep), settings.clone())
+                    .await;
             match connected {
                 Ok(agent) => break agent,
                 Err(error) => {
@@ -73,6 +78,7 @@ impl ClusterPart {
             }
         };
         let handle = agent.handle();
+        self.given.handle.send_replace(Some(handle.clone()));
         tokio::select! {
             failure = agent.run() => Err(failure.into()),
             () = self.tell(&handle) => Ok(()),
@@ -128,6 +134,8 @@ impl ClusterPart {
 
 impl Part for ClusterPart {
     async fn run(&mut self, stop: &CancellationToken) -> anyhow::Result<()> {
-        stop.run_until_cancelled(self.serve()).await.unwrap_or(Ok(()))
+        let ended = stop.run_until_cancelled(self.serve()).await.unwrap_or(Ok(()));
+        self.given.handle.send_replace(None);
+        ended
     }
 }

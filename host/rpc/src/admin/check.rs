@@ -95,7 +95,9 @@ fn no_sandbox(held: &Allocation, evidence: SandboxEvidence) -> Option<v1::Findin
         SandboxStanding::Gone => {
             let half = match evidence.namespace {
                 WitnessVerdict::Absent => namespace,
-                WitnessVerdict::Present | WitnessVerdict::Unknown => format!("pod {} is gone", pod_name(held)),
+                WitnessVerdict::Present | WitnessVerdict::Unknown => {
+                    format!("pod {} is gone", pod_name(held))
+                }
             };
             (
                 "sandbox-gone",

@@ -1,0 +1,227 @@
+//! The control plane, the operator, a pool, and two nodes.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
+use ipnet::IpNet;
+use k8s_openapi::api::core::v1::{Namespace, Node as KubeNode};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::{Client, Resource};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tenure_cluster::client::{call, connect};
+use tenure_cluster::definitions::definitions;
+use tenure_cluster::{AddressPool, IPBlock, NodeIPAM};
+use tenure_fixtures::control_plane::{ADMIN_TOKEN, ControlPlane};
+use tenure_fixtures::node::{binaries, wait};
+use tokio::runtime::Runtime;
+
+use crate::node::Node;
+
+/// The longest that anything may take on a busy machine.
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+
+/// The pool of the nodes.
+pub(crate) const POOL: &str = "pods";
+
+/// The cluster.
+pub(crate) struct World {
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) client: Client,
+    pub(crate) runtime: Runtime,
+    pub(crate) plane: ControlPlane,
+    operator: Option<Child>,
+    kubeconfig: PathBuf,
+    folder: TempDir,
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        self.stop_operator();
+    }
+}
+
+impl World {
+    /// Starts everything, and waits until both nodes have a block.
+    pub(crate) fn start() -> anyhow::Result<Self> {
+        // Another part of the program may have installed it.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+        let mut plane = ControlPlane::start()?;
+        let kubeconfig = plane.kubeconfig(ADMIN_TOKEN)?;
+        let client = wait::until("the API server", LIMIT, || {
+            plane.check()?;
+            Ok(runtime.block_on(install(&kubeconfig)).ok())
+        })?;
+        let folder = tempfile::tempdir()?;
+        let mut world = Self { nodes: vec![], client, runtime, plane, operator: None, kubeconfig, folder };
+        world.start_operator()?;
+        world.create_pool()?;
+        for name in ["blue", "green"] {
+            let node = Node::prepare(name, &world.kubeconfig)?;
+            world.create(&serde_json::from_value::<KubeNode>(node.object()?)?)?;
+            world.nodes.push(node);
+        }
+        world.nodes.iter_mut().try_for_each(|node| node.daemon.spawn())?;
+        world.ready()?;
+        Ok(world)
+    }
+
+    /// Creates the pool of the nodes: 16 blocks of 13 usable addresses.
+    pub(crate) fn create_pool(&self) -> anyhow::Result<()> {
+        let spec = json!({ "ipv4": { "cidrs": ["10.90.0.0/24"], "blockPrefix": 28 } });
+        self.create(&AddressPool::new(POOL, serde_json::from_value(spec)?)).map(drop)
+    }
+
+    /// Waits until each node is ready, and holds a block.
+    pub(crate) fn ready(&self) -> anyhow::Result<()> {
+        wait::holds("each node to be ready with a block", LIMIT, || {
+            let is_ready =
+                |node: &Node| node.daemon.ctl_output(&["status"]).is_ok_and(|output| output.status.success());
+            Ok(self.nodes.iter().all(is_ready) && self.nodes.iter().all(|node| self.has_block(&node.name)))
+        })
+    }
+
+    fn has_block(&self, node: &str) -> bool {
+        self.blocks().is_ok_and(|blocks| blocks.values().any(|holder| holder == node))
+    }
+
+    pub(crate) fn start_operator(&mut self) -> anyhow::Result<()> {
+        let log = File::options().create(true).append(true).open(self.folder.path().join("operator.log"))?;
+        let child = Command::new("setpriv")
+            .args(["--pdeathsig", "KILL"])
+            .arg(binaries::find("tenure-operator")?)
+            .args(["--identity", "operator"])
+            .arg("--kubeconfig")
+            .arg(&self.kubeconfig)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .spawn()?;
+        self.operator = Some(child);
+        Ok(())
+    }
+
+    /// Kills the operator.
+    pub(crate) fn stop_operator(&mut self) {
+        if let Some(mut child) = self.operator.take() {
+            // It may have ended by itself.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+
+    /// Starts the API server again, and waits until it answers.
+    pub(crate) fn start_server(&mut self) -> anyhow::Result<()> {
+        self.plane.start_server()?;
+        wait::holds("the API server to be back", LIMIT, || Ok(self.blocks().is_ok()))
+    }
+
+    /// The leased blocks, each with its node.
+    pub(crate) fn blocks(&self) -> anyhow::Result<BTreeMap<IpNet, String>> {
+        let api: Api<IPBlock> = Api::all(self.client.clone());
+        let list = self.runtime.block_on(call(api.list(&ListParams::default())))?;
+        list.items.into_iter().map(|block| Ok((block.spec.cidr.parse()?, block.spec.node_name))).collect()
+    }
+
+    /// The node that holds the block of an address.
+    pub(crate) fn holder(&self, address: IpAddr) -> anyhow::Result<String> {
+        let blocks = self.blocks()?;
+        let found = blocks.into_iter().find(|(cidr, _)| cidr.contains(&address));
+        Ok(found.with_context(|| format!("{address} is in no leased block"))?.1)
+    }
+
+    /// Expects that all addresses of all nodes differ, and that each is of its own node's block.
+    pub(crate) fn referee(&self) -> anyhow::Result<()> {
+        let mut seen = BTreeMap::new();
+        for node in &self.nodes {
+            for address in node.addresses()? {
+                let before = seen.insert(address, &node.name);
+                ensure!(before.is_none(), "{address} is in use on {} and {before:?}", node.name);
+                let holder = self.holder(address)?;
+                ensure!(holder == node.name, "{address} of {} is of a block of {holder}", node.name);
+            }
+        }
+        Ok(())
+    }
+
+    /// Deletes the pods of a test.
+    pub(crate) fn clear(&mut self) -> anyhow::Result<()> {
+        self.nodes.iter_mut().try_for_each(Node::clear)
+    }
+
+    pub(crate) fn node_object(&self, name: &str) -> anyhow::Result<Option<NodeIPAM>> {
+        let api: Api<NodeIPAM> = Api::all(self.client.clone());
+        Ok(self.runtime.block_on(call(api.get_opt(name)))?)
+    }
+
+    pub(crate) fn create<K>(&self, object: &K) -> anyhow::Result<K>
+    where
+        K: Resource<DynamicType = ()> + Clone + std::fmt::Debug + DeserializeOwned + Serialize,
+    {
+        let api: Api<K> = Api::all(self.client.clone());
+        Ok(self.runtime.block_on(call(api.create(&PostParams::default(), object)))?)
+    }
+
+    pub(crate) fn change<K>(&self, name: &str, patch: &Value) -> anyhow::Result<()>
+    where
+        K: Resource<DynamicType = ()> + Clone + std::fmt::Debug + DeserializeOwned,
+    {
+        let api: Api<K> = Api::all(self.client.clone());
+        let patched = call(api.patch(name, &PatchParams::default(), &Patch::Merge(patch)));
+        self.runtime.block_on(patched)?;
+        Ok(())
+    }
+
+    pub(crate) fn delete<K>(&self, name: &str) -> anyhow::Result<()>
+    where
+        K: Resource<DynamicType = ()> + Clone + std::fmt::Debug + DeserializeOwned,
+    {
+        let api: Api<K> = Api::all(self.client.clone());
+        self.runtime.block_on(call(api.delete(name, &DeleteParams::default())))?;
+        Ok(())
+    }
+
+    /// What the programs have logged, for the report of a failure.
+    pub(crate) fn logs(&self) -> String {
+        let operator = std::fs::read_to_string(self.folder.path().join("operator.log")).unwrap_or_default();
+        let nodes = self.nodes.iter().map(|node| {
+            let log = std::fs::read_to_string(node.daemon.path("tenured.log")).unwrap_or_default();
+            let told = node
+                .daemon
+                .ctl_output(&["status"])
+                .map(|told| String::from_utf8_lossy(&told.stdout).into_owned());
+            format!("--- {}: {}\n{log}", node.name, told.unwrap_or_default())
+        });
+        let nodes: String = nodes.collect();
+        format!("--- the operator\n{operator}{nodes}")
+    }
+}
+
+/// Waits for a part of the start: the server, the definitions, the operator's namespace.
+async fn install(kubeconfig: &std::path::Path) -> anyhow::Result<Client> {
+    let client = connect(Some(kubeconfig)).await?;
+    let api: Api<CustomResourceDefinition> = Api::all(client.clone());
+    for definition in definitions() {
+        let name = definition.metadata.name.clone().context("a definition without a name")?;
+        let patch = PatchParams::apply("tests").force();
+        let applied = call(api.patch(&name, &patch, &Patch::Apply(&definition))).await?;
+        let conditions = applied.status.and_then(|status| status.conditions).unwrap_or_default();
+        let holds =
+            conditions.iter().any(|condition| condition.type_ == "Established" && condition.status == "True");
+        ensure!(holds, "{name} is not served yet");
+    }
+    let api: Api<Namespace> = Api::all(client.clone());
+    let namespace =
+        json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "tenure-system" } });
+    call(api.patch("tenure-system", &PatchParams::apply("tests"), &Patch::Apply(&namespace))).await?;
+    Ok(client)
+}

@@ -1,0 +1,127 @@
+//! Proposals and plans on a node whose blocks a test leases.
+
+use tenure_cluster_range::ClusterRange;
+use tenure_sdk::{Attributes, Config, EffectKind, Object, Policy, Range, State};
+use tenure_testkit::{ErrorCode, Native, Node};
+
+/// A block of 16 addresses of 10.0.0.0/24, of which 13 can be handed out.
+fn block(number: u8) -> (String, Range) {
+    let name = format!("10.0.0.{}/28", number * 16);
+    let subnet = name.parse().unwrap();
+    let at = |last: u8| std::net::IpAddr::from([10, 0, 0, number * 16 + last]);
+    let mut range = Range::new(subnet, at(0), at(15));
+    range.gateway = Some(at(1));
+    range.attributes = Attributes::new().with("block", name.clone());
+    (name, range)
+}
+
+fn node(blocks: &[u8]) -> Node<Native<ClusterRange>> {
+    let mut node = tenure_testkit::define::<ClusterRange>(r#"{ "pools": ["pods"] }"#).unwrap();
+    for number in blocks {
+        node.supply("pods.v4", &block(*number).1).unwrap();
+    }
+    node
+}
+
+fn state(waiting: u32, idle: &[u8]) -> State {
+    let idle = idle.iter().map(|number| Object {
+        kind: "block".into(),
+        name: block(*number).0,
+        attributes: Attributes::new().with("idle.seconds", "60"),
+    });
+    State {
+        waiting: vec![(0, waiting)],
+        objects: idle.collect(),
+        attributes: Attributes::new().with("preallocation", "4").with("release.seconds", "60"),
+        ..State::default()
+    }
+}
+
+fn kinds(node: &Node<Native<ClusterRange>>, state: &State) -> Vec<(EffectKind, String)> {
+    let effects = node.plan(state).unwrap();
+    let first = |effect: tenure_sdk::Effect| {
+        let value = effect
+            .attributes
+            .get("block")
+            .or(effect.attributes.get("addresses"))
+            .unwrap_or_default()
+            .to_owned();
+        (effect.kind, value)
+    };
+    effects.into_iter().map(first).collect()
+}
+
+#[test]
+fn the_fullest_block_is_filled_first() {
+    let mut node = node(&[0, 1, 2]);
+    node.add_requesting("a/first", &["10.0.0.20".parse().unwrap()]).unwrap();
+    for pod in 0..12 {
+        let address = node.add(&format!("a/p{pod}")).unwrap()[0];
+        assert!(
+            address.to_string().parse::<std::net::Ipv4Addr>().unwrap().octets()[3] / 16 == 1,
+            "{address}"
+        );
+    }
+    let next = node.add("a/next").unwrap()[0];
+    assert_eq!(next.to_string(), "10.0.0.2", "then the first of the empty ones");
+}
+
+#[test]
+fn a_block_is_requested_when_less_than_the_preallocation_is_free() {
+    assert_eq!(kinds(&node(&[]), &state(0, &[])), [(EffectKind::RequestBlock, "4".to_owned())]);
+    assert_eq!(kinds(&node(&[0]), &state(0, &[])), []);
+    assert_eq!(kinds(&node(&[0]), &state(11, &[])), [(EffectKind::RequestBlock, "2".to_owned())]);
+    let mut pending = state(11, &[]);
+    pending.pending = vec![tenure_sdk::Effect::new(EffectKind::RequestBlock, 0)];
+    assert_eq!(kinds(&node(&[0]), &pending), []);
+}
+
+#[test]
+fn a_block_is_offered_once_it_was_empty_for_long_and_the_reserve_stays() {
+    // Without one of three, 26 are free: more than the pre-allocation and another block. Without two, 13 would be.
+    let offered = [(EffectKind::GiveBackBlock, "10.0.0.32/28".to_owned())];
+    assert_eq!(kinds(&node(&[0, 1, 2]), &state(0, &[0, 1, 2])), offered);
+    assert_eq!(kinds(&node(&[0, 1, 2]), &state(0, &[])), [], "not empty for long");
+    assert_eq!(kinds(&node(&[0, 1]), &state(0, &[0, 1])), [], "13 are fewer than 4 and another 13");
+    let mut held = node(&[0, 1, 2]);
+    held.add_requesting("a/held", &["10.0.0.40".parse().unwrap()]).unwrap();
+    assert_eq!(
+        kinds(&held, &state(0, &[0, 1])),
+        [],
+        "12, 13 and 13: without the second, 25 and not 29 are left"
+    );
+}
+
+#[test]
+fn without_a_free_block_in_the_cluster_requests_that_wait_are_refused() {
+    let mut exhausted = state(3, &[]);
+    exhausted.pending = vec![tenure_sdk::Effect::new(EffectKind::RequestBlock, 0)];
+    assert_eq!(kinds(&node(&[]), &exhausted), [], "a block may come");
+    let attributes =
+        Attributes::new().with("reason", "PoolExhausted").with("message", "no block of pool pods is free");
+    exhausted.objects.push(Object { kind: "pool".into(), name: "pods.v4".into(), attributes });
+    let error = node(&[]).plan(&exhausted).unwrap_err();
+    assert_eq!(error.code, ErrorCode::PoolExhausted);
+    assert!(error.cause.contains("no block of pool pods is free"), "{}", error.cause);
+}
+
+#[test]
+fn a_configuration_names_pools_and_families() {
+    let defined = |ipam: &str| ClusterRange::define(&Config::new("pods", ipam, &[]));
+    let names = |ipam: &str| -> Vec<String> {
+        defined(ipam).unwrap().pools.into_iter().map(|pool| pool.name).collect()
+    };
+    assert_eq!(names(r#"{ "pools": ["a"], "families": ["ipv4", "ipv6"] }"#), ["a.v4", "a.v6"]);
+    assert_eq!(names(r#"{ "pools": ["a", "b"] }"#), ["a.v4", "b.v4"]);
+    for wrong in [
+        "{}",
+        r#"{ "pools": [] }"#,
+        r#"{ "pools": ["A"] }"#,
+        r#"{ "pools": ["a", "a"] }"#,
+        r#"{ "pools": ["a"], "families": ["ipv5"] }"#,
+        r#"{ "pools": ["a"], "families": [] }"#,
+        r#"{ "pools": ["a"], "gateway": "last" }"#,
+    ] {
+        assert!(defined(wrong).is_err(), "{wrong}");
+    }
+}
