@@ -67,6 +67,7 @@ pub async fn connect_with(kubeconfig: Option<&Path>, silence: Duration) -> Resul
     config.default_retry = false;
     config.connect_timeout = Some(CONNECT_DEADLINE);
     config.read_timeout = Some(silence);
+    config.reset_reader_on_write = true;
     Client::try_from(config).map_err(|error| ConnectError::Client(Box::new(error)))
 }
 

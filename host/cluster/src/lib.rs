@@ -12,7 +12,8 @@
 //! CustomResourceDefinitions, and [`convert`] leads to the pure tables of `tenure-leases`, which decide everything. Objects are read leniently and
 //! converted strictly: a word of a later version makes one object unusable, and never a whole list.
 //!
-//! [`client`] is the connection. The operator's loop is a program of its own; the node's is `agent`, with the feature of that name.
+//! [`client`] is the connection. The operator's loop is a program of its own; the node's is `agent`, with the feature of that name, as is what the
+//! API server says about the pods of a node, `pods`.
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "agent")]
@@ -21,6 +22,8 @@ pub mod client;
 pub mod convert;
 pub mod definitions;
 pub mod objects;
+#[cfg(feature = "agent")]
+pub mod pods;
 
 pub use self::convert::ConversionError;
 pub use self::objects::block::{IPBlock, IPBlockSpec, IPBlockStatus};

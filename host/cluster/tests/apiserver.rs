@@ -9,6 +9,9 @@ mod cluster;
 mod definitions;
 #[path = "apiserver/node.rs"]
 mod node;
+#[cfg(feature = "agent")]
+#[path = "apiserver/pods.rs"]
+mod pods;
 #[path = "apiserver/pool.rs"]
 mod pool;
 #[path = "apiserver/space.rs"]
@@ -33,7 +36,9 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let tests = [definitions::TESTS, block::TESTS, pool::TESTS, space::TESTS, node::TESTS].concat();
+    let mut tests = [definitions::TESTS, block::TESTS, pool::TESTS, space::TESTS, node::TESTS].concat();
+    #[cfg(feature = "agent")]
+    tests.extend(pods::TESTS);
     let trial = |(name, test): Test| {
         let cluster = cluster.clone();
         Trial::test(name, move || match &cluster {

@@ -19,6 +19,8 @@ mod live;
 mod node;
 mod observer;
 mod parts;
+#[cfg(feature = "cluster")]
+mod pods;
 mod policies;
 mod reference;
 mod replay;

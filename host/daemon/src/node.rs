@@ -6,9 +6,13 @@ use std::time::Duration;
 
 use tenure_aws::executor::Handle;
 use tenure_checkpoint::{Disk, FileDisk, recover_read_only};
+#[cfg(feature = "cluster")]
+use tenure_cluster::pods::PodFigures;
 use tenure_engine::Engine;
 use tenure_engine::ports::Clock;
 use tenure_ledger::{Book, Shelf};
+#[cfg(feature = "cluster")]
+use tenure_observe::PodWatchFigures;
 use tenure_observe::http::Readiness;
 use tenure_observe::{Metrics, PoolFigures};
 use tenure_rpc::admin::Reloaded;
@@ -21,6 +25,8 @@ use crate::clock::KernelClock;
 use crate::cloud::AwsCloud;
 use crate::cluster::{self, ClusterAgent};
 use crate::live::Live;
+#[cfg(feature = "cluster")]
+use crate::pods::PodDoor;
 use crate::state_seen::StateSeen;
 
 /// One node.
@@ -31,6 +37,9 @@ pub(crate) struct DaemonNode {
     pub(crate) started: Duration,
     pub(crate) state_seen: Arc<StateSeen>,
     pub(crate) sandboxes: Sandboxes,
+    /// The API server as a witness of the node's pods, if it is asked.
+    #[cfg(feature = "cluster")]
+    pub(crate) pods: Option<Arc<PodDoor>>,
     pub(crate) live: Arc<Live>,
     /// The executor of plans about cloud interfaces, while one runs.
     pub(crate) cloud: watch::Receiver<Option<Handle>>,
@@ -157,6 +166,11 @@ impl tenure_observe::http::NodeHealth for DaemonNode {
         metrics.decisions(self.live.recorder.counts());
         if let Ok(cloud) = Self::cloud(self) {
             metrics.cloud(cloud.figures().await);
+        }
+        #[cfg(feature = "cluster")]
+        if let Some(pods) = &self.pods {
+            let (PodFigures { missing, oldest, retries, interruptions }, events_lost) = pods.figures();
+            metrics.pods(PodWatchFigures { missing, oldest, retries, interruptions, events_lost });
         }
         let mut pools = Vec::new();
         for name in self.engine.network_names() {

@@ -19,6 +19,8 @@ mod leaks;
 mod listening;
 mod metrics;
 mod networks;
+#[cfg(feature = "cluster")]
+mod pods;
 mod policy_files;
 mod ready;
 mod reload;
@@ -46,6 +48,8 @@ pub(crate) use self::leaks::LeaksPart;
 pub(crate) use self::listening::SocketUnusable;
 pub(crate) use self::metrics::MetricsPart;
 pub(crate) use self::networks::{NetworkSetup, NetworksPart};
+#[cfg(feature = "cluster")]
+pub(crate) use self::pods::PodsPart;
 pub(crate) use self::policy_files::{FollowedFiles, PolicyFilesPart};
 pub(crate) use self::ready::ReadyPart;
 pub(crate) use self::reload::{FollowedConfig, ReloadPart, ReloadRequests};

@@ -5,8 +5,10 @@
 //! create arbitrary series. Gauges that are counted elsewhere are set on a scrape.
 
 mod cloud;
+mod families;
 mod labels;
 mod meters;
+mod pods;
 mod pools;
 
 use std::sync::atomic::Ordering;
@@ -29,9 +31,11 @@ use self::labels::{
     OperationLabels, PolicyLabels, RequestLabels, StepLabels, VerbLabels, VerdictLabels,
 };
 use self::meters::MeterGauges;
+use self::pods::PodGauges;
 use self::pools::PoolGauges;
 
 pub use self::cloud::CloudFigures;
+pub use self::pods::PodWatchFigures;
 pub use self::pools::PoolFigures;
 
 /// A family of histograms that share their buckets.
@@ -69,6 +73,7 @@ pub struct Metrics {
     recovery_findings: Family<FoundLabels, Counter>,
     datapath: Family<OperationLabels, Counter>,
     cloud: CloudGauges,
+    pods: PodGauges,
     conditions: Family<ConditionLabels, Gauge>,
 }
 
@@ -112,6 +117,7 @@ impl Metrics {
             recovery_findings: Family::default(),
             datapath: Family::default(),
             cloud: CloudGauges::default(),
+            pods: PodGauges::default(),
             conditions: Family::default(),
         };
         metrics.registered(version)
@@ -224,6 +230,7 @@ impl Metrics {
             self.datapath.clone(),
         );
         registry.register_collector(Box::new(self.cloud.clone()));
+        registry.register_collector(Box::new(self.pods.clone()));
         registry.register("condition", "1 while the node is in a condition, else 0", self.conditions.clone());
         self
     }
@@ -348,6 +355,11 @@ impl Metrics {
     /// Sets the figures of the node's cloud interfaces; until then, there are no such series.
     pub fn cloud(&self, figures: CloudFigures) {
         self.cloud.set(figures);
+    }
+
+    /// Sets the figures of the watch of this node's pods; until then, there are no such series.
+    pub fn pods(&self, figures: PodWatchFigures) {
+        self.pods.set(figures);
     }
 
     /// Sets the conditions of the node; all others become 0.

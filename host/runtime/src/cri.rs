@@ -1,6 +1,6 @@
 //! The container runtime, queried over CRI for its sandboxes. A runtime that does not answer proves nothing.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,6 +9,7 @@ use tenure_types::{Error, ErrorCode};
 use tonic::transport::{self, Channel, Endpoint};
 use tonic::{Code, Status};
 
+use crate::listed::ListedSandboxes;
 use crate::v1::runtime_service_client::RuntimeServiceClient;
 use crate::v1::{
     ListPodSandboxRequest, NamespaceMode, PodSandbox, PodSandboxFilter, PodSandboxState,
@@ -57,15 +58,12 @@ impl Runtime {
         self
     }
 
-    /// The ids of all sandboxes that the runtime knows, in any state.
+    /// All sandboxes that the runtime knows, in any state.
     ///
     /// # Errors
     /// `Unreachable` if the runtime cannot be queried.
-    pub async fn sandboxes(&self) -> Result<HashSet<String>, Error> {
-        let list = async {
-            Ok(list(&mut self.client().await?).await?.into_iter().map(|sandbox| sandbox.id).collect())
-        };
-        self.in_time(list).await
+    pub(crate) async fn sandboxes(&self) -> Result<ListedSandboxes, Error> {
+        self.in_time(async { Ok(ListedSandboxes::of(list(&mut self.client().await?).await?)) }).await
     }
 
     /// The name of the pod with this uid; `None` if the runtime knows none. It is asked for this pod alone.

@@ -8,8 +8,8 @@ use std::time::Duration;
 use tenure_engine::Engine;
 use tenure_types::{Allocation, Error, Generation, NetworkName};
 
-use crate::SandboxEvidence;
 use crate::gone::{GoneFile, GoneSince};
+use crate::{PodReport, SandboxEvidence, Sandboxes};
 
 /// How long one source alone must report a sandbox as gone.
 const DOUBTFUL_AFTER: Duration = Duration::from_secs(15 * 60);
@@ -33,6 +33,7 @@ impl Doubts {
     pub(crate) async fn look(
         &mut self,
         engine: &Engine,
+        sandboxes: &Sandboxes,
         held: &[Arc<Allocation>],
         evidence: &[SandboxEvidence],
         now: Duration,
@@ -45,11 +46,15 @@ impl Doubts {
                 let key = (held.network.clone(), held.generation, held.requested_at);
                 let since = before.get(&key).copied().unwrap_or(now);
                 if now.saturating_sub(since) >= DOUBTFUL_AFTER {
-                    told(held, "put into quarantine", doubt, engine.doubt(held, doubt).await);
+                    let done = engine.doubt(held, doubt).await;
+                    if let Ok(true) = done {
+                        sandboxes.report(held, PodReport::Quarantined(doubt));
+                    }
+                    told(held, "put into quarantine", doubt, done);
                 }
                 self.since.insert(key, since);
             }
-            if let Some(there) = evidence.contradiction().filter(|_| is_marked) {
+            if let Some(there) = evidence.assurance().filter(|_| is_marked) {
                 told(held, "taken out of quarantine", there, engine.lift_doubt(held, there).await);
             }
         }

@@ -10,12 +10,12 @@ use tonic::{Request, Response, Status};
 use crate::v1::runtime_service_server::{RuntimeService, RuntimeServiceServer};
 use crate::v1::{
     LinuxPodSandboxStatus, ListPodSandboxRequest, ListPodSandboxResponse, Namespace, NamespaceMode,
-    NamespaceOption, PodIp, PodSandbox, PodSandboxNetworkStatus, PodSandboxState, PodSandboxStatus,
-    PodSandboxStatusRequest, PodSandboxStatusResponse,
+    NamespaceOption, PodIp, PodSandbox, PodSandboxMetadata, PodSandboxNetworkStatus, PodSandboxState,
+    PodSandboxStatus, PodSandboxStatusRequest, PodSandboxStatusResponse,
 };
 
 /// Sandboxes by id: those whose id starts with `host` are in the host's network, those that start with `old` have
-/// stopped.
+/// stopped. `ID@UID` is the sandbox of a pod, created a second after 1970.
 pub(crate) struct Fake(pub(crate) Vec<&'static str>);
 
 impl Fake {
@@ -40,7 +40,9 @@ impl RuntimeService for Fake {
             let stopped = id.starts_with("old");
             let state =
                 if stopped { PodSandboxState::SandboxNotready } else { PodSandboxState::SandboxReady };
-            PodSandbox { id: (*id).to_owned(), state: state.into(), metadata: None }
+            let (id, uid) = id.split_once('@').unwrap_or((id, ""));
+            let metadata = Some(PodSandboxMetadata { uid: uid.to_owned(), ..PodSandboxMetadata::default() });
+            PodSandbox { id: id.to_owned(), state: state.into(), metadata, created_at: 1_000_000_000 }
         };
         Ok(Response::new(ListPodSandboxResponse { items: self.0.iter().map(item).collect() }))
     }

@@ -1,5 +1,8 @@
-//! Frees leaks: allocations whose sandbox two sources have reported as gone for a grace period. What one source reports as gone is
-//! put into quarantine by [`Doubts`].
+//! Frees leaks: allocations whose sandbox is proven gone at two looks that are a grace period apart. What one source alone reports as gone
+//! is put into quarantine by [`Doubts`].
+//!
+//! There is no queue that could lose a pod: each look begins with the ledger's rows. A look comes at least every ten seconds, soon after the
+//! API server's watch of pods has said that one may have gone, and when a grace period ends.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,13 +12,16 @@ use tenure_engine::Engine;
 use tenure_engine::ports::Clock;
 use tenure_types::{Allocation, BootId, ConditionName, End, Moment};
 
-use crate::Sandboxes;
 use crate::doubts::Doubts;
 use crate::evidence::{SandboxEvidence, WitnessVerdict};
 use crate::gone::{GoneFile, GoneSince};
+use crate::{PodReport, Sandboxes};
 
 /// The longest pause between two looks.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
+
+/// The pause between what the API server says and the look that follows it: pods are often deleted many at a time.
+const AFTER_CHANGE: Duration = Duration::from_secs(1);
 
 /// For how long a pod may live without being listed, in nanoseconds: the runtime lists it once its ADD has returned.
 const NEW_NS: u64 = 60_000_000_000;
@@ -70,7 +76,19 @@ impl Leaks {
     pub async fn watch(&mut self) {
         loop {
             let pause = self.look(self.clock.monotonic()).await;
-            tokio::time::sleep(pause).await;
+            self.wait(pause).await;
+        }
+    }
+
+    /// Waits for the time of the next look, or until the API server says that a pod may have gone.
+    async fn wait(&self, pause: Duration) {
+        let regular = tokio::time::sleep(pause);
+        match self.sandboxes.pods() {
+            Some(pods) => tokio::select! {
+                () = regular => {}
+                () = pods.changed() => tokio::time::sleep(AFTER_CHANGE).await,
+            },
+            None => regular.await,
         }
     }
 
@@ -95,12 +113,14 @@ impl Leaks {
             Some(why) => conditions.set(ConditionName::RuntimeForeign, "", why),
             None => conditions.clear(ConditionName::RuntimeForeign, ""),
         }
-        self.doubts.look(&self.engine, &held, &evidence, now).await;
+        self.doubts.look(&self.engine, &self.sandboxes, &held, &evidence, now).await;
         let (grace, before) = ((self.grace)(), std::mem::take(&mut self.gone_since));
-        for (held, _) in held.iter().zip(evidence).filter(|(_, evidence)| evidence.proves_gone()) {
+        for (held, evidence) in held.iter().zip(evidence).filter(|(_, evidence)| evidence.proves_gone()) {
             let key = (held.network.clone(), held.generation, held.requested_at);
             let since = before.get(&key).copied().unwrap_or(now);
-            if now.saturating_sub(since) < grace || !self.free(held).await {
+            if now.saturating_sub(since) < grace {
+                self.gone_since.insert(key, since);
+            } else if self.is_confirmed(held, evidence).await && !self.free(held).await {
                 self.gone_since.insert(key, since);
             }
         }
@@ -115,6 +135,16 @@ impl Leaks {
         ends.filter(|left| !left.is_zero()).fold(LOOK_AGAIN, Duration::min)
     }
 
+    /// Whether the proof still holds, where the API server's word is half of it. If it does not, the grace period begins again.
+    async fn is_confirmed(&self, held: &Allocation, evidence: SandboxEvidence) -> bool {
+        let rests_on_pod = !SandboxEvidence { pod: WitnessVerdict::Unknown, ..evidence }.proves_gone();
+        match (rests_on_pod, self.sandboxes.pods(), held.pod()) {
+            (true, Some(pods), Some(pod)) => pods.confirm(pod).await == WitnessVerdict::Absent,
+            // The runtime's newer sandbox of the same pod is the other half.
+            _ => true,
+        }
+    }
+
     /// Frees an allocation; returns whether it is settled.
     async fn free(&self, held: &Allocation) -> bool {
         let (network, owner, generation) = (&held.network, &held.owner, held.generation);
@@ -122,6 +152,7 @@ impl Leaks {
             Ok(freed) => {
                 if freed {
                     tracing::warn!(%network, %owner, %generation, "freed the leaked allocation of a sandbox that is gone");
+                    self.sandboxes.report(held, PodReport::Reclaimed);
                 }
                 true
             }

@@ -1,11 +1,12 @@
-//! Which sandboxes exist: what the container runtime lists, and which network namespaces exist.
+//! Which sandboxes exist: what the container runtime lists, which network namespaces exist, and which pods the API server has.
 //!
-//! Unknown never means gone, and one source alone proves nothing. An allocation whose sandbox both sources report as
+//! Unknown never means gone, and one source alone proves nothing. An allocation whose sandbox the runtime and another source report as
 //! gone for a while is a leak, which the engine frees; nothing here owns an address.
 //!
 //! ```text
-//! netns (the kernel) ──┐
-//!                      ├─▶ sandboxes ─▶ evidence ─▶ leaks ─▶ the engine
+//! pods (the API server) ┐
+//! netns (the kernel) ──┐│
+//!                      ├┴▶ sandboxes ─▶ evidence ─▶ leaks ─▶ the engine
 //! cri (the runtime) ───┤
 //!                      ├─▶ living (may unknown containers be running?) ◀── strangers (all namespaces of the node)
 //!                      └─▶ addresses (of running pods)
@@ -19,8 +20,10 @@ mod evidence;
 mod fake;
 mod gone;
 mod leaks;
+mod listed;
 mod living;
 pub mod netns;
+mod pods;
 mod sandboxes;
 mod strangers;
 mod v1;
@@ -30,4 +33,5 @@ pub use cri::{PodName, Runtime};
 pub use evidence::{SandboxEvidence, SandboxStanding, WitnessVerdict};
 pub use leaks::Leaks;
 pub use living::who_may_live;
+pub use pods::{PodReport, PodWitness};
 pub use sandboxes::Sandboxes;

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use crate::{AssignedAddress, Attributes, Moment, NetworkName, Origin, Owner, Place, PolicyStamp};
 
 /// The pod of an attachment, as the kubelet names it in `CNI_ARGS`. For people and policies; never a key.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct PodIdentity {
     /// `K8S_POD_NAMESPACE`; shared by the pods of a namespace.
     pub namespace: Arc<str>,

@@ -152,6 +152,9 @@ conditions! {
     /// The API server names another holder of a block that this node holds; no new address comes from it, and its pods keep theirs.
     LeaseConflict = "lease-conflict", Degraded,
         "find out whether the API server's store was restored or the machine cloned; drain one of the two nodes";
+    /// The API server does not say which pods of this node exist. No address is freed by its word meanwhile.
+    PodsUnknown = "pods-unknown", Degraded,
+        "fix what the message names, such as `cluster.kubeconfig`, `node.name` or the permission to list pods; the daemon tries again by itself";
     /// The container runtime does not answer, so leaked addresses are not detected.
     RuntimeUnreachable = "runtime-unreachable", Degraded,
         "start the runtime or fix `runtime.socket`; until then the daemon frees no leaked address";

@@ -22,7 +22,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 pub(crate) struct Cluster {
     pub(crate) client: Client,
     pub(crate) runtime: Runtime,
-    _plane: ControlPlane,
+    plane: ControlPlane,
 }
 
 impl Cluster {
@@ -43,7 +43,13 @@ impl Cluster {
                 }
             }
         })?;
-        Ok(Self { client, runtime, _plane: plane })
+        Ok(Self { client, runtime, plane })
+    }
+
+    /// A client whose token the API server does not know.
+    pub(crate) fn stranger(&self) -> anyhow::Result<Client> {
+        let kubeconfig = self.plane.kubeconfig("stranger")?;
+        Ok(self.runtime.block_on(connect(Some(&kubeconfig)))?)
     }
 
     /// Creates an object.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_runtime::{Leaks, Sandboxes};
+use tenure_runtime::Leaks;
 use tenure_supervise::Supervisor;
 
 use super::ledger::LedgerWing;
@@ -22,10 +22,17 @@ pub(super) fn add(parts: &mut Supervisor, spine: &Spine, ledger: &LedgerWing, no
         let config = spine.config.clone();
         move || Duration::from_secs(config.borrow().runtime.grace_seconds.into())
     };
-    let sandboxes = Arc::new(Sandboxes::new(Some(runtime.clone())));
+    let sandboxes = Arc::new(spine.sandboxes(Some(runtime.clone())));
     let leaks = Leaks::new(Arc::clone(&spine.engine), sandboxes, Arc::clone(&spine.clock), grace);
     let leaks = leaks.kept_in(&spine.run_dir, &spine.identity.boot);
     parts.restarted("leaks", parts::LeaksPart::build(leaks), &[ledger.undo]);
+    #[cfg(feature = "cluster")]
+    if let Some(pods) = &spine.pods {
+        let (kubeconfig, name) =
+            (spine.config.borrow().cluster.kubeconfig.clone(), spine.identity.name.clone());
+        let pods = parts::PodsPart::build(kubeconfig, name, Arc::clone(pods), spine.engine.conditions());
+        parts.restarted("pods", pods, &[ledger.undo]);
+    }
     let adoption =
         parts::AdoptionPart::build(Arc::clone(node), runtime, spine.config.clone(), spine.knows_claims);
     parts.finite("adoption", adoption, &[ledger.checkpoint]);

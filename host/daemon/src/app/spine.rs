@@ -29,6 +29,8 @@ use crate::live::{Live, LiveParts};
 use crate::node::DaemonNode;
 use crate::observer::Observing;
 use crate::parts::{DatapathResult, FollowedFiles, NetworkSetup, ReloadRequests};
+#[cfg(feature = "cluster")]
+use crate::pods::PodDoor;
 use crate::policies;
 use crate::state::{Directories, RecoveredState};
 use crate::state_seen::StateSeen;
@@ -57,6 +59,9 @@ pub(super) struct Spine {
     /// The links that the datapath keeps.
     pub(super) kept: Arc<DatapathResult>,
     pub(super) runtime: Option<Runtime>,
+    /// The API server as a witness of the node's pods, if it is asked.
+    #[cfg(feature = "cluster")]
+    pub(super) pods: Option<Arc<PodDoor>>,
     /// Whether the claims of agents outlived the state, if it is lost.
     pub(super) knows_claims: bool,
     /// The policies that served networks before.
@@ -130,6 +135,8 @@ impl Spine {
         let files = Arc::new(files);
         let decisions = Arc::new(policies.decisions());
         let runtime = config.runtime.path().map(|path| Runtime::at(path.to_owned()));
+        #[cfg(feature = "cluster")]
+        let pods = (runtime.is_some() && config.cluster.asks_about_pods()).then(|| Arc::new(PodDoor::new()));
         let live = Arc::new(Live::new(
             config_file,
             config,
@@ -161,11 +168,21 @@ impl Spine {
             state_seen: seen,
             kept,
             runtime,
+            #[cfg(feature = "cluster")]
+            pods,
             knows_claims,
             serving,
             started,
         };
         Ok((spine, DurableParts { directories, writer, abandoned, reloads }))
+    }
+
+    /// The witnesses of sandboxes: a runtime, if there is one, and the API server, if it is asked.
+    pub(super) fn sandboxes(&self, runtime: Option<Runtime>) -> Sandboxes {
+        let sandboxes = Sandboxes::new(runtime);
+        #[cfg(feature = "cluster")]
+        let sandboxes = sandboxes.with_pods(self.pods.clone().map(|pods| pods as _));
+        sandboxes
     }
 
     /// The node, as operators and scrapers see it.
@@ -176,7 +193,9 @@ impl Spine {
             boot: self.identity.boot.clone(),
             started: self.started,
             state_seen: Arc::clone(&self.state_seen),
-            sandboxes: Sandboxes::new(self.runtime.clone().map(Runtime::for_people)),
+            sandboxes: self.sandboxes(self.runtime.clone().map(Runtime::for_people)),
+            #[cfg(feature = "cluster")]
+            pods: self.pods.clone(),
             live: Arc::clone(&self.live),
             cloud: supplied.cloud,
             cluster: supplied.cluster,

@@ -1,4 +1,4 @@
-//! Blocks that a cluster leases to the node, in the configuration.
+//! The cluster's API server, in the configuration: the blocks that it leases to the node, and its word about the node's pods.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -7,12 +7,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tenure_types::NetworkName;
 
-/// Blocks of addresses that a cluster leases to the node. Without `networks`, tenured asks no API server.
+/// The cluster's API server: blocks of addresses that it leases to the node, and its word about the node's pods. Without `networks` and `pods`, tenured asks no API server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ClusterTable {
     /// The networks whose addresses come from blocks, each with the AddressPools that its configuration may name, such as `{ pods = ["pods"] }`. A pool serves one network of a node.
     pub(crate) networks: BTreeMap<String, Vec<String>>,
+    /// Whether the API server is asked which of this node's pods exist: with the container runtime's word, it proves that a pod without a known network namespace is gone, so that its address is freed. Needs `runtime.socket`. The default: if `networks` is set.
+    pub(crate) pods: Option<bool>,
     /// The kubeconfig's absolute path. Without it, tenured connects as a pod does, by its service account.
     pub(crate) kubeconfig: Option<PathBuf>,
     /// Free addresses of each pool and family that the node keeps: with fewer, it asks for another block.
@@ -28,6 +30,7 @@ impl Default for ClusterTable {
     fn default() -> Self {
         Self {
             networks: BTreeMap::new(),
+            pods: None,
             kubeconfig: None,
             preallocation: 16,
             release_seconds: 1800,
@@ -37,17 +40,26 @@ impl Default for ClusterTable {
 }
 
 impl ClusterTable {
+    /// Whether the API server is asked about the node's pods.
+    pub(crate) fn asks_about_pods(&self) -> bool {
+        self.pods.unwrap_or(!self.networks.is_empty())
+    }
+
     /// Checks what the types cannot express; returns the invalid field and the reason.
     pub(super) fn check(&self) -> Result<(), (String, String)> {
         let wrong = |field: &str, message: &str| Err((field.to_owned(), message.to_owned()));
-        if self.networks.is_empty() {
+        if self.networks.is_empty() && self.pods != Some(true) {
             return match *self == Self::default() {
                 true => Ok(()),
-                false => wrong("networks", "is required when any other key of [cluster] is set"),
+                false => wrong(
+                    "networks",
+                    "is required when any other key of [cluster] is set, unless `pods = true`",
+                ),
             };
         }
         if !cfg!(feature = "cluster") {
-            return wrong("networks", "this tenured was built without its feature `cluster`");
+            let field = if self.networks.is_empty() { "pods" } else { "networks" };
+            return wrong(field, "this tenured was built without its feature `cluster`");
         }
         let mut used = BTreeSet::new();
         for (network, pools) in &self.networks {
@@ -106,7 +118,7 @@ mod tests {
     fn what_is_set_without_a_network_is_refused() {
         assert_eq!(
             refusal("preallocation = 5"),
-            "tenured.toml: cluster.networks: is required when any other key of [cluster] is set"
+            "tenured.toml: cluster.networks: is required when any other key of [cluster] is set, unless `pods = true`"
         );
     }
 
@@ -115,6 +127,21 @@ mod tests {
     fn a_daemon_without_the_feature_says_so() {
         let expected = "tenured.toml: cluster.networks: this tenured was built without its feature `cluster`";
         assert_eq!(refusal("networks = { pods = [\"pods\"] }"), expected);
+    }
+
+    #[cfg(feature = "cluster")]
+    #[test]
+    fn pods_alone_need_a_runtime() {
+        let words =
+            "tenured.toml: cluster.pods: needs `runtime.socket`: the API server's word alone frees nothing";
+        assert_eq!(refusal("pods = true"), words);
+        let asks = |text: &str| {
+            let config = Config::parse(Path::new("tenured.toml"), text).unwrap();
+            config.cluster.asks_about_pods()
+        };
+        assert!(asks("[runtime]\nsocket = \"/run/cri.sock\"\n[cluster]\npods = true"));
+        assert!(asks("[cluster.networks]\npods = [\"pods\"]"));
+        assert!(!asks("[cluster]\npods = false\nnetworks = { pods = [\"pods\"] }") && !asks(""));
     }
 
     #[cfg(feature = "cluster")]

@@ -105,6 +105,7 @@ mod tests {
         max_pods = 29
         [cluster]
         networks = { pods = ["pods"] }
+        pods = false
         preallocation = 8
         [runtime]
         socket = "/run/cri.sock"

@@ -111,6 +111,10 @@ impl Config {
         }
         self.aws.check().map_err(|(field, message)| (format!("aws.{field}"), message))?;
         self.cluster.check().map_err(|(field, message)| (format!("cluster.{field}"), message))?;
+        if self.cluster.pods == Some(true) && self.runtime.socket.is_none() {
+            let message = "needs `runtime.socket`: the API server's word alone frees nothing";
+            return Err(("cluster.pods".to_owned(), message.to_owned()));
+        }
         if let Some(network) =
             self.aws.network.as_ref().filter(|name| self.cluster.networks.contains_key(*name))
         {

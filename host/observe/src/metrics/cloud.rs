@@ -8,14 +8,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
-use prometheus_client::metrics::MetricType;
-use prometheus_client::metrics::counter::ConstCounter;
-use prometheus_client::metrics::gauge::ConstGauge;
-use prometheus_client::registry::Unit;
+use prometheus_client::encoding::DescriptorEncoder;
 use tenure_types::hold;
 
-use super::saturating;
+use super::families::FamilyEncoder;
 
 /// The figures of a node's cloud interfaces. All names are static.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -54,7 +50,7 @@ impl Collector for CloudGauges {
         let figures = hold(&self.0).clone();
         let Some(figures) = figures else { return Ok(()) };
         let CloudFigures { calls, intents, interfaces, addresses, .. } = &*figures;
-        let mut families = FamilyEncoder(encoder);
+        let mut families = FamilyEncoder::new("cloud", encoder);
         families.counters(
             "calls",
             "Calls of the cloud; outcome is ok or the kind of the failure",
@@ -87,53 +83,4 @@ impl Collector for CloudGauges {
             Some(age) => families.age("confirmed_age", "Age of the cloud's last answer that counts", age),
         }
     }
-}
-
-/// Encodes one family after another.
-struct FamilyEncoder<'encoder>(DescriptorEncoder<'encoder>);
-
-impl FamilyEncoder<'_> {
-    fn counters<'a, const LABELS: usize>(
-        &mut self,
-        name: &str,
-        help: &str,
-        series: impl Iterator<Item = ([(&'static str, &'a str); LABELS], u64)>,
-    ) -> fmt::Result {
-        let (name, help) = described(name, help);
-        let mut family = self.0.encode_descriptor(&name, &help, None, MetricType::Counter)?;
-        for (labels, count) in series {
-            ConstCounter::new(count).encode(family.encode_family(&labels)?)?;
-        }
-        Ok(())
-    }
-
-    fn gauges<'a, const LABELS: usize>(
-        &mut self,
-        name: &str,
-        help: &str,
-        series: impl Iterator<Item = ([(&'static str, &'a str); LABELS], u64)>,
-    ) -> fmt::Result {
-        let (name, help) = described(name, help);
-        let mut family = self.0.encode_descriptor(&name, &help, None, MetricType::Gauge)?;
-        for (labels, count) in series {
-            ConstGauge::new(saturating(count)).encode(family.encode_family(&labels)?)?;
-        }
-        Ok(())
-    }
-
-    fn gauge(&mut self, name: &str, help: &str, count: usize) -> fmt::Result {
-        let (name, help) = described(name, help);
-        let gauge = self.0.encode_descriptor(&name, &help, None, MetricType::Gauge)?;
-        ConstGauge::new(saturating(count)).encode(gauge)
-    }
-
-    fn age(&mut self, name: &str, help: &str, age: Duration) -> fmt::Result {
-        let (name, help) = described(name, help);
-        let gauge = self.0.encode_descriptor(&name, &help, Some(&Unit::Seconds), MetricType::Gauge)?;
-        ConstGauge::new(age.as_secs_f64()).encode(gauge)
-    }
-}
-
-fn described(name: &str, help: &str) -> (String, String) {
-    (format!("cloud_{name}"), format!("{help}."))
 }

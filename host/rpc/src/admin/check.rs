@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tenure_engine::Engine;
 use tenure_ledger::Book;
 use tenure_runtime::{SandboxEvidence, SandboxStanding, Sandboxes, WitnessVerdict};
-use tenure_types::{Allocation, Error, ErrorCode, Owner, Result};
+use tenure_types::{Allocation, Error, ErrorCode, Owner, PodIdentity, Result};
 
 use super::books::books;
 use super::difference::{ComparedBooks, MissingAllocation, missing};
@@ -88,39 +88,75 @@ async fn compare(
     Ok((v1::CheckResponse { compared, findings, notes, ..v1::CheckResponse::default() }, problem))
 }
 
-/// The finding for an allocation with this evidence about its sandbox, if the namespace is gone.
+/// The finding for an allocation with this evidence about its sandbox, if a witness reports the sandbox or its pod as gone.
 fn no_sandbox(held: &Allocation, evidence: SandboxEvidence) -> Option<v1::Finding> {
-    let (kind, why, next_step) = match evidence.standing() {
-        SandboxStanding::Gone => (
-            "sandbox-gone",
-            "is gone, and the runtime does not list the container",
-            "the daemon frees it after the grace period; `tenurectl repair --from REPORT --apply` frees it now",
-        ),
+    let namespace = format!("network namespace {} is gone", held.netns());
+    let (kind, detail, next_step) = match evidence.standing() {
+        SandboxStanding::Gone => {
+            let half = match evidence.namespace {
+                WitnessVerdict::Absent => namespace,
+                WitnessVerdict::Present | WitnessVerdict::Unknown => {
+                    format!("pod {} is gone", pod_name(held))
+                }
+            };
+            (
+                "sandbox-gone",
+                format!("{half}, and the runtime does not list the container"),
+                "the daemon frees it after the grace period; `tenurectl repair --from REPORT --apply` frees it now",
+            )
+        }
         SandboxStanding::Ending => (
             "namespace-gone",
-            "is gone, but the runtime lists the container",
+            format!("{namespace}, but the runtime lists the container"),
             "nothing to do if the container has stopped: the runtime will send its DEL",
         ),
-        SandboxStanding::Unconfirmed => (
+        SandboxStanding::Unconfirmed if evidence.namespace == WitnessVerdict::Absent => (
             "namespace-gone",
-            "is gone; no runtime reports on the container",
+            format!("{namespace}; no runtime reports on the container"),
             "set `runtime.socket` so that the runtime can confirm it; the runtime's DEL or GC frees the address",
         ),
+        _ if evidence.pod == WitnessVerdict::Absent => pod_gone(held, evidence),
         // The files of other IPAMs name no namespace. An ADD that is under way has no origin.
         SandboxStanding::Unknown if evidence.runtime == WitnessVerdict::Absent && held.origin.is_some() => {
             return Some(container_gone(held));
         }
-        SandboxStanding::Lives | SandboxStanding::Unknown => return None,
+        SandboxStanding::Lives | SandboxStanding::Unconfirmed | SandboxStanding::Unknown => return None,
     };
     Some(v1::Finding {
         kind: kind.to_owned(),
         network: held.network.to_string(),
         subject: held.owner.to_string(),
-        detail: format!("allocation {}: network namespace {} {why}", held.generation, held.netns()),
+        detail: format!("allocation {}: {detail}", held.generation),
         next_step: next_step.to_owned(),
         generation: held.generation.0,
         ..v1::Finding::default()
     })
+}
+
+/// The kind, words and next step for a pod that the API server does not have, while a witness of its sandbox is missing or contradicts.
+fn pod_gone(held: &Allocation, evidence: SandboxEvidence) -> (&'static str, String, &'static str) {
+    let pod = pod_name(held);
+    let (but, next_step) = match (evidence.runtime, evidence.namespace) {
+        (WitnessVerdict::Present, _) => (
+            "but the runtime lists its sandbox",
+            "a pod that was deleted by force may still run; end its sandbox with `crictl stopp` and `crictl rmp`, and the runtime sends its DEL",
+        ),
+        (_, WitnessVerdict::Present) => (
+            "but its network namespace exists",
+            "look for processes in the namespace; if there are none, remove it, and the address is freed after the grace period",
+        ),
+        _ => (
+            "and no runtime reports on the container",
+            "set `runtime.socket`, or start the runtime, so that it can confirm it; the runtime's DEL or GC frees the address",
+        ),
+    };
+    ("pod-gone", format!("the API server has no pod {pod}, {but}"), next_step)
+}
+
+/// The pod's name and uid, for people.
+fn pod_name(held: &Allocation) -> String {
+    let name = |pod: &PodIdentity| format!("{}/{} with uid {}", pod.namespace, pod.name, pod.uid);
+    held.pod().map_or_else(|| "of the container".to_owned(), name)
 }
 
 /// The finding for an imported allocation of which no namespace is known, and whose container the runtime does not list. One
@@ -252,7 +288,7 @@ mod tests {
         let origin = Origin { source: "host-local /networks".to_owned(), ..Origin::default() };
         let (imported, own) = (held(Some(origin)), held(None));
         let found = |held: &Allocation, runtime| {
-            let evidence = SandboxEvidence { namespace: WitnessVerdict::Unknown, runtime };
+            let evidence = SandboxEvidence { runtime, ..SandboxEvidence::NONE };
             assert!(!evidence.proves_gone(), "a repair needs two");
             no_sandbox(held, evidence).map(|found| (found.kind, found.detail))
         };
@@ -263,5 +299,28 @@ mod tests {
             assert_eq!(found(&imported, runtime), None);
         }
         assert_eq!(found(&own, WitnessVerdict::Absent), None, "its ADD may be under way");
+    }
+
+    #[test]
+    fn a_pod_that_the_api_server_lacks_is_said_with_the_witness_that_it_waits_for() {
+        use WitnessVerdict::{Absent, Present, Unknown};
+        let pod = PodIdentity { namespace: "web".into(), name: "front-0".into(), uid: "1-2".into() };
+        let held = Allocation { sandbox: Sandbox { pod: Some(pod), ..Sandbox::default() }, ..held(None) };
+        let found = |namespace, runtime, pod| {
+            let evidence = SandboxEvidence { namespace, runtime, pod };
+            no_sandbox(&held, evidence).map(|found| (found.kind, found.detail))
+        };
+        let words = |kind: &str, rest: &str| Some((kind.to_owned(), format!("allocation 7: {rest}")));
+        let gone = "pod web/front-0 with uid 1-2 is gone, and the runtime does not list the container";
+        assert_eq!(found(Unknown, Absent, Absent), words("sandbox-gone", gone));
+        for (namespace, runtime, but) in [
+            (Unknown, Present, "but the runtime lists its sandbox"),
+            (Present, Absent, "but its network namespace exists"),
+            (Unknown, Unknown, "and no runtime reports on the container"),
+        ] {
+            let detail = format!("the API server has no pod web/front-0 with uid 1-2, {but}");
+            assert_eq!(found(namespace, runtime, Absent), words("pod-gone", &detail));
+        }
+        assert_eq!(found(Unknown, Absent, Present), None);
     }
 }

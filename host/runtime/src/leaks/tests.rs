@@ -11,6 +11,8 @@ use tenure_types::{
 
 use super::*;
 use crate::fake::Fake;
+
+mod pods;
 use crate::{Runtime, netns};
 
 fn network() -> NetworkName {
@@ -32,11 +34,16 @@ fn engine(container: &str, netns: &Path) -> Arc<Engine> {
 
 /// The same, of an allocation that another IPAM made, if it has an origin.
 fn engine_with(container: &str, netns: &Path, origin: Option<Origin>) -> Arc<Engine> {
+    let sandbox =
+        Sandbox { netns: netns.display().to_string().into(), netns_seen: seen(netns), ..Sandbox::default() };
+    engine_of(container, sandbox, origin)
+}
+
+/// An engine that holds one allocation, of a container with this sandbox.
+fn engine_of(container: &str, sandbox: Sandbox, origin: Option<Origin>) -> Arc<Engine> {
     let policy = Arc::new(PolicyStamp { name: PolicyName::new("any").unwrap(), digest: "".into() });
     let mut book = Book::empty(&network());
     let (container, interface) = (ContainerId::new(container).unwrap(), InterfaceName::new("eth0").unwrap());
-    let sandbox =
-        Sandbox { netns: netns.display().to_string().into(), netns_seen: seen(netns), ..Sandbox::default() };
     let allocation = Allocation {
         network: network(),
         generation: Generation(1),

@@ -1,0 +1,53 @@
+//! The watch of the node's pods.
+
+use std::sync::Arc;
+
+use futures_util::{StreamExt as _, pin_mut};
+use k8s_openapi::api::core::v1::Pod;
+use kube::core::{ObjectMeta, PartialObjectMeta};
+use kube::runtime::WatchStreamExt as _;
+use kube::runtime::watcher::{Config, Event, watcher};
+use kube::{Api, Client};
+
+use super::witness::PodsOfNode;
+
+/// The watch: names, uids and annotations alone. The API server indexes pods by their node, so it costs one event for each change of a pod of
+/// this node, and nothing for those of others.
+pub struct PodWatch {
+    client: Client,
+    node: String,
+    pods: Arc<PodsOfNode>,
+}
+
+impl PodWatch {
+    /// The watch of a node's pods, which fills the witness.
+    #[must_use]
+    pub fn new(client: Client, node: &str, pods: Arc<PodsOfNode>) -> Self {
+        Self { client, node: node.to_owned(), pods }
+    }
+
+    /// Watches for as long as it is polled. After an interruption everything is listed again, after a pause that grows.
+    pub async fn follow(&mut self) {
+        let of_node = Config::default().fields(&format!("spec.nodeName={}", self.node));
+        let pods: Api<PartialObjectMeta<Pod>> = Api::all(self.client.clone());
+        let events = watcher(pods, of_node).default_backoff();
+        pin_mut!(events);
+        while let Some(event) = events.next().await {
+            match event {
+                Ok(event) => self.pods.follow(metadata(event)),
+                Err(error) => self.pods.interrupted(&error),
+            }
+        }
+    }
+}
+
+/// An event without the type of its object.
+fn metadata(event: Event<PartialObjectMeta<Pod>>) -> Event<ObjectMeta> {
+    match event {
+        Event::Init => Event::Init,
+        Event::InitApply(pod) => Event::InitApply(pod.metadata),
+        Event::InitDone => Event::InitDone,
+        Event::Apply(pod) => Event::Apply(pod.metadata),
+        Event::Delete(pod) => Event::Delete(pod.metadata),
+    }
+}

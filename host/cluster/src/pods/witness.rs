@@ -1,0 +1,166 @@
+//! The witness: what the watch has, and what the API server answers about the rest.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures_util::{StreamExt as _, stream};
+use k8s_openapi::api::core::v1::Pod;
+use kube::core::ObjectMeta;
+use kube::runtime::watcher::Event;
+use kube::{Api, Client};
+use tenure_types::PodIdentity;
+use tokio::sync::Notify;
+
+use super::known::KnownPods;
+use super::questions::{Question, Questions};
+use super::verdict::{PodPresence, judge};
+use crate::client::call;
+
+/// Questions that are under way at once.
+const AT_ONCE: usize = 4;
+
+/// The longest that all questions of one look may take. What is not answered by then is unknown, and is asked again.
+const LONGEST_LOOK: Duration = Duration::from_secs(10);
+
+/// Figures of the questions about pods, for metrics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PodFigures {
+    /// Pods with an address that the watch lacks.
+    pub missing: usize,
+    /// The longest time that one of them has been missing.
+    pub oldest: Duration,
+    /// Questions without an answer, since the start.
+    pub retries: u64,
+    /// Interruptions of the watch, since the start.
+    pub interruptions: u64,
+}
+
+/// The pods of one node.
+pub struct PodsOfNode {
+    client: Client,
+    state: Mutex<State>,
+    changed: Notify,
+    /// Times are since this.
+    start: Instant,
+}
+
+struct State {
+    known: KnownPods,
+    questions: Questions,
+    interruptions: u64,
+    /// The failure of the watch since its last event.
+    trouble: Option<String>,
+}
+
+impl std::fmt::Debug for PodsOfNode {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("PodsOfNode").finish_non_exhaustive()
+    }
+}
+
+impl PodsOfNode {
+    /// Knows no pod until the watch has listed all of them.
+    #[must_use]
+    pub fn new(client: Client) -> Self {
+        let questions = Questions::new(Duration::ZERO);
+        let state =
+            Mutex::new(State { known: KnownPods::default(), questions, interruptions: 0, trouble: None });
+        Self { client, state, changed: Notify::new(), start: Instant::now() }
+    }
+
+    /// Waits until a pod may have gone.
+    pub async fn changed(&self) {
+        self.changed.notified().await;
+    }
+
+    /// The verdict about each pod. One that the watch has is there. Any other is asked about, if its pause and the bucket allow it; else the
+    /// last answer holds. Until all pods have been listed once, nothing is known.
+    pub async fn look_for(&self, pods: &[&PodIdentity]) -> Vec<PodPresence> {
+        let now = self.start.elapsed();
+        let (mut verdicts, asked) = self.sort(pods, now);
+        let answers = stream::iter(asked).map(async |index: usize| (index, self.ask(pods.get(index)).await));
+        let mut answers = std::pin::pin!(answers.buffer_unordered(AT_ONCE));
+        let all = async {
+            while let Some((index, presence)) = answers.next().await {
+                if let (Some(verdict), Some(pod)) = (verdicts.get_mut(index), pods.get(index)) {
+                    *verdict = presence;
+                    self.state().questions.answered(pod, presence, self.start.elapsed());
+                }
+            }
+        };
+        let _ = tokio::time::timeout(LONGEST_LOOK, all).await;
+        let State { known, questions, .. } = &mut *self.state();
+        questions.settle(|pod| known.has(pod), now);
+        verdicts
+    }
+
+    /// Reads a pod now, whatever the watch has.
+    pub async fn confirm(&self, pod: &PodIdentity) -> PodPresence {
+        self.ask(Some(&pod)).await
+    }
+
+    /// The failure of the watch, until its next event.
+    #[must_use]
+    pub fn trouble(&self) -> Option<String> {
+        self.state().trouble.clone()
+    }
+
+    /// The figures.
+    #[must_use]
+    pub fn figures(&self) -> PodFigures {
+        let state = self.state();
+        let (missing, oldest, retries) = state.questions.figures(self.start.elapsed());
+        PodFigures { missing, oldest, retries, interruptions: state.interruptions }
+    }
+
+    pub(crate) fn follow(&self, event: Event<ObjectMeta>) {
+        let mut state = self.state();
+        state.trouble = None;
+        if state.known.follow(event) {
+            self.changed.notify_one();
+        }
+    }
+
+    pub(crate) fn interrupted(&self, error: &kube::runtime::watcher::Error) {
+        let mut state = self.state();
+        state.interruptions = state.interruptions.saturating_add(1);
+        state.trouble = Some(error.to_string());
+        tracing::debug!("the watch of this node's pods was interrupted; no address is freed by it: {error}");
+    }
+
+    /// The verdicts that need no question, and the indices of those that do.
+    fn sort(&self, pods: &[&PodIdentity], now: Duration) -> (Vec<PodPresence>, Vec<usize>) {
+        let State { known, questions, .. } = &mut *self.state();
+        let mut asked = Vec::new();
+        let verdicts = pods.iter().enumerate().map(|(index, pod)| {
+            if !known.is_complete() {
+                return PodPresence::Unknown;
+            }
+            if known.has(pod) {
+                return PodPresence::Present;
+            }
+            match questions.want(pod, now) {
+                Question::Wait(presence) => presence,
+                Question::Ask => {
+                    asked.push(index);
+                    PodPresence::Unknown
+                }
+            }
+        });
+        (verdicts.collect(), asked)
+    }
+
+    /// Reads a pod from etcd.
+    async fn ask(&self, pod: Option<&&PodIdentity>) -> PodPresence {
+        let Some(pod) = pod.filter(|pod| !pod.name.is_empty() && !pod.namespace.is_empty()) else {
+            return PodPresence::Unknown;
+        };
+        let pods: Api<Pod> = Api::namespaced(self.client.clone(), &pod.namespace);
+        judge(pod, call(pods.get(&pod.name)).await)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Each change of the state is complete in itself.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,96 @@
+//! The API server as a witness of this node's pods, whether or not it can be reached yet.
+
+use std::sync::Arc;
+
+use tenure_cluster::pods::{PodEvent, PodEvents, PodFigures, PodPresence, PodsOfNode};
+use tenure_runtime::{PodReport, PodWitness, WitnessVerdict};
+use tenure_types::{Allocation, PodIdentity};
+use tokio::sync::watch;
+
+/// What a connection gives.
+#[derive(Debug, Clone)]
+pub(crate) struct ConnectedPods {
+    pub(crate) witness: Arc<PodsOfNode>,
+    pub(crate) events: PodEvents,
+}
+
+/// The witness. Without a connection, nothing is known.
+#[derive(Debug)]
+pub(crate) struct PodDoor(watch::Sender<Option<ConnectedPods>>);
+
+impl PodDoor {
+    pub(crate) fn new() -> Self {
+        Self(watch::Sender::new(None))
+    }
+
+    /// Uses a connection from now on.
+    pub(crate) fn connected(&self, pods: ConnectedPods) {
+        self.0.send_replace(Some(pods));
+    }
+
+    /// The figures, and the number of events that were not written.
+    pub(crate) fn figures(&self) -> (PodFigures, u64) {
+        let connected = self.0.borrow();
+        let figures = connected.as_ref().map(|pods| (pods.witness.figures(), pods.events.lost()));
+        figures.unwrap_or_default()
+    }
+
+    fn now(&self) -> Option<ConnectedPods> {
+        self.0.borrow().clone()
+    }
+}
+
+#[tonic::async_trait]
+impl PodWitness for PodDoor {
+    async fn look_for(&self, pods: &[&PodIdentity]) -> Vec<WitnessVerdict> {
+        match self.now() {
+            Some(connected) => connected.witness.look_for(pods).await.into_iter().map(verdict).collect(),
+            None => vec![WitnessVerdict::Unknown; pods.len()],
+        }
+    }
+
+    async fn confirm(&self, pod: &PodIdentity) -> WitnessVerdict {
+        match self.now() {
+            Some(connected) => verdict(connected.witness.confirm(pod).await),
+            None => WitnessVerdict::Unknown,
+        }
+    }
+
+    async fn changed(&self) {
+        let mut connections = self.0.subscribe();
+        match connections.wait_for(Option::is_some).await.map(|connected| connected.clone()) {
+            Ok(Some(connected)) => connected.witness.changed().await,
+            // The sender is in `self`.
+            Ok(None) | Err(_) => std::future::pending().await,
+        }
+    }
+
+    fn report(&self, pod: &PodIdentity, report: PodReport, held: &Allocation) {
+        let Some(connected) = self.now() else { return };
+        let addresses: Vec<_> = held.addresses.iter().map(|assigned| assigned.address.to_string()).collect();
+        let (addresses, network) = (addresses.join(" and "), &held.network);
+        let (reason, note) = match report {
+            PodReport::Reclaimed => (
+                "AddressReclaimed",
+                format!(
+                    "freed {addresses} of network {network}: the pod's sandbox is gone, and no DEL came for it"
+                ),
+            ),
+            PodReport::Quarantined(why) => (
+                "AddressQuarantined",
+                format!(
+                    "{addresses} of network {network} is in quarantine: {why}; see `tenurectl check` on the node"
+                ),
+            ),
+        };
+        connected.events.send(PodEvent { pod: pod.clone(), reason, note });
+    }
+}
+
+fn verdict(presence: PodPresence) -> WitnessVerdict {
+    match presence {
+        PodPresence::Present => WitnessVerdict::Present,
+        PodPresence::Absent => WitnessVerdict::Absent,
+        PodPresence::Unknown => WitnessVerdict::Unknown,
+    }
+}

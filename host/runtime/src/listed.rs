@@ -1,0 +1,57 @@
+//! The runtime's list of sandboxes.
+
+use std::collections::HashMap;
+
+use tenure_types::Allocation;
+
+use crate::WitnessVerdict;
+use crate::v1::PodSandbox;
+
+/// One complete answer of the runtime.
+#[derive(Debug, Default)]
+pub(crate) struct ListedSandboxes {
+    /// The uid of each sandbox's pod, by the sandbox's id; empty if the runtime names none.
+    pods: HashMap<String, String>,
+    /// The creation of each pod's newest sandbox, in nanoseconds since 1970, by the pod's uid.
+    newest: HashMap<String, i64>,
+}
+
+impl ListedSandboxes {
+    pub(crate) fn of(list: Vec<PodSandbox>) -> Self {
+        let mut listed = Self::default();
+        for sandbox in list {
+            let uid = sandbox.metadata.map(|metadata| metadata.uid).unwrap_or_default();
+            if !uid.is_empty() {
+                let newest = listed.newest.entry(uid.clone()).or_default();
+                *newest = sandbox.created_at.max(*newest);
+            }
+            listed.pods.insert(sandbox.id, uid);
+        }
+        listed
+    }
+
+    /// The ids, for tests.
+    #[cfg(test)]
+    pub(crate) fn ids(&self) -> impl Iterator<Item = &str> {
+        self.pods.keys().map(String::as_str)
+    }
+
+    /// Whether the runtime lists a container.
+    pub(crate) fn verdict(&self, container: &str) -> WitnessVerdict {
+        match self.pods.contains_key(container) {
+            true => WitnessVerdict::Present,
+            false => WitnessVerdict::Absent,
+        }
+    }
+
+    /// Whether the kubelet has replaced an allocation's sandbox: the runtime lists one of the same pod that was created after the
+    /// allocation was last asked for, and does not list the allocation's own. A sandbox whose ADD is under way may not be listed yet, but
+    /// nor is it older than a listed one of its pod.
+    pub(crate) fn has_replaced(&self, held: &Allocation) -> bool {
+        let Some((container, _)) = held.owner.attachment() else { return false };
+        let newest = held.pod().and_then(|pod| self.newest.get(pod.uid.as_ref()));
+        let asked_for =
+            i64::try_from(held.requested_at.wall_ms).unwrap_or(i64::MAX).saturating_mul(1_000_000);
+        self.verdict(container.as_str()) == WitnessVerdict::Absent && newest.is_some_and(|at| *at > asked_for)
+    }
+}
