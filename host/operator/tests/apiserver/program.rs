@@ -12,6 +12,7 @@ use serde_json::json;
 use tenure_cluster::IPBlock;
 use tenure_cluster::client::call;
 use tenure_fixtures::random::Random;
+use tokio::time::sleep;
 
 use crate::Test;
 use crate::cluster::Cluster;
@@ -161,7 +162,8 @@ fn killed_at_random(cluster: &Cluster) -> anyhow::Result<()> {
                 agent.step(cluster)?;
             }
             referee(&agents)?;
-            std::thread::sleep(Duration::from_millis(random.below(25)));
+            // The moment of the kill is drawn; nothing waits for it.
+            cluster.runtime.block_on(sleep(Duration::from_millis(random.below(25))));
         }
         drop(replica);
     }
