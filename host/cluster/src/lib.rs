@@ -40,7 +40,7 @@ pub const POOL_FINALIZER: &str = "ipam.tenure.dev/in-use";
 /// The finalizer of an IPBlock, which turns its deletion into an order to give the block back.
 pub const BLOCK_FINALIZER: &str = "ipam.tenure.dev/lease";
 
-/// The annotation of a Node by which a person attests that the Node with this uid is powered off.
+/// The annotation of a Node by which a person attests that the Node with this uid is powered off. On a NodeIPAM it counts if the Node is gone.
 pub const FENCED_ANNOTATION: &str = "ipam.tenure.dev/fenced";
 
 /// The taint with which a Node is registered, and which the operator removes once the node's agent has its blocks. The operator never sets it.

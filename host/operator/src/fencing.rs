@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use k8s_openapi::api::core::v1::Node;
-use kube::Api;
+use kube::{Api, ResourceExt as _};
+use tenure_cluster::FENCED_ANNOTATION;
 use tenure_cluster::client::call;
 use tenure_leases::operator::fence::{FenceReason, FenceVerdict, FetchedNode, delay, fence};
 use tenure_leases::operator::quarantine::{QuarantineDelay, QuarantineStep, quarantine};
@@ -44,7 +45,8 @@ pub async fn judge(
 ) -> Option<OperatorWrite> {
     let node = fetch(context, &block.block.holder.name).await;
     let said = view.said.get(&*block.block.holder.name).map(|said| &said.spec);
-    let change = match fence(LeaseRules::ALL, &block.block, node, said) {
+    let verdict = fence(LeaseRules::ALL, &block.block, node, said);
+    let change = match attested(view, block, verdict) {
         FenceVerdict::Keep => return None,
         FenceVerdict::Adopt(uid) => BlockChange::Adopt(uid),
         FenceVerdict::Quarantine(reason) => BlockChange::Quarantine(reason),
@@ -52,6 +54,19 @@ pub async fn judge(
         FenceVerdict::Hold(reason) => hold(view, context.memory, block, reason, context.now)?,
     };
     Some(OperatorWrite::block(block, change))
+}
+
+/// Takes the annotation of a NodeIPAM for that of a Node which is not there to be annotated: it names the uid of the Node that held the block.
+fn attested(view: &ClusterView, block: &BlockView, verdict: FenceVerdict) -> FenceVerdict {
+    let said = view.said.get(&*block.block.holder.name);
+    let named = said.and_then(|said| said.object.annotations().get(FENCED_ANNOTATION)?.parse().ok());
+    let is_named = named.is_some_and(|uid| block.block.names_node(uid));
+    match verdict {
+        FenceVerdict::Hold(FenceReason::NodeGone | FenceReason::Replaced) if is_named => {
+            FenceVerdict::Hold(FenceReason::Annotation)
+        }
+        other => other,
+    }
 }
 
 /// Counts a quarantine, and ends it when it is over.

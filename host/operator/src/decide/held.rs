@@ -38,15 +38,14 @@ pub(super) fn claims(view: &ClusterView) -> HeldClaims {
             let alive = view.is_alive(&said.spec).then_some(&pool.lease);
             let selected = view.admits(pool, &said.spec);
             let counted = counted.entry(pool.lease.key.uid).or_default();
-            let verdict = judge_missing(
-                LeaseRules::ALL,
-                &space.space,
-                held.cidr,
-                &said.spec,
-                alive,
-                selected,
-                *counted,
-            );
+            let unreadable =
+                view.unreadable_blocks.iter().any(|(of, cidr)| of == group && *cidr == held.cidr);
+            let verdict = if unreadable {
+                // There is an IPBlock, in words of another version: it is not lost.
+                HeldVerdict::Taken
+            } else {
+                judge_missing(LeaseRules::ALL, &space.space, held.cidr, &said.spec, alive, selected, *counted)
+            };
             if verdict != HeldVerdict::Free {
                 *counted += u32::from(verdict != HeldVerdict::Ignored);
                 let claim =

@@ -9,7 +9,7 @@ use tenure_cluster::client::ApiCallError;
 use tenure_cluster::convert::BlockLease;
 use tenure_cluster::{BLOCK_FINALIZER, FENCED_ANNOTATION, IPBlock};
 use tenure_leases::operator::fence::FenceReason;
-use tenure_leases::{BlockPhase, IpBlock};
+use tenure_leases::{BlockPhase, IpBlock, MarkId};
 
 use super::{BlockChange, WriteContext, WriteTime};
 use crate::reports::{EventReason, EventSubject, Notice, WriteCause};
@@ -97,11 +97,7 @@ pub(super) async fn change(
             tracing::info!("asked node {} for {}: {}", block.read.holder.name, block.read.cidr, mark.why);
             context.memory.wrote_mark(mark.id, now.elapsed);
         }
-        BlockChange::Clear(mark) => {
-            if context.memory.cleared(mark) {
-                context.reports.metrics.mark("unanswered");
-            }
-        }
+        BlockChange::Clear(mark) => count_cleared(context, mark),
         BlockChange::Quarantine(reason) => {
             let (cidr, node) = (block.read.cidr, &block.read.holder.name);
             tracing::info!("{cidr} of node {node}: quarantine, {}", word(reason));
@@ -112,6 +108,13 @@ pub(super) async fn change(
         _ => {}
     }
     Ok(())
+}
+
+/// Counts a mark that was taken back, unless its answer was counted.
+fn count_cleared(context: &mut WriteContext<'_>, mark: MarkId) {
+    if context.memory.cleared(mark) {
+        context.reports.metrics.mark("unanswered");
+    }
 }
 
 /// Tells of a quarantine, and of the attestation that led to it.

@@ -8,6 +8,7 @@ use anyhow::{Context as _, ensure};
 use kube::Client;
 use serde_json::json;
 use tenure_cluster::{AddressPool, IPBlock};
+use tenure_fixtures::control_plane::ControlPlane;
 use tenure_fixtures::control_plane::proxy::{FaultProxy, ProxiedRequest, ProxyFault};
 use tenure_fixtures::random::{Random, rounds};
 use tenure_operator::reports::Reports;
@@ -28,7 +29,7 @@ pub(crate) const TESTS: &[Test] = &[
 const SEEDS: u64 = 2;
 
 /// Rounds of each seed.
-const ROUNDS: u64 = 20;
+const ROUNDS: u64 = 12;
 
 /// An operator at an API server behind a proxy, which is killed and started again.
 struct Leader {
@@ -115,7 +116,7 @@ fn live(
 }
 
 fn churn(cluster: &Cluster) -> anyhow::Result<()> {
-    cluster.with_plane(|plane| plane.start_second_server())?;
+    cluster.with_plane(ControlPlane::start_second_server)?;
     let second = cluster.with_plane(|plane| plane.second_proxy())?;
     let through = cluster.client_through(&second)?;
     cluster.until("the second API server", || {

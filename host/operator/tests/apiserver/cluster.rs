@@ -25,7 +25,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
 use crate::clock::TestClock;
-use crate::setup::{all, clear, define, install};
+use crate::setup::{all, clear, define, define_later, install};
 
 /// The longest that anything may take on a busy machine.
 pub(crate) const LIMIT: Duration = Duration::from_secs(120);
@@ -117,6 +117,17 @@ impl Cluster {
     pub(crate) fn install(&self) -> anyhow::Result<()> {
         self.until("the definitions", || Ok(self.runtime.block_on(define(&self.client)).ok()))?;
         self.served()
+    }
+
+    /// Lets the API server take a reason of a mark that is one of a later version, while something is written.
+    pub(crate) fn with_later_definition<T>(
+        &self,
+        write: impl FnOnce() -> anyhow::Result<T>,
+    ) -> anyhow::Result<T> {
+        self.runtime.block_on(define_later(&self.client))?;
+        let result = write();
+        self.install()?;
+        result
     }
 
     /// Removes what the last test left.

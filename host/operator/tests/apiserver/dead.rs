@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::ensure;
 use k8s_openapi::api::core::v1::Node;
 use serde_json::json;
-use tenure_cluster::{IPBlock, NodeIPAM};
+use tenure_cluster::{AddressPool, IPBlock, NodeIPAM};
 
 use crate::Test;
 use crate::agent::TestAgent;
@@ -19,6 +19,9 @@ pub(crate) const TESTS: &[Test] = &[
     ("dead::a_node_that_registers_again_is_adopted", adopted),
     ("dead::an_attested_death_frees_after_a_minute", attested),
     ("dead::another_machine_under_the_name_speaks_for_itself_alone", replaced),
+    ("dead::a_quarantine_without_an_end_ends_by_an_administrators_word", without_end),
+    ("dead::a_node_that_comes_back_from_quarantine_has_its_blocks_again", back),
+    ("dead::two_machines_with_one_id_are_two_nodes", cloned),
 ];
 
 /// A node with one block of a pool with two.
@@ -143,4 +146,84 @@ fn replaced(cluster: &Cluster) -> anyhow::Result<()> {
     passes(cluster, &mut operator);
     ensure!(phase(cluster)? == quarantined("MachineReplaced"), "{:?}", phase(cluster)?);
     Ok(())
+}
+
+fn without_end(cluster: &Cluster) -> anyhow::Result<()> {
+    let clock = Arc::default();
+    let (mut operator, agents) = one(cluster, &clock)?;
+    cluster.change::<AddressPool>("two", &json!({ "spec": { "nodeGoneQuarantineSeconds": -1 } }))?;
+    cluster.delete::<Node>("n1")?;
+    until_quarantined(cluster, &mut operator, "NodeGone")?;
+    for _ in 0..5 {
+        clock.advance(1_000_000);
+        passes(cluster, &mut operator);
+    }
+    ensure!(phase(cluster)? == quarantined("NodeGone"), "{:?}", phase(cluster)?);
+    // The word about another Node of that name says nothing.
+    let fenced = |uid: &str| json!({ "metadata": { "annotations": { "ipam.tenure.dev/fenced": uid } } });
+    cluster.change::<NodeIPAM>("n1", &fenced("00000000-0000-4000-8000-0000000000ff"))?;
+    passes(cluster, &mut operator);
+    ensure!(phase(cluster)? == quarantined("NodeGone"), "{:?}", phase(cluster)?);
+    cluster.change::<NodeIPAM>("n1", &fenced(&agents[0].identity.uid.to_string()))?;
+    cluster.drive(&mut operator, "the block to go", || Ok(phase(cluster)?.is_none().then_some(())))
+}
+
+fn back(cluster: &Cluster) -> anyhow::Result<()> {
+    let clock = Arc::default();
+    let (mut operator, mut agents) = one(cluster, &clock)?;
+    let returned = |operator: &mut TestOperator| {
+        cluster.drive(operator, "the return", || {
+            Ok((phase(cluster)? == Some((String::new(), None))).then_some(()))
+        })
+    };
+    // An attestation that was wrong: while it stands, the agent's word does not count.
+    let taint = json!({ "spec": { "taints": [{ "key": "node.kubernetes.io/out-of-service", "effect": "NoExecute" }] } });
+    cluster.change::<Node>("n1", &taint)?;
+    until_quarantined(cluster, &mut operator, "OutOfService")?;
+    agents[0].say(cluster)?;
+    passes(cluster, &mut operator);
+    ensure!(phase(cluster)? == quarantined("OutOfService"), "{:?}", phase(cluster)?);
+    cluster.change::<Node>("n1", &json!({ "spec": { "taints": null } }))?;
+    returned(&mut operator)?;
+    // A machine that was rebooted after its Node was deleted: its blocks wait for its agent.
+    cluster.delete::<Node>("n1")?;
+    until_quarantined(cluster, &mut operator, "NodeGone")?;
+    let held = std::mem::take(&mut agents[0].ledger);
+    agents[0].say(cluster)?;
+    agents[0].identity = TestAgent::new(&cluster.host("n1", "machine1", 99)?)?.identity;
+    passes(cluster, &mut operator);
+    ensure!(phase(cluster)? == quarantined("NodeGone"), "{:?}", phase(cluster)?);
+    agents[0].ledger = held;
+    agents[0].say(cluster)?;
+    returned(&mut operator)?;
+    settle(cluster, &mut operator, &mut agents, 1)
+}
+
+fn cloned(cluster: &Cluster) -> anyhow::Result<()> {
+    let clock: Arc<TestClock> = Arc::default();
+    let pool = cluster.pool("two", "10.0.0.0/25", 26, &json!({}))?;
+    let nodes = [cluster.host("n1", "clone", 1)?, cluster.host("n2", "clone", 2)?];
+    let mut agents = nodes.iter().map(TestAgent::new).collect::<anyhow::Result<Vec<_>>>()?;
+    let mut operator = cluster.operator(&clock)?;
+    for agent in &mut agents {
+        agent.want(cluster, &pool, 1)?;
+    }
+    settle(cluster, &mut operator, &mut agents, 2)?;
+    cluster.delete::<Node>("n1")?;
+    let phases = || -> anyhow::Result<Vec<(String, String)>> {
+        let blocks = cluster.list::<IPBlock>()?;
+        let phase =
+            |block: &IPBlock| block.status.as_ref().map(|status| status.phase.clone()).unwrap_or_default();
+        Ok(blocks.iter().map(|block| (block.spec.node_name.clone(), phase(block))).collect())
+    };
+    cluster.drive(&mut operator, "the quarantine of one", || {
+        let mut phases = phases()?;
+        phases.sort();
+        let one = [("n1".to_owned(), "Quarantined".to_owned()), ("n2".to_owned(), String::new())];
+        Ok((phases == one).then_some(()))
+    })?;
+    clock.advance(3600);
+    cluster.drive(&mut operator, "the end of one", || {
+        Ok((phases()? == [("n2".to_owned(), String::new())]).then_some(()))
+    })
 }

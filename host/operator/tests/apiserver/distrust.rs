@@ -119,16 +119,14 @@ fn unreadable(cluster: &Cluster) -> anyhow::Result<()> {
     agents[0].want(cluster, &pool, 1)?;
     settle(cluster, &mut operator, &mut agents, 1)?;
     let name = cluster.list::<IPBlock>()?[0].metadata.name.clone().context("no name")?;
-    // A mark whose reason is one of a later version.
-    let api: Api<IPBlock> = Api::all(cluster.client.clone());
-    let later = json!({ "status": { "mark": { "id": "7", "why": "renumber" } } });
-    let (parameters, patch) = (PatchParams::default(), Patch::Merge(&later));
-    let written = cluster.runtime.block_on(call(api.patch_status(&name, &parameters, &patch)));
-    let Ok(written) = written else {
-        // The API server does not take a word that the definition lacks, so that no object has it.
-        ensure!(cluster.list::<IPBlock>()?.len() == 1);
-        return Ok(());
-    };
+    let written = cluster.with_later_definition(|| {
+        let api: Api<IPBlock> = Api::all(cluster.client.clone());
+        let later = json!({ "status": { "mark": { "id": "0000000000000007", "why": "renumber" } } });
+        let (parameters, patch) = (PatchParams::default(), Patch::Merge(&later));
+        cluster.until("a word of a later version", || {
+            Ok(cluster.runtime.block_on(call(api.patch_status(&name, &parameters, &patch))).ok())
+        })
+    })?;
     agents[1].want(cluster, &pool, 1)?;
     cluster.drive(&mut operator, "the other block", || {
         agents[1].step(cluster)?;

@@ -6,6 +6,7 @@ use anyhow::{Context as _, ensure};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::json;
 use tenure_cluster::{AddressPool, IPBlock};
+use tenure_fixtures::control_plane::ControlPlane;
 
 use crate::Test;
 use crate::agent::TestAgent;
@@ -53,14 +54,14 @@ fn put_back(cluster: &Cluster) -> anyhow::Result<()> {
     agents[0].want(cluster, &pool, 2)?;
     agents[1].want(cluster, &pool, 1)?;
     settle(cluster, &mut operator, &mut agents, 3)?;
-    cluster.with_plane(|plane| plane.back_up())?;
+    cluster.with_plane(ControlPlane::back_up)?;
     // After the backup, five more blocks are leased: the pool is full.
     agents[1].want(cluster, &pool, 3)?;
     settle(cluster, &mut operator, &mut agents, 5)?;
     agents[2].want(cluster, &pool, 1)?;
     settle(cluster, &mut operator, &mut agents, 6)?;
     let seen: Vec<Vec<_>> = agents.iter().map(|agent| agent.ledger.clone()).collect();
-    cluster.with_plane(|plane| plane.restore())?;
+    cluster.with_plane(ControlPlane::restore)?;
     ensure!(cluster.list::<IPBlock>()?.len() == 3, "the backup is not what was put back");
     // The living operator remembers a newer store: it grants nothing to the node that asks first.
     agents[0].want(cluster, &pool, 4)?;
@@ -150,7 +151,7 @@ fn compacted(cluster: &Cluster) -> anyhow::Result<()> {
     proxy.hold_watches(false);
     cluster.drive(&mut operator, "the lost lease to be seen and made again", || {
         clock.advance(30);
-        Ok(cluster.get::<IPBlock>(&name)?)
+        cluster.get::<IPBlock>(&name)
     })?;
     recover(cluster, &clock, &mut operator, &mut agents, 2)
 }

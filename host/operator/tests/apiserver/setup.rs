@@ -1,6 +1,6 @@
 //! The definitions on an API server, and an end of what a test left there.
 
-use anyhow::ensure;
+use anyhow::{Context as _, ensure};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
@@ -47,6 +47,21 @@ pub(crate) async fn define(client: &Client) -> anyhow::Result<()> {
         let holds = conditions.iter().any(|given| given.type_ == "Established" && given.status == "True");
         ensure!(holds, "{name} is not yet established: {conditions:?}");
     }
+    Ok(())
+}
+
+/// Applies the definition of IPBlocks with another reason of a mark, `renumber`.
+pub(crate) async fn define_later(client: &Client) -> anyhow::Result<()> {
+    let api: Api<CustomResourceDefinition> = all(client);
+    let found = definitions().into_iter().find(|definition| definition.name_any().starts_with("ipblocks."));
+    let mut later = serde_json::to_value(found)?;
+    let path =
+        "/spec/versions/0/schema/openAPIV3Schema/properties/status/properties/mark/properties/why/enum";
+    let words = later.pointer_mut(path).and_then(serde_json::Value::as_array_mut);
+    words.context("the reasons are not where they were")?.push(json!("renumber"));
+    let later: CustomResourceDefinition = serde_json::from_value(later)?;
+    let parameters = PatchParams::apply("tests").force();
+    call(api.patch(&later.name_any(), &parameters, &Patch::Apply(&later))).await?;
     Ok(())
 }
 
