@@ -19,9 +19,6 @@ const LAYER: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
 /// The tag: the version of the workspace, as the chart's appVersion.
 const TAG: &str = env!("CARGO_PKG_VERSION");
 
-/// The home of the project.
-const SOURCE: &str = "https://tenure.dev";
-
 /// An image that is to be written.
 pub(super) struct PackedImage {
     pub(super) name: String,
@@ -68,7 +65,6 @@ pub(super) fn write(image: &PackedImage, revision: &str, folder: &Path) -> Resul
         "org.opencontainers.image.description": image.description,
         "org.opencontainers.image.licenses": "Apache-2.0",
         "org.opencontainers.image.revision": revision,
-        "org.opencontainers.image.source": SOURCE,
         "org.opencontainers.image.title": image.name,
         "org.opencontainers.image.version": TAG,
     });
