@@ -6,19 +6,28 @@
 //!
 //! It is next to the [mark](crate::state_seen) and lives exactly as long: a reboot takes an agent's addresses from the kernel, and an
 //! agent asks before it uses one again. For the same reason it need not be synced.
+//!
+//! The first line has the claims as they were when the file was written anew; each other one is a change since. So a change costs as
+//! much as it changes, in the time in which every request waits for the disk. When there are more changes than claims, the file is
+//! replaced. A last line that does not end was not acknowledged.
 
-use std::fs;
-use std::io;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
 use std::net::IpAddr;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Weak};
 
 use serde::{Deserialize, Serialize};
-use tenure_engine::{Engine, WitnessedClaim};
+use tenure_engine::{Engine, WitnessedChange, WitnessedClaim, WitnessedClaims};
 use tenure_ledger::{ClaimKey, Claimant};
 use tenure_types::{AgentName, BootId, ClaimName, HolderName, NetworkName, ScopeName, hold};
 
 const NAME: &str = "claims-seen";
+
+/// The most changes in the file beyond twice the number of claims.
+const SPARE_CHANGES: usize = 64;
 
 #[derive(Debug, Serialize, Deserialize)]
 struct StoredClaims {
@@ -26,11 +35,25 @@ struct StoredClaims {
     claims: Vec<SeenClaim>,
 }
 
+/// A line behind the first.
 #[derive(Debug, Serialize, Deserialize)]
-struct SeenClaim {
+#[serde(rename_all = "lowercase")]
+enum SeenChange {
+    Claim(SeenClaim),
+    Ended(SeenKey),
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct SeenKey {
     agent: String,
     network: String,
     name: String,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct SeenClaim {
+    #[serde(flatten)]
+    key: SeenKey,
     addresses: Vec<IpAddr>,
     /// Whether it is to be restored.
     #[serde(default)]
@@ -41,29 +64,91 @@ struct SeenClaim {
     holder: Option<HolderName>,
 }
 
+impl SeenKey {
+    fn of(key: &ClaimKey) -> Self {
+        let ClaimKey { agent, network, name } = key;
+        Self { agent: agent.to_string(), network: network.to_string(), name: name.to_string() }
+    }
+
+    fn read(&self) -> Option<ClaimKey> {
+        Some(ClaimKey {
+            agent: AgentName::new(&self.agent).ok()?,
+            network: NetworkName::new(&self.network).ok()?,
+            name: ClaimName::new(&self.name).ok()?,
+        })
+    }
+}
+
+impl SeenClaim {
+    fn of(claim: &WitnessedClaim) -> Self {
+        Self {
+            key: SeenKey::of(&claim.key),
+            addresses: claim.addresses.clone(),
+            awaited: claim.is_awaited,
+            scope: claim.claimant.scope.clone(),
+            holder: claim.claimant.holder.clone(),
+        }
+    }
+
+    fn read(self) -> Option<WitnessedClaim> {
+        let key = self.key.read()?;
+        let claimant = Claimant { scope: self.scope, holder: self.holder };
+        Some(WitnessedClaim { key, addresses: self.addresses, is_awaited: self.awaited, claimant })
+    }
+}
+
+impl SeenChange {
+    fn of(change: &WitnessedChange) -> Self {
+        match change {
+            WitnessedChange::Present(claim) => Self::Claim(SeenClaim::of(claim)),
+            WitnessedChange::Ended(key) => Self::Ended(SeenKey::of(key)),
+        }
+    }
+}
+
 /// Writes the file.
 #[derive(Debug)]
 pub(crate) struct ClaimsSeen {
     path: PathBuf,
     boot: BootId,
     engine: Weak<Engine>,
-    /// The version that the file has. Held while it is written.
-    written: Mutex<Option<(u64, u64)>>,
+    /// What the file has; `None` if it has to be written anew. Held while it is written.
+    written: Mutex<Option<WrittenClaims>>,
+}
+
+/// What the file has.
+#[derive(Debug)]
+struct WrittenClaims {
+    file: File,
+    version: (u64, u64),
+    claims: WitnessedClaims,
+    /// The number of changes in the file.
+    changes: usize,
 }
 
 /// The claims of this boot; `None` if they are not known, because the file is missing or cannot be read.
 pub(crate) fn read(run_dir: &Path, boot: &BootId) -> Option<Vec<WitnessedClaim>> {
-    let stored: StoredClaims = serde_json::from_slice(&fs::read(run_dir.join(NAME)).ok()?).ok()?;
-    let claim = |stored: SeenClaim| {
-        let key = ClaimKey {
-            agent: AgentName::new(&stored.agent).ok()?,
-            network: NetworkName::new(&stored.network).ok()?,
-            name: ClaimName::new(&stored.name).ok()?,
-        };
-        let claimant = Claimant { scope: stored.scope, holder: stored.holder };
-        Some(WitnessedClaim { key, addresses: stored.addresses, is_awaited: stored.awaited, claimant })
-    };
-    (stored.boot == boot.0).then(|| stored.claims.into_iter().map(claim).collect()).flatten()
+    let text = fs::read_to_string(run_dir.join(NAME)).ok()?;
+    let (first, changes) = text.split_once('\n').unwrap_or((&text, ""));
+    let stored: StoredClaims = serde_json::from_str(first).ok()?;
+    if stored.boot != boot.0 {
+        return None;
+    }
+    let mut claims = BTreeMap::new();
+    for claim in stored.claims {
+        let claim = claim.read()?;
+        claims.insert(claim.key.clone(), claim);
+    }
+    for line in changes.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')) {
+        match serde_json::from_str(line).ok()? {
+            SeenChange::Claim(claim) => {
+                let claim = claim.read()?;
+                claims.insert(claim.key.clone(), claim);
+            }
+            SeenChange::Ended(key) => _ = claims.remove(&key.read()?),
+        }
+    }
+    Some(claims.into_values().collect())
 }
 
 impl ClaimsSeen {
@@ -75,32 +160,60 @@ impl ClaimsSeen {
     /// Brings the file in line with the claims, unless it is.
     ///
     /// # Errors
-    /// If it cannot be written; it is then as before.
+    /// If it cannot be written; the next call then writes it anew.
     pub(crate) fn record(&self) -> io::Result<()> {
         let Some(engine) = self.engine.upgrade() else { return Ok(()) };
         let mut written = hold(&self.written);
         // What changes after this is written the next time.
         let version = engine.witnessed_version();
-        if *written == Some(version) {
+        if written.as_ref().is_some_and(|written| written.version == version) {
             return Ok(());
         }
-        let claim = |claim: WitnessedClaim| SeenClaim {
-            agent: claim.key.agent.to_string(),
-            network: claim.key.network.to_string(),
-            name: claim.key.name.to_string(),
-            addresses: claim.addresses,
-            awaited: claim.is_awaited,
-            scope: claim.claimant.scope,
-            holder: claim.claimant.holder,
+        let before = written.take().filter(|written| self.is_in_place(&written.file));
+        let (file, mut claims, changes) = match before {
+            Some(WrittenClaims { file, claims, changes, .. }) => (Some(file), claims, changes),
+            None => (None, WitnessedClaims::default(), 0),
         };
-        let claims = engine.witnessed_claims().into_iter().map(claim).collect();
-        let bytes = serde_json::to_vec(&StoredClaims { boot: self.boot.0.clone(), claims })?;
-        let draft = self.path.with_extension("tmp");
-        fs::write(&draft, bytes)?;
-        fs::rename(draft, &self.path)?;
-        *written = Some(version);
+        let news = engine.follow_claims(&mut claims);
+        let changes = changes + news.len();
+        let most = 2 * claims.iter().len() + SPARE_CHANGES;
+        *written = Some(match file.filter(|_| changes <= most) {
+            Some(mut file) => {
+                file.write_all(&lines(&news)?)?;
+                WrittenClaims { file, version, claims, changes }
+            }
+            None => WrittenClaims { file: self.replace(&claims)?, version, claims, changes: 0 },
+        });
         Ok(())
     }
+
+    /// Whether a file is still the one that a start would read.
+    fn is_in_place(&self, file: &File) -> bool {
+        let id = |metadata: io::Result<fs::Metadata>| metadata.map(|of| (of.dev(), of.ino())).ok();
+        id(file.metadata()).is_some_and(|written| id(fs::metadata(&self.path)) == Some(written))
+    }
+
+    /// Writes the file anew; returns it, to be written on.
+    fn replace(&self, claims: &WitnessedClaims) -> io::Result<File> {
+        let claims = claims.iter().map(SeenClaim::of).collect();
+        let mut bytes = serde_json::to_vec(&StoredClaims { boot: self.boot.0.clone(), claims })?;
+        bytes.push(b'\n');
+        let draft = self.path.with_extension("tmp");
+        let mut file = File::create(&draft)?;
+        file.write_all(&bytes)?;
+        fs::rename(draft, &self.path)?;
+        Ok(file)
+    }
+}
+
+/// The changes as lines.
+fn lines(changes: &[WitnessedChange]) -> serde_json::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    for change in changes {
+        serde_json::to_writer(&mut bytes, &SeenChange::of(change))?;
+        bytes.push(b'\n');
+    }
+    Ok(bytes)
 }
 
 #[cfg(test)]
@@ -131,5 +244,38 @@ mod tests {
         {
             assert_eq!(read(text), None, "{text}");
         }
+    }
+    #[test]
+    fn changes_follow_the_first_line_and_one_that_does_not_end_was_never_acknowledged() {
+        let directory = tempfile::tempdir().unwrap();
+        let boot = BootId("a".into());
+        let claim = |name: &str, last: u8| WitnessedClaim {
+            key: ClaimKey {
+                agent: AgentName::new("cilium").unwrap(),
+                network: NetworkName::new("pods").unwrap(),
+                name: ClaimName::new(name).unwrap(),
+            },
+            addresses: vec![IpAddr::from([10, 0, 0, last])],
+            is_awaited: false,
+            claimant: Claimant::default(),
+        };
+        let [one, other, third] = [claim("one", 1), claim("other", 2), claim("third", 3)];
+        let claims = [&one, &other].map(SeenClaim::of).into();
+        let first = serde_json::to_string(&StoredClaims { boot: "a".to_owned(), claims }).unwrap();
+        let changes = lines(&[
+            WitnessedChange::Ended(one.key.clone()),
+            WitnessedChange::Present(third.clone()),
+            WitnessedChange::Present(claim("other", 7)),
+        ]);
+        let whole = format!("{first}\n{}", String::from_utf8(changes.unwrap()).unwrap());
+        let read = |text: &str| {
+            fs::write(directory.path().join(NAME), text).unwrap();
+            read(directory.path(), &boot)
+        };
+        assert_eq!(read(&format!("{first}\n")), Some(vec![one, other]));
+        assert_eq!(read(&whole), Some(vec![claim("other", 7), third.clone()]));
+        let torn = whole.trim_end();
+        assert_eq!(read(torn), Some(vec![claim("other", 2), third]), "the last change is not acknowledged");
+        assert_eq!(read(&format!("{whole}nonsense\n")), None);
     }
 }

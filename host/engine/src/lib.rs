@@ -31,7 +31,7 @@ pub use claims::optional::{MissingFamily, WhyMissing};
 pub use claims::release::Precondition;
 pub use claims::standing::{AgentStanding, ClaimFigures};
 pub use claims::view::{Claimed, Place as ClaimedPlace};
-pub use claims::witnessed::WitnessedClaim;
+pub use claims::witnessed::{WitnessedChange, WitnessedClaim, WitnessedClaims};
 pub use claims::{Agent, Ask};
 pub use core::admission::Load;
 pub use core::inspect::Listed;

@@ -21,7 +21,7 @@ use tenure_types::{
 };
 
 use super::AgentClaims;
-use super::witnessed::{AwaitedClaim, WitnessedClaim};
+use super::witnessed::{AwaitedClaim, WitnessedChange, WitnessedClaim, WitnessedClaims};
 use crate::network::slot::Alone;
 
 impl AgentClaims {
@@ -34,32 +34,67 @@ impl AgentClaims {
         self.witnessed.change(|all| all.extend(claims.into_iter().map(awaited)));
     }
 
-    /// Serves [`Engine::witnessed_claims`](crate::Engine::witnessed_claims).
-    pub(crate) fn witnessed_claims(&self) -> Vec<WitnessedClaim> {
+    /// Serves [`Engine::follow_claims`](crate::Engine::follow_claims).
+    pub(crate) fn follow_claims(&self, witness: &mut WitnessedClaims) -> Vec<WitnessedChange> {
         let awaited = self.witnessed.any().map(|all| all.clone()).unwrap_or_default();
-        // Each durable change of claims asks, before anybody is answered: each network is locked once.
-        let mut by_network: BTreeMap<NetworkName, Vec<Claim>> = BTreeMap::new();
-        for claim in self.core.committer.node().claims.all() {
-            by_network.entry(claim.key.network.clone()).or_default().push(claim.clone());
-        }
-        let mut all = BTreeMap::new();
-        for (network, claims) in by_network {
-            let Some(slot) = self.core.networks.get(&network) else { continue };
-            let state = slot.state();
-            let Some(served) = state.as_ref() else { continue };
+        let (changed, ended) = self.compare_with_witness(witness);
+        let ended = ended.into_iter().filter(|key| !awaited.contains_key(key));
+        let mut changes: Vec<WitnessedChange> = ended.map(WitnessedChange::Ended).collect();
+        let mut present = Vec::new();
+        for (network, claims) in changed {
+            let slot = self.core.networks.get(&network);
+            let state = slot.as_ref().map(|slot| slot.state());
+            let book = state.as_ref().and_then(|state| state.as_ref()).map(|served| served.book.as_ref());
             for Claim { key, wish, generation, .. } in claims {
-                let held = served.book.owned_by(&key.owner()).filter(|held| held.generation == generation);
-                let Some(held) = held else { continue };
-                let addresses = held.addresses.iter().map(AssignedAddress::ip).collect();
-                let claimant = wish.claimant;
-                let witnessed = WitnessedClaim { key: key.clone(), addresses, is_awaited: false, claimant };
-                all.insert(key, witnessed);
+                let held = book.and_then(|book| book.owned_by(&key.owner()));
+                match held.filter(|held| held.generation == generation) {
+                    Some(held) => {
+                        let addresses = held.addresses.iter().map(AssignedAddress::ip).collect();
+                        let claimant = wish.claimant;
+                        let claim = WitnessedClaim { key, addresses, is_awaited: false, claimant };
+                        present.push((Some(generation), claim));
+                    }
+                    None if witness.known.contains_key(&key) => changes.push(WitnessedChange::Ended(key)),
+                    None => {}
+                }
             }
         }
         for (key, AwaitedClaim { addresses, claimant }) in awaited {
-            all.insert(key.clone(), WitnessedClaim { key, addresses, is_awaited: true, claimant });
+            present.push((None, WitnessedClaim { key, addresses, is_awaited: true, claimant }));
         }
-        all.into_values().collect()
+        for change in &changes {
+            if let WitnessedChange::Ended(key) = change {
+                witness.known.remove(key);
+            }
+        }
+        let news = present.into_iter().filter(|(generation, claim)| witness.change(*generation, claim));
+        changes.extend(news.map(|(_, claim)| WitnessedChange::Present(claim)));
+        changes
+    }
+
+    /// The claims that a witness does not know as the ledger has them, by network, and those that it knows and the ledger has no more.
+    /// Each durable change of claims asks, before anybody is answered: what has not changed costs a comparison, as both are in order.
+    fn compare_with_witness(
+        &self,
+        witness: &WitnessedClaims,
+    ) -> (BTreeMap<NetworkName, Vec<Claim>>, Vec<ClaimKey>) {
+        let (mut changed, mut ended) = (BTreeMap::<NetworkName, Vec<Claim>>::new(), Vec::new());
+        let mut known = witness.known.iter().peekable();
+        let node = self.core.committer.node();
+        for claim in node.claims.all() {
+            while let Some((key, _)) = known.next_if(|(key, _)| **key < claim.key) {
+                ended.push(key.clone());
+            }
+            let same = known.next_if(|(key, _)| **key == claim.key);
+            let is_known = same.is_some_and(|(_, (generation, known))| {
+                *generation == Some(claim.generation) && known.claimant == claim.wish.claimant
+            });
+            if !is_known {
+                changed.entry(claim.key.network.clone()).or_default().push(claim.clone());
+            }
+        }
+        ended.extend(known.map(|(key, _)| key.clone()));
+        (changed, ended)
     }
 
     /// Serves [`Engine::witnessed_version`](crate::Engine::witnessed_version).

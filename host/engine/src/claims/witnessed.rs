@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
 use tenure_ledger::{ClaimKey, Claimant};
-use tenure_types::NetworkName;
+use tenure_types::{Generation, NetworkName};
 
 use crate::lock::hold;
 
@@ -24,6 +24,35 @@ pub struct WitnessedClaim {
     pub is_awaited: bool,
     /// The part of the agent that asked for it.
     pub claimant: Claimant,
+}
+
+/// The claims that a witness knows, so that it can be told what has changed since.
+#[derive(Debug, Default)]
+pub struct WitnessedClaims {
+    /// Each with the generation of its allocation; `None` for those that are to be restored.
+    pub(super) known: BTreeMap<ClaimKey, (Option<Generation>, WitnessedClaim)>,
+}
+
+impl WitnessedClaims {
+    /// The claims, in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &WitnessedClaim> {
+        self.known.values().map(|(_, claim)| claim)
+    }
+
+    /// Makes a change; returns whether it was one.
+    pub(super) fn change(&mut self, generation: Option<Generation>, claim: &WitnessedClaim) -> bool {
+        let known = (generation, claim.clone());
+        self.known.insert(claim.key.clone(), known).is_none_or(|(_, before)| before != *claim)
+    }
+}
+
+/// A change of the claims that a witness knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WitnessedChange {
+    /// The claim is there, or is another one now.
+    Present(WitnessedClaim),
+    /// The claim has ended.
+    Ended(ClaimKey),
 }
 
 /// A claim that is to be restored.

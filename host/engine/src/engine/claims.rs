@@ -12,7 +12,7 @@ use crate::claims::heard::Watching;
 use crate::claims::release::Precondition;
 use crate::claims::standing::{AgentStanding, ClaimFigures};
 use crate::claims::view::Claimed;
-use crate::claims::witnessed::WitnessedClaim;
+use crate::claims::witnessed::{WitnessedChange, WitnessedClaim, WitnessedClaims};
 use crate::claims::{Agent, Ask};
 
 impl Engine {
@@ -116,7 +116,14 @@ impl Engine {
     /// All claims that a witness has to know: those of the ledger, and those that are still to be restored.
     #[must_use]
     pub fn witnessed_claims(&self) -> Vec<WitnessedClaim> {
-        self.claims.witnessed_claims()
+        let mut all = WitnessedClaims::default();
+        self.claims.follow_claims(&mut all);
+        all.iter().cloned().collect()
+    }
+
+    /// Brings what a witness knows in line with [`witnessed_claims`](Self::witnessed_claims); returns what has changed.
+    pub fn follow_claims(&self, witness: &mut WitnessedClaims) -> Vec<WitnessedChange> {
+        self.claims.follow_claims(witness)
     }
 
     /// Differs from before whenever [`witnessed_claims`](Self::witnessed_claims) may.

@@ -130,14 +130,14 @@ impl PolicyExchange {
             requester: Requester::Operator,
         };
         let definition = self.core.defined(network, &wanted).await?;
-        let (image, remembered) = {
+        let (book, remembered) = {
             let state = slot.state();
             let served = state.as_ref().ok_or_else(unknown)?;
             self.shadows.begin(network);
             let remembered = self.core.committer.node().states.of(network).map(|memory| memory.now.clone());
-            (served.book.image(), remembered)
+            (Arc::clone(&served.book), remembered)
         };
-        let mut follower = Follower::new(policy, image, &definition)?;
+        let mut follower = Follower::new(policy, book.image(), &definition)?;
         if let Some(remembered) = remembered {
             follower.take_over(remembered).await?;
         }

@@ -130,10 +130,9 @@ impl Slot {
 
     /// The network's image for a snapshot; `None` if the network has no state yet.
     pub(crate) fn image(&self) -> Option<Image> {
-        // Imaging a large book takes a moment. With the turn taken, newcomers await the turn instead of blocking a
-        // thread on the state's mutex.
-        let _turn = self.turn.try_lock();
-        self.state().as_ref().map(|served| served.book.image())
+        // Imaging a large book takes a moment, in which requests are served: a change of the book then copies what it changes.
+        let book = self.state().as_ref().map(|served| Arc::clone(&served.book))?;
+        Some(book.image())
     }
 }
 

@@ -4,7 +4,9 @@ use std::collections::HashSet;
 use std::pin::pin;
 use std::task::Poll;
 
-use tenure_engine::{Ask, ClaimFilter, Claimed, Declared, Gc, WitnessedClaim};
+use tenure_engine::{
+    Ask, ClaimFilter, Claimed, Declared, Gc, WitnessedChange, WitnessedClaim, WitnessedClaims,
+};
 use tenure_ledger::{ClaimFact, Claimant, Fact, Families, LedgerFact, Presence, Wish};
 use tenure_types::{ConditionName, End, Error, ErrorCode};
 
@@ -77,6 +79,39 @@ async fn the_claims_of_a_lost_state_are_restored_before_anybody_gets_their_addre
     assert_eq!(awaited, [WitnessedClaim { is_awaited: true, ..elsewhere }], "its range may come");
     bench.engine.declare(&agent("cilium"), &[ask("router")], true).await.unwrap();
     assert_eq!(bench.engine.witnessed_claims().len(), 1, "what is not declared is given up");
+}
+
+#[tokio::test]
+async fn a_witness_is_told_what_has_changed_and_nothing_else() {
+    let bench = Bench::with_network().await;
+    let mut witness = WitnessedClaims::default();
+    for name in ["ingress", "router"] {
+        bench.claimed("cilium", &ask(name)).await.unwrap();
+    }
+    let present = |changes: Vec<WitnessedChange>| {
+        let name = |change: &WitnessedChange| match change {
+            WitnessedChange::Present(claim) => (true, claim.key.name.to_string()),
+            WitnessedChange::Ended(key) => (false, key.name.to_string()),
+        };
+        changes.iter().map(name).collect::<Vec<_>>()
+    };
+    let of = |is_present, name: &str| (is_present, name.to_owned());
+    let told = |witness: &mut WitnessedClaims| present(bench.engine.follow_claims(witness));
+    assert_eq!(told(&mut witness), [of(true, "ingress"), of(true, "router")]);
+    assert_eq!(told(&mut witness), [], "nothing has changed");
+    bench.engine.release_claim(&key("cilium", "ingress")).await.unwrap();
+    bench.claimed("cilium", &ask("api")).await.unwrap();
+    bench.claimed("cilium", &ask("zone")).await.unwrap();
+    assert_eq!(told(&mut witness), [of(false, "ingress"), of(true, "api"), of(true, "zone")]);
+    // Ended and made again: another allocation.
+    bench.engine.release_claim(&key("cilium", "router")).await.unwrap();
+    let again = bench.claimed("cilium", &ask("router")).await.unwrap();
+    assert_eq!(told(&mut witness), [of(true, "router")], "{again}");
+    let all: Vec<_> = witness.iter().cloned().collect();
+    assert_eq!(all, bench.engine.witnessed_claims());
+    bench.engine.declare(&agent("cilium"), &[], true).await.unwrap();
+    assert_eq!(told(&mut witness), [of(false, "api"), of(false, "router"), of(false, "zone")]);
+    assert_eq!(witness.iter().len(), 0);
 }
 
 #[tokio::test]
