@@ -24,9 +24,9 @@ pub(super) fn is_hosts(name: &str) -> bool {
 
 impl Counts {
     pub(super) fn of_all(counts: Vec<(Box<str>, Box<str>, u32)>) -> Self {
-        let mut all: BTreeMap<Box<str>, BTreeMap<Box<str>, u32>> = BTreeMap::new();
+        let mut all: BTreeMap<Box<str>, SharedMap<Arc<str>, u32>> = BTreeMap::new();
         for (name, value, count) in counts {
-            all.entry(name).or_default().insert(value, count);
+            all.entry(name).or_default().insert(value.into(), count);
         }
         Self(all)
     }

@@ -10,7 +10,7 @@ use tenure_types::{
     Allocation, AssignedAddress, Attributes, Generation, Moment, Owner, PolicyStamp, Sandbox, Source, agreed,
 };
 
-use super::{Book, ByOwner};
+use super::Book;
 use crate::books::Conflict;
 use crate::books::changes::BookChange;
 use crate::books::counts::Counts;
@@ -167,11 +167,11 @@ impl Book {
         for assigned in &ended.addresses {
             let held = self.by_address.insert(assigned.ip(), generation).ok_or_else(unknown)?;
             if let Some(made_up) = self.allocations.remove(&held) {
-                self.by_owner.remove(&made_up.owner);
+                self.by_owner.remove(&made_up);
             }
         }
         let ended = Arc::new(Allocation { generation, ..ended.clone() });
-        self.by_owner.insert(ByOwner(Arc::clone(&ended)));
+        self.by_owner.insert(&ended);
         self.allocations.insert(generation, ended);
         self.end(generation, at)
     }
