@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use prost::Message as _;
 
-const PROTOS: [&str; 6] = [
+const PROTOS: [&str; 7] = [
     "tenure/v1/cni.proto",
     "tenure/v1/admin.proto",
     "tenure/v1/claims.proto",

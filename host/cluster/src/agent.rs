@@ -187,6 +187,7 @@ fn see(core: &AgentCore, event: watcher::Result<Event<NodeIPAM>>) {
         Ok(Event::InitDone) => {
             state.is_listed = true;
             state.to_compare = all;
+            state.compared.clear();
             if let Some(object) = state.object.clone() {
                 forget_written_if_other(&mut state, &object);
             } else {

@@ -1,5 +1,8 @@
 //! Comparing blocks of the ledger with the API server, by the table of `tenure_leases::agent::compare`.
 
+use std::time::Duration;
+
+use ipnet::IpNet;
 use tenure_leases::agent::compare::{CompareVerdict, compare};
 use tenure_leases::agent::ledger::LeaseHold;
 use tenure_leases::{HolderIdentity, LeaseRules};
@@ -11,22 +14,25 @@ use crate::agent::fetch;
 use crate::agent::records::{LeaseRecord, MARK};
 use crate::agent::state::FrozenOutcome;
 
+/// The wait before a block is compared again that stayed as it is.
+const COMPARE_AGAIN: Duration = Duration::from_secs(2);
+
+/// The most doublings of that wait.
+const MOST_DOUBLINGS: u32 = 5;
+
 impl AgentCore {
     /// Compares a block with a quorum GET of its name, and does what follows.
     pub(crate) async fn compare(&self, me: &HolderIdentity, lease: &LeaseRecord) -> Result<(), AgentError> {
         let cidr = lease.cidr();
         let fetched = fetch::block(&self.client, &lease.name).await?;
-        self.state().compared.insert(cidr, self.now());
         let book = self.book_of(&lease.pool.name).await;
         let row = self.row(lease, book.as_deref());
         let intent = self.giving_back(cidr);
         let verdict = compare(LeaseRules::ALL, me, &row, &fetched);
+        let times = self.was_compared(cidr, verdict);
         match verdict {
             CompareVerdict::Keep => {}
-            CompareVerdict::Reassert => {
-                tracing::warn!(block = %cidr, "the API server has no IPBlock of a held block; saying again that the node holds it");
-                self.state().written = None;
-            }
+            CompareVerdict::Reassert => self.reassert(lease, times),
             CompareVerdict::Open if intent.is_some() => self.ends(lease, FrozenOutcome::Reopened),
             CompareVerdict::Open => self.set_hold(lease, LeaseHold::Open).await?,
             CompareVerdict::Rebind(uid) => {
@@ -56,6 +62,33 @@ impl AgentCore {
             }
         }
         Ok(())
+    }
+
+    /// Notes that a block was compared; returns how often before without a change. The next time comes later each time.
+    fn was_compared(&self, cidr: IpNet, verdict: CompareVerdict) -> u32 {
+        let now = self.now();
+        let mut state = self.state();
+        let before = state.compared.get(&cidr).map_or(0, |(_, times)| *times);
+        if !matches!(verdict, CompareVerdict::Keep | CompareVerdict::Reassert) {
+            state.compared.remove(&cidr);
+            return before;
+        }
+        let wait = COMPARE_AGAIN.saturating_mul(1 << before.min(MOST_DOUBLINGS));
+        state.compared.insert(cidr, (now.saturating_add(wait), before.saturating_add(1)));
+        before
+    }
+
+    /// Says again that the node holds a block, unless its object says so.
+    fn reassert(&self, lease: &LeaseRecord, times: u32) {
+        if times == 0 {
+            tracing::warn!(block = %lease.cidr(), "the API server has no IPBlock of a held block; the node goes on saying that it holds it");
+        }
+        let mut state = self.state();
+        let uid = lease.uid.to_string();
+        let says = |object: &crate::NodeIPAM| object.spec.held.iter().any(|held| held.uid == uid);
+        if !state.object.as_deref().is_some_and(says) {
+            state.written = None;
+        }
     }
 
     /// Records how far a block may be used.

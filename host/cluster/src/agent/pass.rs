@@ -18,9 +18,6 @@ use crate::agent::usage::usage;
 /// The least time between two looks for a pool that is not there.
 const POOLS_EVERY: Duration = Duration::from_secs(3);
 
-/// The least time between two comparisons of one block that a hint asks for.
-const COMPARE_EVERY: Duration = Duration::from_secs(2);
-
 /// One agent at work.
 pub(crate) struct AgentPass<'a> {
     pub(crate) core: &'a AgentCore,
@@ -175,10 +172,9 @@ impl AgentPass<'_> {
                 let state = self.core.state();
                 let hint = state.told.blocks.iter().find(|hint| hint.cidr == cidr);
                 let hint = hint.map(|hint| (hint.uid, hint.mark.map(|mark| mark.id)));
-                let recently =
-                    state.compared.get(&cidr).is_some_and(|at| now.saturating_sub(*at) < COMPARE_EVERY);
+                let is_early = state.compared.get(&cidr).is_some_and(|(next, _)| now < *next);
                 let row = self.core.row(&lease, None);
-                state.to_compare.contains(&cidr) || (is_settled(&row, hint) && !recently)
+                state.to_compare.contains(&cidr) || (is_settled(&row, hint) && !is_early)
             };
             if is_due {
                 self.core.compare(me, &lease).await?;

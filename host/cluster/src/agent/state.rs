@@ -51,8 +51,8 @@ pub(crate) struct AgentState {
     pub(crate) is_listed: bool,
     /// Blocks to be compared after a relist.
     pub(crate) to_compare: BTreeSet<IpNet>,
-    /// The last comparison of each block, by the boot clock.
-    pub(crate) compared: BTreeMap<IpNet, Duration>,
+    /// When each block may be compared again by the boot clock, and how often it was without a change.
+    pub(crate) compared: BTreeMap<IpNet, (Duration, u32)>,
     /// Answers that are not in the ledger: refusals, and ready for leases that the node does not have.
     pub(crate) answers: BTreeMap<Uid, MarkAck>,
     /// The blocks that each pool should have in all, by open intents.
