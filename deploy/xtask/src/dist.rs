@@ -27,7 +27,7 @@ pub(crate) fn dist(workspace: &Workspace) -> Result<()> {
     for folder in ["policies", "man", "completions"] {
         fs::create_dir_all(dist.join(folder))?;
     }
-    let policies = release(workspace, "tenure-daemon", &["--features", "aws"])?
+    let policies = release(workspace, "tenure-daemon", &["--features", "aws,cluster"])?
         .context("the policies were not built")?;
     release(workspace, "tenure-ctl", &[])?;
     release(workspace, "tenure-operator", &[])?;

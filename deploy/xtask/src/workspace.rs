@@ -11,7 +11,7 @@ use crate::command;
 /// The whole workspace, with what is left out of a developer's build because the AWS SDK takes minutes. One set of features in
 /// all steps, so that nothing is built twice.
 pub(crate) const WHOLE: [&str; 3] =
-    ["--workspace", "--features", "tenure-daemon/aws,tenure-aws/sdk,tenure-e2e/aws"];
+    ["--workspace", "--features", "tenure-daemon/aws,tenure-daemon/cluster,tenure-aws/sdk,tenure-e2e/aws"];
 
 /// The workspace that `cargo xtask` was called in.
 #[derive(Debug)]

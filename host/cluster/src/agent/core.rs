@@ -100,12 +100,6 @@ impl AgentCore {
         self.engine.objects_seen(&[stone], &[]).await
     }
 
-    /// Remembers that a lease was given back, and forgets the block.
-    pub(crate) async fn bury_and_forget(&self, lease: &LeaseRecord) -> Result<()> {
-        self.bury(lease.uid).await?;
-        self.forget(&lease.name).await
-    }
-
     /// Forgets a block.
     pub(crate) async fn forget(&self, name: &BlockName) -> Result<()> {
         self.engine.objects_seen(&[], &[records::lease_key(name)]).await

@@ -25,19 +25,19 @@ const DROPPED: &str = "dropped-lease";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LeaseRecord {
     /// The IPBlock's name, which contains the group and the CIDR.
-    pub name: BlockName,
+    pub(crate) name: BlockName,
     /// The IPBlock's uid.
-    pub uid: Uid,
+    pub(crate) uid: Uid,
     /// The cluster's pool.
-    pub pool: PoolKey,
+    pub(crate) pool: PoolKey,
     /// How far it may be used.
-    pub hold: LeaseHold,
+    pub(crate) hold: LeaseHold,
 }
 
 impl LeaseRecord {
     /// The addresses.
     #[must_use]
-    pub fn cidr(&self) -> IpNet {
+    pub(crate) fn cidr(&self) -> IpNet {
         self.name.cidr()
     }
 
@@ -45,7 +45,7 @@ impl LeaseRecord {
     ///
     /// # Errors
     /// If a value is too long to be kept.
-    pub fn object(&self) -> Result<Object, InvalidAttributes> {
+    pub(crate) fn object(&self) -> Result<Object, InvalidAttributes> {
         let (word, mark) = match self.hold {
             LeaseHold::Open => ("open", None),
             LeaseHold::Cordoned(mark) => ("cordoned", Some(mark)),

@@ -6,7 +6,7 @@ use tenure_leases::node::{MAX_HELD, PoolEcho};
 use tenure_leases::{
     HeldBlock, HolderIdentity, LeaseRules, MarkAck, NodeIpamSpec, PoolDemand, Uid, agent::lost::may_write,
 };
-use tenure_types::PoolName;
+use tenure_types::{AssignedAddress, PoolName};
 
 use crate::agent::accepting::AgentError;
 use crate::agent::core::AgentCore;
@@ -119,7 +119,7 @@ pub(crate) async fn spec(core: &AgentCore, me: &HolderIdentity) -> NodeIpamSpec 
         for lease in leases.values().filter(|lease| lease.pool.uid == *uid) {
             if let Some(book) = core.book_of(&lease.pool.name).await {
                 let addresses =
-                    book.allocations().flat_map(|held| held.addresses.iter().map(|address| address.ip()));
+                    book.allocations().flat_map(|held| held.addresses.iter().map(AssignedAddress::ip));
                 let here = addresses.filter(|address| lease.cidr().contains(address));
                 let count = here.filter(|address| is_excluded(*address, &settings.exclusions)).count();
                 excluded_in_use = excluded_in_use.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));

@@ -98,7 +98,7 @@ impl AgentState {
         match told {
             Ok(told) => self.told = told.unwrap_or_default(),
             Err(error) => {
-                tracing::warn!(%error, "cannot read the status of the node's object; keeping what it said before")
+                tracing::warn!(%error, "cannot read the status of the node's object; keeping what it said before");
             }
         }
         let settings = object.iter().flat_map(|object| &object.status).flat_map(|status| &status.pools);

@@ -76,7 +76,7 @@ impl AgentStatus {
     pub fn without_blocks(&self) -> Vec<&str> {
         let has =
             |network: &&NetworkName| self.blocks.iter().any(|block| block.network.as_ref() == Some(*network));
-        self.networks.iter().filter(|network| !has(network)).map(|network| network.as_str()).collect()
+        self.networks.iter().filter(|network| !has(network)).map(NetworkName::as_str).collect()
     }
 
     /// The blocks of which the API server names another holder.

@@ -1,15 +1,18 @@
 //! Blocks that go back by the handshake: of a pool that is shrunk, or deleted.
 
-use anyhow::ensure;
+use anyhow::{Context as _, ensure};
 use serde_json::json;
-use tenure_cluster::AddressPool;
+use tenure_cluster::{AddressPool, IPBlock};
 use tenure_fixtures::node::wait;
+use tenure_leases::BlockName;
 
 use crate::Test;
 use crate::world::{LIMIT, POOL, World};
 
 pub(crate) const TESTS: &[Test] = &[
     ("releases::a_range_that_is_taken_out_drains_while_its_pods_live_on", shrunk),
+    ("releases::a_block_that_is_wanted_back_stays_cordoned_over_a_restart", restarted),
+    ("releases::addresses_that_are_excluded_later_are_not_handed_out", excluded),
     ("releases::a_deleted_pool_goes_once_its_last_pod_has", deleted),
 ];
 
@@ -31,6 +34,55 @@ fn shrunk(world: &mut World) -> anyhow::Result<()> {
     world.nodes[0].del("old")?;
     wait::holds("the last old block to go", LIMIT, || Ok(!world.blocks()?.keys().any(is_old)))?;
     world.referee()
+}
+
+fn restarted(world: &mut World) -> anyhow::Result<()> {
+    let old = world.nodes[0].add("old")?;
+    let (cidr, _) = world.blocks()?.into_iter().find(|(cidr, _)| cidr.contains(&old)).context("no block")?;
+    let name = BlockName::new("default", cidr)?.to_string();
+    let lease = world.block_uid(&name)?.context("no lease")?;
+    // A person deletes the block: it drains, once another one has come.
+    world.delete::<IPBlock>(&name)?;
+    wait::holds("the answer that the block is cordoned", LIMIT, || {
+        let acks =
+            world.node_object(&world.nodes[0].name)?.map(|object| object.spec.acks).unwrap_or_default();
+        Ok(acks.iter().any(|ack| ack.uid == lease && ack.answer == "cordoned"))
+    })?;
+    world.nodes[0].daemon.kill()?;
+    world.nodes[0].daemon.launch()?;
+    world.ready()?;
+    let new = world.nodes[0].add("new")?;
+    ensure!(!cidr.contains(&new), "{new} is of the block that is wanted back");
+    let told = world.nodes[0].daemon.ctl(&["cluster"])?;
+    let blocks = told["blocks"].as_array().cloned().unwrap_or_default();
+    let held = |block: &&serde_json::Value| block["cidr"] == cidr.to_string().as_str();
+    let shown = blocks.iter().find(held).context("tenurectl does not show the block")?;
+    ensure!(shown["hold"] == "cordoned" && shown["in_use"] == 1, "{shown}");
+    world.referee()?;
+    world.nodes[0].del("old")?;
+    wait::holds("the lease to end with its last pod", LIMIT, || {
+        Ok(world.block_uid(&name)? != Some(lease.clone()))
+    })?;
+    world.referee()
+}
+
+fn excluded(world: &mut World) -> anyhow::Result<()> {
+    let kept = world.nodes[1].add("kept")?;
+    let (cidr, _) = world.blocks()?.into_iter().find(|(cidr, _)| cidr.contains(&kept)).context("no block")?;
+    let last = cidr.hosts().nth(6).context("a small block")?;
+    let exclusion = json!([{ "start": cidr.network().to_string(), "end": last.to_string() }]);
+    world.change::<AddressPool>(POOL, &json!({ "spec": { "exclusions": exclusion } }))?;
+    wait::holds("the exclusions to be in force", LIMIT, || {
+        let pools =
+            world.node_object(&world.nodes[1].name)?.map(|object| object.spec.pools).unwrap_or_default();
+        Ok(pools.iter().any(|pool| pool.excluded_in_use == 1))
+    })?;
+    for number in 0..6 {
+        let address = world.nodes[1].add(&format!("beside-{number}"))?;
+        ensure!(!cidr.contains(&address) || address > last, "{address} is excluded");
+    }
+    world.referee()?;
+    world.change::<AddressPool>(POOL, &json!({ "spec": { "exclusions": [] } }))
 }
 
 fn deleted(world: &mut World) -> anyhow::Result<()> {

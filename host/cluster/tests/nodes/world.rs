@@ -139,6 +139,12 @@ impl World {
         Ok(found.with_context(|| format!("{address} is in no leased block"))?.1)
     }
 
+    /// The uid of a lease; `None` if there is none of this name.
+    pub(crate) fn block_uid(&self, name: &str) -> anyhow::Result<Option<String>> {
+        let api: Api<IPBlock> = Api::all(self.client.clone());
+        Ok(self.runtime.block_on(call(api.get_opt(name)))?.and_then(|block| block.metadata.uid))
+    }
+
     /// Expects that all addresses of all nodes differ, and that each is of its own node's block.
     pub(crate) fn referee(&self) -> anyhow::Result<()> {
         let mut seen = BTreeMap::new();
@@ -176,8 +182,8 @@ impl World {
         K: Resource<DynamicType = ()> + Clone + std::fmt::Debug + DeserializeOwned,
     {
         let api: Api<K> = Api::all(self.client.clone());
-        let patched = call(api.patch(name, &PatchParams::default(), &Patch::Merge(patch)));
-        self.runtime.block_on(patched)?;
+        let parameters = PatchParams::default();
+        self.runtime.block_on(call(api.patch(name, &parameters, &Patch::Merge(patch))))?;
         Ok(())
     }
 
