@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 /// Tasks, and a word that the reader looks for where the link leads.
-const TASKS: [(&str, &str); 12] = [
+const TASKS: [(&str, &str); 14] = [
     ("install it", "systemctl enable"),
     ("why a pod has no address", "pool-exhausted"),
     ("why the node is not ready", "state-lost"),
@@ -13,6 +13,8 @@ const TASKS: [(&str, &str); 12] = [
     ("remove it", "systemctl disable"),
     ("what to alert on", "tenure_pool_held"),
     ("write and test a policy", "tenurectl policy new"),
+    ("write a policy in Go", "componentize-py"),
+    ("what another policy would have done", "tenurectl policy replay"),
     ("replace a network's policy", "policy activate"),
     ("free an address", "tenurectl repair"),
     ("keep an address for a program", "claim"),

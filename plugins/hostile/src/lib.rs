@@ -9,7 +9,7 @@ use std::hint::black_box;
 use std::net::IpAddr;
 
 use tenure_sdk::bindings::exports::tenure::ipam::{allocation, network};
-use tenure_sdk::bindings::planner::exports::tenure::ipam::planning;
+use tenure_sdk::bindings::planner::exports::tenure::supply::planning;
 use tenure_sdk::bindings::stateful::exports::tenure::ipam::stateful_allocation;
 use tenure_sdk::bindings::tenure::ipam::types::{self, Assignment, Attribute, Proposal};
 use tenure_sdk::ledger::{Direction, Shelf};
@@ -70,23 +70,23 @@ impl allocation::Guest for Hostile {
 }
 
 impl planning::Guest for Hostile {
-    fn plan(state: types::State) -> Result<Vec<types::Effect>, types::Refusal> {
-        let effect = |kind, pool| types::Effect { kind, pool, attributes: Vec::new() };
+    fn plan(situation: planning::Situation) -> Result<Vec<planning::Effect>, types::Refusal> {
+        let effect = |kind, pool| planning::Effect { kind, pool, attributes: Vec::new() };
         let misbehaviour = misbehaviour(&configuration::get())?;
         Ok(match misbehaviour.strip_prefix("plan-") {
-            Some("long-list") => vec![effect(types::EffectKind::RequestBlock, 0); 2_000],
-            Some("no-pool") => vec![effect(types::EffectKind::RequestBlock, 7)],
-            Some("unknown") => vec![effect(types::EffectKind::Other("reboot\x1b[2J".into()), 0)],
+            Some("long-list") => vec![effect(planning::EffectKind::RequestBlock, 0); 2_000],
+            Some("no-pool") => vec![effect(planning::EffectKind::RequestBlock, 7)],
+            Some("unknown") => vec![effect(planning::EffectKind::Other("reboot\x1b[2J".into()), 0)],
             Some("many-attributes") => {
                 let attributes = many_attributes();
-                vec![types::Effect { attributes, ..effect(types::EffectKind::AttachInterface, 0) }]
+                vec![planning::Effect { attributes, ..effect(planning::EffectKind::AttachInterface, 0) }]
             }
             Some("refuse") => return Err(types::Refusal::NotYet(delay("later", None))),
             Some(name) => {
                 wreck(name);
                 Vec::new()
             }
-            None => state.pending,
+            None => situation.pending,
         })
     }
 }
