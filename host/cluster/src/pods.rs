@@ -7,7 +7,7 @@
 //!                                         questions ── one GET, within the bucket and the pod's own pause ─▶ present, absent or unknown
 //! ```
 //!
-//! The watch alone proves nothing: an interrupted one tells of no deletion that it missed, and a cached one may be behind. So it only says
+//! The watch alone proves nothing: an interrupted one does not report the deletions that it missed, and a cached one may be behind. So it only says
 //! which pods to ask about, and a GET from etcd answers. An error is never an answer. A pod is asked about for as long as its row is in
 //! the ledger, so that none can be dropped; there is no queue but the ledger.
 

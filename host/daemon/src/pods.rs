@@ -7,7 +7,7 @@ use tenure_runtime::{PodReport, PodWitness, WitnessVerdict};
 use tenure_types::{Allocation, PodIdentity};
 use tokio::sync::watch;
 
-/// What a connection gives.
+/// The uses of a connection.
 #[derive(Debug, Clone)]
 pub(crate) struct ConnectedPods {
     pub(crate) witness: Arc<PodsOfNode>,

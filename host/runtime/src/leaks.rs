@@ -118,9 +118,8 @@ impl Leaks {
         for (held, evidence) in held.iter().zip(evidence).filter(|(_, evidence)| evidence.proves_gone()) {
             let key = (held.network.clone(), held.generation, held.requested_at);
             let since = before.get(&key).copied().unwrap_or(now);
-            if now.saturating_sub(since) < grace {
-                self.gone_since.insert(key, since);
-            } else if self.is_confirmed(held, evidence).await && !self.free(held).await {
+            let is_early = now.saturating_sub(since) < grace;
+            if is_early || (self.is_confirmed(held, evidence).await && !self.free(held).await) {
                 self.gone_since.insert(key, since);
             }
         }

@@ -1,4 +1,4 @@
-//! The pods that the watch has told of.
+//! The pods that the watch has reported.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What the API server says about a node's pods, and what is said there about them: one connection for both.
+//! One connection for the API server's word about a node's pods, and for the events on them.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -7,13 +7,13 @@ use tenure_types::PodIdentity;
 
 use super::PodPresence;
 
-/// Questions that may be asked at once.
+/// PodQuestions that may be asked at once.
 const BURST: f64 = 100.0;
 
-/// Questions that come back each second.
+/// PodQuestions that come back each second.
 const RATE: f64 = 10.0;
 
-/// The pause after the first answer that was none; each further one doubles.
+/// The pause after the first question without an answer; each further one doubles.
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 
 /// The pause after the first answer; each further one that is the same doubles.
@@ -38,9 +38,9 @@ struct Answered {
     last_wanted: Duration,
 }
 
-/// What to do about a pod.
+/// The action about a pod that the watch lacks.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Question {
+pub(crate) enum PodQuestion {
     /// Ask now.
     Ask,
     /// Do not ask; this is the last answer.
@@ -49,20 +49,20 @@ pub(crate) enum Question {
 
 /// The questions that are open.
 #[derive(Debug)]
-pub(crate) struct Questions {
+pub(crate) struct PodQuestions {
     answered: HashMap<PodIdentity, Answered>,
     tokens: f64,
     at: Duration,
     retries: u64,
 }
 
-impl Questions {
+impl PodQuestions {
     pub(crate) fn new(now: Duration) -> Self {
         Self { answered: HashMap::new(), tokens: BURST, at: now, retries: 0 }
     }
 
     /// Whether to ask about a pod now. A question takes a token.
-    pub(crate) fn want(&mut self, pod: &PodIdentity, now: Duration) -> Question {
+    pub(crate) fn want(&mut self, pod: &PodIdentity, now: Duration) -> PodQuestion {
         self.fill(now);
         let answered = self.answered.entry(pod.clone()).or_insert(Answered {
             presence: PodPresence::Unknown,
@@ -73,10 +73,10 @@ impl Questions {
         });
         answered.last_wanted = now;
         if now < answered.next || self.tokens < 1.0 {
-            return Question::Wait(answered.presence);
+            return PodQuestion::Wait(answered.presence);
         }
         self.tokens -= 1.0;
-        Question::Ask
+        PodQuestion::Ask
     }
 
     /// Remembers an answer.
@@ -98,14 +98,14 @@ impl Questions {
         answered.next = now.saturating_add(pause.min(LONGEST_PAUSE));
     }
 
-    /// Forgets a pod that is there, and those that nobody asks about any more.
+    /// Forgets a pod that is there, and those whose address is gone.
     pub(crate) fn settle(&mut self, is_there: impl Fn(&PodIdentity) -> bool, now: Duration) {
         self.answered.retain(|pod, answered| {
             !is_there(pod) && now.saturating_sub(answered.last_wanted) < FORGOTTEN_AFTER
         });
     }
 
-    /// The number of pods that the watch lacks, the longest time that one has been lacking, and the number of answers that were none.
+    /// The number of pods that the watch lacks, the longest time that one has been lacking, and the number of questions without an answer.
     pub(crate) fn figures(&self, now: Duration) -> (usize, Duration, u64) {
         let oldest = self.answered.values().map(|answered| now.saturating_sub(answered.since)).max();
         (self.answered.len(), oldest.unwrap_or_default(), self.retries)
@@ -130,10 +130,10 @@ mod tests {
 
     #[test]
     fn an_error_is_asked_about_again_ever_later_and_never_given_up() {
-        let mut questions = Questions::new(BEGIN);
+        let mut questions = PodQuestions::new(BEGIN);
         let (mut now, mut asked, mut pauses) = (BEGIN, BEGIN, Vec::new());
         for _ in 0..40 {
-            while questions.want(&pod(1), now) != Question::Ask {
+            while questions.want(&pod(1), now) != PodQuestion::Ask {
                 now += Duration::from_millis(1).max((now - asked) / 8);
             }
             pauses.push(now - asked);
@@ -148,12 +148,12 @@ mod tests {
     /// whereabouts drops a pod after three tries, and its queue with it.
     #[test]
     fn ten_thousand_deletions_at_once_are_all_asked_about_at_the_buckets_pace() {
-        let mut questions = Questions::new(BEGIN);
+        let mut questions = PodQuestions::new(BEGIN);
         let (mut asked, mut now) = (0, BEGIN);
         while asked < 10_000 {
             let before = asked;
             for name in asked..10_000 {
-                if questions.want(&pod(name), now) == Question::Wait(PodPresence::Unknown) {
+                if questions.want(&pod(name), now) == PodQuestion::Wait(PodPresence::Unknown) {
                     break;
                 }
                 questions.answered(&pod(name), PodPresence::Absent, now);
@@ -170,13 +170,13 @@ mod tests {
 
     #[test]
     fn the_last_answer_holds_until_the_next_question() {
-        let mut questions = Questions::new(BEGIN);
-        assert_eq!(questions.want(&pod(1), BEGIN), Question::Ask);
+        let mut questions = PodQuestions::new(BEGIN);
+        assert_eq!(questions.want(&pod(1), BEGIN), PodQuestion::Ask);
         questions.answered(&pod(1), PodPresence::Absent, BEGIN);
-        assert_eq!(questions.want(&pod(1), BEGIN), Question::Wait(PodPresence::Absent));
-        assert_eq!(questions.want(&pod(1), BEGIN + FIRST_REST), Question::Ask);
+        assert_eq!(questions.want(&pod(1), BEGIN), PodQuestion::Wait(PodPresence::Absent));
+        assert_eq!(questions.want(&pod(1), BEGIN + FIRST_REST), PodQuestion::Ask);
         questions.answered(&pod(1), PodPresence::Unknown, BEGIN + FIRST_REST);
-        assert_eq!(questions.want(&pod(1), BEGIN + FIRST_REST), Question::Wait(PodPresence::Unknown));
+        assert_eq!(questions.want(&pod(1), BEGIN + FIRST_REST), PodQuestion::Wait(PodPresence::Unknown));
         questions.settle(|_| true, BEGIN + FIRST_REST);
         assert_eq!(questions.figures(BEGIN).0, 0, "the watch has it again");
     }

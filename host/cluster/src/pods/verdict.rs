@@ -11,7 +11,7 @@ pub(crate) const CONFIG_HASH: &str = "kubernetes.io/config.hash";
 /// The API server's word about a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PodPresence {
-    /// It has the pod.
+    /// The API server has the pod.
     Present,
     /// There is no such pod, another one has its name, or it has finished and will not start again.
     Absent,
@@ -31,7 +31,7 @@ pub(crate) fn judge(asked: &PodIdentity, answer: Result<Pod, ApiCallError>) -> P
             true => PodPresence::Absent,
             false => PodPresence::Present,
         },
-        // Another pod has the name. If that is no mirror, it says nothing about a file on the node.
+        // Another pod has the name. If that one is not a mirror, it says nothing about a file on the node.
         Ok(pod) if is_static && config_hash(&pod.metadata).is_none() => PodPresence::Unknown,
         Ok(_) => PodPresence::Absent,
         Err(error) if says_not_found(&error, &asked.name) && !is_static && !asked.uid.is_empty() => {

@@ -12,7 +12,7 @@ use tenure_types::PodIdentity;
 use tokio::sync::Notify;
 
 use super::known::KnownPods;
-use super::questions::{Question, Questions};
+use super::questions::{PodQuestion, PodQuestions};
 use super::verdict::{PodPresence, judge};
 use crate::client::call;
 
@@ -38,15 +38,15 @@ pub struct PodFigures {
 /// The pods of one node.
 pub struct PodsOfNode {
     client: Client,
-    state: Mutex<State>,
+    state: Mutex<WitnessState>,
     changed: Notify,
     /// Times are since this.
     start: Instant,
 }
 
-struct State {
+struct WitnessState {
     known: KnownPods,
-    questions: Questions,
+    questions: PodQuestions,
     interruptions: u64,
     /// The failure of the watch since its last event.
     trouble: Option<String>,
@@ -62,9 +62,13 @@ impl PodsOfNode {
     /// Knows no pod until the watch has listed all of them.
     #[must_use]
     pub fn new(client: Client) -> Self {
-        let questions = Questions::new(Duration::ZERO);
-        let state =
-            Mutex::new(State { known: KnownPods::default(), questions, interruptions: 0, trouble: None });
+        let questions = PodQuestions::new(Duration::ZERO);
+        let state = Mutex::new(WitnessState {
+            known: KnownPods::default(),
+            questions,
+            interruptions: 0,
+            trouble: None,
+        });
         Self { client, state, changed: Notify::new(), start: Instant::now() }
     }
 
@@ -89,12 +93,12 @@ impl PodsOfNode {
             }
         };
         let _ = tokio::time::timeout(LONGEST_LOOK, all).await;
-        let State { known, questions, .. } = &mut *self.state();
+        let WitnessState { known, questions, .. } = &mut *self.state();
         questions.settle(|pod| known.has(pod), now);
         verdicts
     }
 
-    /// Reads a pod now, whatever the watch has.
+    /// Reads a pod now, also one that the watch has.
     pub async fn confirm(&self, pod: &PodIdentity) -> PodPresence {
         self.ask(Some(&pod)).await
     }
@@ -130,7 +134,7 @@ impl PodsOfNode {
 
     /// The verdicts that need no question, and the indices of those that do.
     fn sort(&self, pods: &[&PodIdentity], now: Duration) -> (Vec<PodPresence>, Vec<usize>) {
-        let State { known, questions, .. } = &mut *self.state();
+        let WitnessState { known, questions, .. } = &mut *self.state();
         let mut asked = Vec::new();
         let verdicts = pods.iter().enumerate().map(|(index, pod)| {
             if !known.is_complete() {
@@ -140,8 +144,8 @@ impl PodsOfNode {
                 return PodPresence::Present;
             }
             match questions.want(pod, now) {
-                Question::Wait(presence) => presence,
-                Question::Ask => {
+                PodQuestion::Wait(presence) => presence,
+                PodQuestion::Ask => {
                     asked.push(index);
                     PodPresence::Unknown
                 }
@@ -159,7 +163,7 @@ impl PodsOfNode {
         judge(pod, call(pods.get(&pod.name)).await)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, WitnessState> {
         // Each change of the state is complete in itself.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
