@@ -44,7 +44,9 @@ pub(crate) async fn mark(
     let said = match (answer(LeaseRules::ALL, &case), lease) {
         (MarkVerdict::Freeze, Some(lease)) => freeze(core, executors, &lease, mark).await?,
         (MarkVerdict::Cordon, Some(lease)) => {
-            tracing::info!(block = %hint.cidr, why = mark.why.as_str(), "the operator wants a block back; no new address comes from it");
+            if lease.hold != LeaseHold::Cordoned(mark.id) {
+                tracing::info!(block = %hint.cidr, why = mark.why.as_str(), "the operator wants a block back; no new address comes from it");
+            }
             core.set_hold(&lease, LeaseHold::Cordoned(mark.id)).await?;
             return Ok(());
         }
