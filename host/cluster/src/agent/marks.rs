@@ -16,7 +16,7 @@ use tenure_types::{Effect, EffectKind, NetworkName, PoolName};
 use crate::agent::accepting::AgentError;
 use crate::agent::checks::mark_case;
 use crate::agent::core::AgentCore;
-use crate::agent::records::LeaseRecord;
+use crate::agent::records::HeldLease;
 use crate::agent::settings::PoolFamily;
 use crate::agent::wing::ClusterWing;
 
@@ -83,7 +83,7 @@ pub(crate) async fn freeze_drained(core: &AgentCore, executors: &Executors) -> R
 async fn freeze(
     core: &AgentCore,
     executors: &Executors,
-    lease: &LeaseRecord,
+    lease: &HeldLease,
     mark: BlockMark,
 ) -> Result<MarkAnswer, AgentError> {
     if core.giving_back(lease.cidr()).is_some() {
@@ -130,7 +130,7 @@ fn reason(why: &Refusal) -> RefusalReason {
 /// The case of a lease that no network has, or that the ledger does not have.
 fn without_network(
     core: &AgentCore,
-    lease: Option<&LeaseRecord>,
+    lease: Option<&HeldLease>,
     hint: BlockHint,
     mark: BlockMark,
 ) -> MarkCase {
