@@ -41,7 +41,9 @@ fn main() -> ExitCode {
         Trial::test(name, move || match &world {
             Some(world) => {
                 let mut world = world.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                let result = test(&mut world).and_then(|()| world.clear());
+                let result = test(&mut world);
+                let cleared = world.clear();
+                let result = result.and(cleared);
                 result.map_err(|error| Failed::from(format!("{error:#}\n{}", world.logs())))
             }
             None => Ok(()),

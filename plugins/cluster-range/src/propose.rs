@@ -9,7 +9,7 @@ use tenure_sdk::ledger::{self, Direction, Pool, Standing, room};
 use tenure_sdk::{Proposal, Refusal, Request};
 
 use crate::names::BLOCK;
-use crate::settings::{Family, RangeSettings};
+use crate::settings::{AddressFamily, RangeSettings};
 
 /// Proposes an address of each family.
 ///
@@ -69,7 +69,7 @@ fn next(pool: &Pool) -> Option<IpAddr> {
 }
 
 /// Why there is no address of a family.
-fn nothing(family: Family, pools: &[&Pool]) -> Refusal {
+fn nothing(family: AddressFamily, pools: &[&Pool]) -> Refusal {
     let mut words = format!("no {} address is free:", family.name());
     for (number, pool) in pools.iter().enumerate() {
         let (usage, comma) = (pool.shelf().usage(), if number == 0 { "" } else { "," });

@@ -4,7 +4,7 @@ use tenure_sdk::{Config, ConfigError, Node, Refusal};
 
 /// The address families.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Family {
+pub enum AddressFamily {
     /// IPv4.
     Ipv4,
     /// IPv6.
@@ -27,12 +27,12 @@ pub struct RangeSettings {
     /// Names of the cluster's pools, in the order of use.
     pub pools: Vec<String>,
     /// The families, of each of which an allocation has an address.
-    pub families: Vec<Family>,
+    pub families: Vec<AddressFamily>,
     /// The gateway.
     pub gateway: BlockGateway,
 }
 
-impl Family {
+impl AddressFamily {
     /// The name in the configuration.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -86,7 +86,7 @@ impl RangeSettings {
     }
 
     /// The pools of the network, each with its family, those of one family in the order of use.
-    pub fn pool_names(&self) -> impl Iterator<Item = (Family, String)> + '_ {
+    pub fn pool_names(&self) -> impl Iterator<Item = (AddressFamily, String)> + '_ {
         self.families
             .iter()
             .flat_map(|family| self.pools.iter().map(|pool| (*family, format!("{pool}{}", family.suffix()))))
@@ -114,13 +114,13 @@ fn pool_names(node: &Node) -> Result<Vec<String>, ConfigError> {
     Ok(names)
 }
 
-fn families(node: Option<Node>) -> Result<Vec<Family>, ConfigError> {
-    let Some(node) = node else { return Ok(vec![Family::Ipv4]) };
+fn families(node: Option<Node>) -> Result<Vec<AddressFamily>, ConfigError> {
+    let Some(node) = node else { return Ok(vec![AddressFamily::Ipv4]) };
     let mut families = Vec::new();
     for item in node.items()? {
         let family = match item.text()? {
-            "ipv4" => Family::Ipv4,
-            "ipv6" => Family::Ipv6,
+            "ipv4" => AddressFamily::Ipv4,
+            "ipv6" => AddressFamily::Ipv6,
             _ => return Err(item.wrong("must be \"ipv4\" or \"ipv6\"")),
         };
         if families.contains(&family) {

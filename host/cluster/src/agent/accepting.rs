@@ -6,7 +6,7 @@ use tenure_leases::{BlockHint, BlockName, FetchedBlock, HolderIdentity, LeaseRul
 
 use crate::agent::core::AgentCore;
 use crate::agent::fetch::{self, FetchError};
-use crate::agent::records::LeaseRecord;
+use crate::agent::records::HeldLease;
 
 /// Why a block could not be looked at.
 #[derive(Debug, thiserror::Error)]
@@ -34,12 +34,8 @@ impl AgentCore {
         let case = AcceptCase { me, hint, block: &block, space: space.as_ref(), dropped, ledger: &ledger };
         match (accept(LeaseRules::ALL, &case), block) {
             (Ok(()), FetchedBlock::Found(block)) => {
-                let lease = LeaseRecord {
-                    name: name.clone(),
-                    uid: hint.uid,
-                    pool: block.pool,
-                    hold: LeaseHold::Open,
-                };
+                let lease =
+                    HeldLease { name: name.clone(), uid: hint.uid, pool: block.pool, hold: LeaseHold::Open };
                 self.record(&lease).await?;
                 tracing::info!(block = %hint.cidr, pool = %lease.pool.name, "accepted a block");
             }

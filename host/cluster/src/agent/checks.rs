@@ -9,7 +9,7 @@ use tenure_ledger::Book;
 use tenure_types::{Effect, EffectKind, IntentId, NetworkName, agreed};
 
 use crate::agent::core::AgentCore;
-use crate::agent::records::{LeaseRecord, MARK};
+use crate::agent::records::{HeldLease, MARK};
 use crate::agent::settings::PoolFamily;
 use crate::agent::usage::free;
 
@@ -54,16 +54,16 @@ impl BlockChecks<'_> {
     }
 }
 
-/// The mark that the operator tells of a lease.
-pub(crate) fn marked(core: &AgentCore, lease: &LeaseRecord) -> Option<BlockMark> {
+/// The mark on a lease, as the operator last said.
+pub(crate) fn marked(core: &AgentCore, lease: &HeldLease) -> Option<BlockMark> {
     let state = core.state();
     state.told.blocks.iter().find(|hint| hint.uid == lease.uid)?.mark
 }
 
 /// Everything that decides about a mark on a lease of the ledger, as the book is now.
-pub(crate) fn mark_case(core: &AgentCore, lease: &LeaseRecord, mark: BlockMark, book: &Book) -> MarkCase {
+pub(crate) fn mark_case(core: &AgentCore, lease: &HeldLease, mark: BlockMark, book: &Book) -> MarkCase {
     let family = PoolFamily::of(lease.cidr());
-    let is_other = |other: &&LeaseRecord| {
+    let is_other = |other: &&HeldLease| {
         other.pool == lease.pool
             && other.cidr() != lease.cidr()
             && PoolFamily::of(other.cidr()) == family
@@ -71,7 +71,7 @@ pub(crate) fn mark_case(core: &AgentCore, lease: &LeaseRecord, mark: BlockMark, 
             && core.giving_back(other.cidr()).is_none()
     };
     let leases = core.leases();
-    let others: Vec<&LeaseRecord> = leases.values().filter(is_other).collect();
+    let others: Vec<&HeldLease> = leases.values().filter(is_other).collect();
     let left = others.iter().map(|other| free(book, other.cidr())).fold(0, u32::saturating_add);
     MarkCase {
         uid: lease.uid,

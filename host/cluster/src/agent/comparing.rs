@@ -11,7 +11,7 @@ use tenure_types::{Attributes, agreed};
 use crate::agent::accepting::AgentError;
 use crate::agent::core::{AgentCore, internal};
 use crate::agent::fetch;
-use crate::agent::records::{LeaseRecord, MARK};
+use crate::agent::records::{HeldLease, MARK};
 use crate::agent::state::FrozenOutcome;
 
 /// The wait before a block is compared again that stayed as it is.
@@ -22,7 +22,7 @@ const MOST_DOUBLINGS: u32 = 5;
 
 impl AgentCore {
     /// Compares a block with a quorum GET of its name, and does what follows.
-    pub(crate) async fn compare(&self, me: &HolderIdentity, lease: &LeaseRecord) -> Result<(), AgentError> {
+    pub(crate) async fn compare(&self, me: &HolderIdentity, lease: &HeldLease) -> Result<(), AgentError> {
         let cidr = lease.cidr();
         let fetched = fetch::block(&self.client, &lease.name).await?;
         let book = self.book_of(&lease.pool.name).await;
@@ -79,7 +79,7 @@ impl AgentCore {
     }
 
     /// Says again that the node holds a block, unless its object says so.
-    fn reassert(&self, lease: &LeaseRecord, times: u32) {
+    fn reassert(&self, lease: &HeldLease, times: u32) {
         if times == 0 {
             tracing::warn!(block = %lease.cidr(), "the API server has no IPBlock of a held block; the node goes on saying that it holds it");
         }
@@ -92,21 +92,21 @@ impl AgentCore {
     }
 
     /// Records how far a block may be used.
-    pub(crate) async fn set_hold(&self, lease: &LeaseRecord, hold: LeaseHold) -> Result<(), AgentError> {
+    pub(crate) async fn set_hold(&self, lease: &HeldLease, hold: LeaseHold) -> Result<(), AgentError> {
         if lease.hold != hold {
-            self.record(&LeaseRecord { hold, ..lease.clone() }).await?;
+            self.record(&HeldLease { hold, ..lease.clone() }).await?;
         }
         Ok(())
     }
 
     /// Tells the intent of a frozen block how it ends.
-    fn ends(&self, lease: &LeaseRecord, outcome: FrozenOutcome) {
+    fn ends(&self, lease: &HeldLease, outcome: FrozenOutcome) {
         self.state().outcomes.insert(lease.cidr(), outcome);
     }
 
     /// The attributes of an effect that gives a block back for a mark.
     pub(crate) fn give_back(
-        lease: &LeaseRecord,
+        lease: &HeldLease,
         mark: tenure_leases::MarkId,
     ) -> Result<Attributes, AgentError> {
         let facts = [(agreed::BLOCK, lease.cidr().to_string()), (MARK, mark.to_string())];

@@ -1,4 +1,4 @@
-//! What the parts of the agent share: the ledger through the engine, the client, the settings and the state.
+//! Shared by the parts of the agent: the ledger through the engine, the client, the settings and the state.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -14,12 +14,12 @@ use tenure_ledger::{Book, Intent};
 use tenure_types::{Clock, ConditionName, EffectKind, NetworkName, Object, PoolName, Result, agreed, hold};
 use tokio::sync::Notify;
 
-use crate::agent::records::{self, LeaseRecord, mark_of};
+use crate::agent::records::{self, HeldLease, mark_of};
 use crate::agent::settings::{AgentSettings, PoolFamily};
 use crate::agent::state::AgentState;
 use crate::agent::usage::usage;
 
-/// What the parts of the agent share. The state is behind a `std::sync::Mutex`, which is never held across a wait.
+/// Shared by the parts of the agent. The state is behind a `std::sync::Mutex`, which is never held across a wait.
 pub(crate) struct AgentCore {
     pub(crate) engine: Arc<Engine>,
     pub(crate) client: Client,
@@ -57,7 +57,7 @@ impl AgentCore {
     }
 
     /// The leases of the ledger, by their addresses.
-    pub(crate) fn leases(&self) -> BTreeMap<IpNet, LeaseRecord> {
+    pub(crate) fn leases(&self) -> BTreeMap<IpNet, HeldLease> {
         records::leases(self.engine.objects().iter().map(AsRef::as_ref))
     }
 
@@ -75,8 +75,8 @@ impl AgentCore {
         self.engine.intents().into_iter().find(is_it)
     }
 
-    /// A lease as the tables of `tenure-leases` want it. A block that is being given back is frozen, whatever its record says.
-    pub(crate) fn row(&self, lease: &LeaseRecord, book: Option<&Book>) -> LedgerBlock {
+    /// A lease as the tables of `tenure-leases` want it. A block that is being given back is frozen, even if its record says open.
+    pub(crate) fn row(&self, lease: &HeldLease, book: Option<&Book>) -> LedgerBlock {
         let cidr = lease.cidr();
         let frozen = self.giving_back(cidr).and_then(|intent| mark_of(&intent)).map(LeaseHold::Frozen);
         let usage = book.map(|book| usage(book, cidr)).unwrap_or_default();
@@ -89,7 +89,7 @@ impl AgentCore {
     }
 
     /// Keeps a lease; durable when it returns.
-    pub(crate) async fn record(&self, lease: &LeaseRecord) -> Result<()> {
+    pub(crate) async fn record(&self, lease: &HeldLease) -> Result<()> {
         let object = lease.object().map_err(internal)?;
         self.engine.objects_seen(&[object], &[]).await
     }
@@ -106,9 +106,9 @@ impl AgentCore {
     }
 
     /// Replaces a lease's uid by that under which it was made again.
-    pub(crate) async fn rebind(&self, lease: &LeaseRecord, uid: Uid) -> Result<()> {
+    pub(crate) async fn rebind(&self, lease: &HeldLease, uid: Uid) -> Result<()> {
         let stone = records::tombstone(lease.uid, self.wall_seconds()).map_err(internal)?;
-        let bound = LeaseRecord { uid, hold: LeaseHold::Open, ..lease.clone() };
+        let bound = HeldLease { uid, hold: LeaseHold::Open, ..lease.clone() };
         let object: Object = bound.object().map_err(internal)?;
         self.engine.objects_seen(&[stone, object], &[records::tombstone_key(uid)]).await
     }
@@ -122,7 +122,7 @@ impl AgentCore {
     /// The same by the pool's name in the cluster.
     pub(crate) fn counted_of(&self, pool: &str, family: PoolFamily) -> u32 {
         let leases = self.leases();
-        let stays = |lease: &&LeaseRecord| {
+        let stays = |lease: &&HeldLease| {
             let leaves = matches!(lease.hold, LeaseHold::Cordoned(_) | LeaseHold::Frozen(_));
             &*lease.pool.name == pool
                 && PoolFamily::of(lease.cidr()) == family

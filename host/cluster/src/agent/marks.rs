@@ -16,7 +16,7 @@ use tenure_types::{Effect, EffectKind, NetworkName, PoolName};
 use crate::agent::accepting::AgentError;
 use crate::agent::checks::mark_case;
 use crate::agent::core::AgentCore;
-use crate::agent::records::LeaseRecord;
+use crate::agent::records::HeldLease;
 use crate::agent::settings::PoolFamily;
 use crate::agent::wing::ClusterWing;
 
@@ -44,7 +44,9 @@ pub(crate) async fn mark(
     let said = match (answer(LeaseRules::ALL, &case), lease) {
         (MarkVerdict::Freeze, Some(lease)) => freeze(core, executors, &lease, mark).await?,
         (MarkVerdict::Cordon, Some(lease)) => {
-            tracing::info!(block = %hint.cidr, why = mark.why.as_str(), "the operator wants a block back; no new address comes from it");
+            if lease.hold != LeaseHold::Cordoned(mark.id) {
+                tracing::info!(block = %hint.cidr, why = mark.why.as_str(), "the operator wants a block back; no new address comes from it");
+            }
             core.set_hold(&lease, LeaseHold::Cordoned(mark.id)).await?;
             return Ok(());
         }
@@ -81,7 +83,7 @@ pub(crate) async fn freeze_drained(core: &AgentCore, executors: &Executors) -> R
 async fn freeze(
     core: &AgentCore,
     executors: &Executors,
-    lease: &LeaseRecord,
+    lease: &HeldLease,
     mark: BlockMark,
 ) -> Result<MarkAnswer, AgentError> {
     if core.giving_back(lease.cidr()).is_some() {
@@ -128,7 +130,7 @@ fn reason(why: &Refusal) -> RefusalReason {
 /// The case of a lease that no network has, or that the ledger does not have.
 fn without_network(
     core: &AgentCore,
-    lease: Option<&LeaseRecord>,
+    lease: Option<&HeldLease>,
     hint: BlockHint,
     mark: BlockMark,
 ) -> MarkCase {

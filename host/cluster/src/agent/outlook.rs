@@ -1,4 +1,4 @@
-//! What a plan learns of the cluster: the pre-allocation, the operator's word about the pools, and for how long blocks have been empty.
+//! The cluster as a plan sees it: the pre-allocation, the operator's word about the pools, and for how long blocks have been empty.
 
 use tenure_engine::Outlook;
 use tenure_ledger::Book;

@@ -7,7 +7,7 @@ use tenure_leases::{HolderIdentity, LeaseRules, NodeIpamSpec};
 use crate::agent::accepting::AgentError;
 use crate::agent::core::{AgentCore, is_lost};
 use crate::agent::fetch;
-use crate::agent::records::LeaseRecord;
+use crate::agent::records::HeldLease;
 
 /// Makes the records again from NodeIPAM and the IPBlocks.
 pub(crate) async fn read_back(core: &AgentCore, me: &HolderIdentity) -> Result<(), AgentError> {
@@ -25,8 +25,7 @@ pub(crate) async fn read_back(core: &AgentCore, me: &HolderIdentity) -> Result<(
         let row = rebuild(LeaseRules::ALL, me, block, said.as_ref()).filter(|_| is_new);
         if let (Some(row), Ok(name)) = (row, name.parse()) {
             tracing::warn!(block = %row.cidr, "the API server says that this node holds a block, which the lost ledger does not know");
-            core.record(&LeaseRecord { name, uid: row.uid, pool: block.pool.clone(), hold: row.hold })
-                .await?;
+            core.record(&HeldLease { name, uid: row.uid, pool: block.pool.clone(), hold: row.hold }).await?;
         }
     }
     core.state().must_rebuild = false;

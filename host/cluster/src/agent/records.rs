@@ -23,7 +23,7 @@ const DROPPED: &str = "dropped-lease";
 
 /// An accepted lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct LeaseRecord {
+pub(crate) struct HeldLease {
     /// The IPBlock's name, which contains the group and the CIDR.
     pub(crate) name: BlockName,
     /// The IPBlock's uid.
@@ -34,7 +34,7 @@ pub(crate) struct LeaseRecord {
     pub(crate) hold: LeaseHold,
 }
 
-impl LeaseRecord {
+impl HeldLease {
     /// The addresses.
     #[must_use]
     pub(crate) fn cidr(&self) -> IpNet {
@@ -87,8 +87,8 @@ impl LeaseRecord {
 
 /// All leases of the ledger, by their addresses.
 #[must_use]
-pub(crate) fn leases<'a>(objects: impl IntoIterator<Item = &'a Object>) -> BTreeMap<IpNet, LeaseRecord> {
-    let leases = objects.into_iter().filter(|object| object.kind == LEASE).filter_map(LeaseRecord::of);
+pub(crate) fn leases<'a>(objects: impl IntoIterator<Item = &'a Object>) -> BTreeMap<IpNet, HeldLease> {
+    let leases = objects.into_iter().filter(|object| object.kind == LEASE).filter_map(HeldLease::of);
     leases.map(|lease| (lease.cidr(), lease)).collect()
 }
 
@@ -150,7 +150,7 @@ mod tests {
             LeaseHold::Contested,
         ] {
             let name = BlockName::new("default", "fd00::/122".parse().unwrap()).unwrap();
-            let record = LeaseRecord { name, uid: Uid(3), pool: pool.clone(), hold };
+            let record = HeldLease { name, uid: Uid(3), pool: pool.clone(), hold };
             let object = record.object().unwrap();
             assert_eq!(leases([&object]).into_values().collect::<Vec<_>>(), [record.clone()]);
             let attributes = Attributes::new([

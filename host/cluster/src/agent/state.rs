@@ -1,4 +1,4 @@
-//! What the agent knows besides the ledger. A restart forgets it; everything here is found again, or may begin again.
+//! The knowledge of the agent besides the ledger. A restart forgets it; everything here is found again, or may begin again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -41,17 +41,17 @@ pub(crate) struct AgentState {
     pub(crate) identity: Option<HolderIdentity>,
     pub(crate) pools: BTreeMap<String, ClusterPool>,
     pub(crate) in_force: BTreeMap<Uid, PoolInForce>,
-    /// When pools that are missing are looked up again, by the boot clock.
+    /// The next time at which missing pools are looked up, by the boot clock.
     pub(crate) next_pools: Duration,
     /// The node's object, as the watch shows it.
     pub(crate) object: Option<Arc<NodeIPAM>>,
-    /// Its status, as far as it could be read.
+    /// The status of that object, as far as it could be read.
     pub(crate) told: NodeIpamStatus,
     /// Whether the watch has listed the object since it was last interrupted.
     pub(crate) is_listed: bool,
     /// Blocks to be compared after a relist.
     pub(crate) to_compare: BTreeSet<IpNet>,
-    /// When each block may be compared again by the boot clock, and how often it was without a change.
+    /// The next time at which each block may be compared, by the boot clock, and the comparisons without a change so far.
     pub(crate) compared: BTreeMap<IpNet, (Duration, u32)>,
     /// Answers that are not in the ledger: refusals, and ready for leases that the node does not have.
     pub(crate) answers: BTreeMap<Uid, MarkAck>,
@@ -70,7 +70,7 @@ pub(crate) struct AgentState {
     /// The present mark of each frozen block.
     pub(crate) frozen: BTreeMap<IpNet, MarkId>,
     pub(crate) outcomes: BTreeMap<IpNet, FrozenOutcome>,
-    /// What was written last, and when it may be written again.
+    /// The last written half of the object.
     pub(crate) written: Option<NodeIpamSpec>,
     pub(crate) next_write: Duration,
     pub(crate) writes: u64,

@@ -7,7 +7,7 @@ use tenure_leases::{HolderIdentity, MarkAck, PoolDemand};
 use tenure_types::NetworkName;
 
 use crate::agent::core::AgentCore;
-use crate::agent::records::LeaseRecord;
+use crate::agent::records::HeldLease;
 use crate::agent::saying::spec;
 use crate::agent::usage::free;
 
@@ -41,7 +41,7 @@ pub struct BlockStatus {
 /// A pool and family that the node uses.
 #[derive(Debug, Clone)]
 pub struct DemandStatus {
-    /// What the node says of it.
+    /// The demand, as the node states it.
     pub demand: PoolDemand,
     /// For how long it has waited for a block.
     pub waits: Option<Duration>,
@@ -129,7 +129,7 @@ pub(crate) async fn status(core: &AgentCore) -> AgentStatus {
     }
 }
 
-async fn block(core: &AgentCore, lease: &LeaseRecord) -> BlockStatus {
+async fn block(core: &AgentCore, lease: &HeldLease) -> BlockStatus {
     let cidr = lease.cidr();
     let book = core.book_of(&lease.pool.name).await;
     let row = core.row(lease, book.as_deref());

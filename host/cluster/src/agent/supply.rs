@@ -18,7 +18,7 @@ use tenure_types::{NetworkName, PoolName, Range, Result};
 
 use crate::agent::core::AgentCore;
 use crate::agent::ranges::block_ranges;
-use crate::agent::records::LeaseRecord;
+use crate::agent::records::HeldLease;
 use crate::agent::settings::PoolFamily;
 use crate::agent::usage::labelled;
 
@@ -54,7 +54,7 @@ impl AgentCore {
         self.engine.supply(network, &changes).await
     }
 
-    fn changes_of(&self, book: &Book, lease: &LeaseRecord, present: Vec<KnownRange>) -> Vec<Supply> {
+    fn changes_of(&self, book: &Book, lease: &HeldLease, present: Vec<KnownRange>) -> Vec<Supply> {
         let family = PoolFamily::of(lease.cidr());
         let Ok(pool) = PoolName::new(format!("{}{}", lease.pool.name, family.suffix())) else {
             return Vec::new();

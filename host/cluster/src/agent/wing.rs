@@ -76,7 +76,7 @@ impl fmt::Display for NoAction {
 
 /// The change that an intent made.
 #[derive(Debug)]
-pub enum BlockChange {
+pub enum BlockOutcome {
     /// The blocks came; their ranges are there.
     Came,
     /// The lease of a block is over.
@@ -116,7 +116,7 @@ impl Wing for ClusterWing {
     type Situation = ();
     type Work = BlockWork;
     type Action = NoAction;
-    type Change = BlockChange;
+    type Change = BlockOutcome;
 
     fn start(&self, _: &Book) {}
 
@@ -199,7 +199,7 @@ impl Wing for ClusterWing {
         }
     }
 
-    async fn next(&self, work: &mut BlockWork) -> Step<NoAction, BlockChange> {
+    async fn next(&self, work: &mut BlockWork) -> Step<NoAction, BlockOutcome> {
         match work {
             BlockWork::Request { pool, want } => {
                 // The want is durable now, so it may be said.
@@ -208,7 +208,7 @@ impl Wing for ClusterWing {
                     self.core.wake.notify_one();
                 }
                 if self.core.counted(pool) >= *want {
-                    return Step::Done(BlockChange::Came);
+                    return Step::Done(BlockOutcome::Came);
                 }
                 match self.is_short(pool).await {
                     true => Step::Wait(LOOK_EVERY),
@@ -216,7 +216,7 @@ impl Wing for ClusterWing {
                 }
             }
             BlockWork::GiveBack { cidr, .. } => match self.core.state().outcomes.get(cidr) {
-                Some(FrozenOutcome::Released) => Step::Done(BlockChange::Returned(*cidr)),
+                Some(FrozenOutcome::Released) => Step::Done(BlockOutcome::Returned(*cidr)),
                 Some(FrozenOutcome::Reopened) => Step::Undone("the operator took its mark back".to_owned()),
                 None => Step::Wait(LOOK_EVERY),
             },
@@ -233,8 +233,8 @@ impl Wing for ClusterWing {
         match action {}
     }
 
-    fn changes(&self, _: &Intent, change: &BlockChange, book: &Book) -> Vec<Supply> {
-        let BlockChange::Returned(cidr) = change else { return Vec::new() };
+    fn changes(&self, _: &Intent, change: &BlockOutcome, book: &Book) -> Vec<Supply> {
+        let BlockOutcome::Returned(cidr) = change else { return Vec::new() };
         let own = labelled(book).filter(|(.., of)| of == cidr);
         own.map(|(pool, view, _)| Supply::Withdraw {
             pool: pool.name.clone(),

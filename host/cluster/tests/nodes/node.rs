@@ -89,7 +89,7 @@ impl Node {
         let of = |allocation: Value| -> anyhow::Result<Vec<IpAddr>> {
             let addresses = allocation["addresses"].as_array().cloned().unwrap_or_default();
             let ip = |address: Value| {
-                let text = address["address"].as_str().map(str::to_owned).context("no address")?;
+                let text = address.as_str().map(str::to_owned).context("no address")?;
                 Ok(text.split('/').next().unwrap_or_default().parse()?)
             };
             addresses.into_iter().map(ip).collect()

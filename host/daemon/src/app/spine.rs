@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use tenure_aws::executor::Handle;
 use tenure_checkpoint::{FileDisk, Options, Writer};
 use tenure_delegate::{Allowed, WithDelegates};
 use tenure_engine::ports::Catalogue as _;
@@ -19,8 +20,8 @@ use tenure_types::{Clock, ConditionName, NodeIdentity, PolicyStamp};
 use tokio::sync::watch;
 
 use super::Surroundings;
-use super::supply::SupplyHandles;
 use crate::claims_seen::{self, ClaimsSeen};
+use crate::cluster::ClusterAgent;
 use crate::config::Config;
 use crate::deferral::WhileLost;
 use crate::dels::DelFile;
@@ -67,6 +68,14 @@ pub(super) struct Spine {
     /// The policies that served networks before.
     pub(super) serving: Vec<PolicyStamp>,
     started: Duration,
+}
+
+/// Handles to what supplies the networks, while each runs.
+pub(super) struct SupplyHandles {
+    /// The executor of plans about the node's cloud interfaces.
+    pub(super) cloud: watch::Receiver<Option<Handle>>,
+    /// The agent that leases blocks of a cluster.
+    pub(super) cluster: watch::Receiver<Option<ClusterAgent>>,
 }
 
 /// The durable parts that go to a single owner.

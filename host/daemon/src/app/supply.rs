@@ -2,23 +2,13 @@
 
 use std::sync::Arc;
 
-use tenure_aws::executor::Handle;
 use tenure_supervise::Supervisor;
 use tokio::sync::watch;
 
 use super::ledger::LedgerWing;
 use super::networks::NetworksWing;
-use super::spine::Spine;
-use crate::cluster::ClusterAgent;
+use super::spine::{Spine, SupplyHandles};
 use crate::parts;
-
-/// Handles to what supplies the networks, while each runs.
-pub(super) struct SupplyHandles {
-    /// The executor of plans about the node's cloud interfaces.
-    pub(super) cloud: watch::Receiver<Option<Handle>>,
-    /// The agent that leases blocks of a cluster.
-    pub(super) cluster: watch::Receiver<Option<ClusterAgent>>,
-}
 
 /// Adds what supplies the networks with addresses.
 pub(super) fn add(
