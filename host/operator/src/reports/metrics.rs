@@ -130,7 +130,7 @@ impl Default for OperatorMetrics {
             registry: Registry::with_prefix("tenure_operator"),
             blocks: Family::default(),
             answers: Family::default(),
-            // 10 ms to 82 s, and a bucket for whoever waits for a pool to grow.
+            // 10 ms to 82 s, and a bucket for nodes that wait for a pool to grow.
             grant_wait: Histogram::new(exponential_buckets(0.01, 2.0, 14)),
             requests: Family::default(),
             interruptions: Family::default(),
