@@ -41,7 +41,7 @@ type WaitingNodes = BTreeMap<FamilyKey, BTreeMap<String, WaitReason>>;
 pub struct Decisions {
     /// The writes, in their order.
     pub writes: Vec<OperatorWrite>,
-    /// What people should hear of.
+    /// The events to write.
     pub notices: Vec<Notice>,
     /// The answers to the marks that are there.
     pub answers: Vec<(MarkId, MarkAnswer)>,

@@ -17,7 +17,7 @@ use crate::view::{ClusterView, ViewSources, WrittenObjects};
 /// Seconds for which a block whose holder refused a mark is not marked again.
 pub const RELEASE_DELAY_SECONDS: u64 = 1800;
 
-/// The time for which a node's lost leases are no further sign of a restored store.
+/// The time after which a node's lost leases are again a sign of a restored store.
 const LOST: Duration = Duration::from_secs(3600);
 
 /// The longest time between two looks at the store's version.

@@ -8,7 +8,7 @@ mod metrics;
 mod notice;
 mod sender;
 
-pub use self::events::EventOutbox;
+pub use self::events::{EventOutbox, EventQueue};
 pub use self::health::OperatorHealth;
 pub use self::metrics::{BlockCount, OperatorMetrics, WriteCause};
 pub use self::notice::{EventReason, EventSubject, Notice};
@@ -26,7 +26,7 @@ pub struct Reports {
 impl Reports {
     /// Reports whose events have a sender.
     #[must_use]
-    pub fn new() -> (Self, sender::EventQueue) {
+    pub fn new() -> (Self, EventQueue) {
         let metrics = OperatorMetrics::default();
         let (events, queue) = EventOutbox::new(metrics.clone());
         (Self { events, metrics }, queue)

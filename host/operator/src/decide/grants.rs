@@ -106,7 +106,7 @@ impl Granting<'_> {
         }
     }
 
-    /// Tells of the claims that are not believed.
+    /// Reports the claims that are not believed.
     fn ignored(&mut self, claims: &HeldClaims) {
         for ((_, cidr), claims) in claims {
             let ignored = claims.iter().filter(|claim| claim.verdict == HeldVerdict::Ignored);

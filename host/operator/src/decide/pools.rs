@@ -53,7 +53,7 @@ pub(super) fn statuses(
     view.pools.iter().filter_map(write).collect()
 }
 
-/// Tells of pools without a free block that somebody wants, and of overlaps.
+/// Reports pools without a free block that somebody wants, and overlaps.
 pub(super) fn notices(
     view: &ClusterView,
     waiting: &WaitingNodes,

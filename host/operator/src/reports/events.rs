@@ -11,7 +11,6 @@ use tokio::sync::mpsc;
 
 use super::OperatorMetrics;
 use super::notice::{EventReason, EventSubject, Notice};
-use super::sender::EventQueue;
 
 /// Events that may wait for the API server.
 const QUEUE: usize = 1024;
@@ -22,7 +21,7 @@ const HOUR: Duration = Duration::from_secs(3600);
 /// A cause and its object.
 type Cause = (EventReason, EventSubject);
 
-/// What was told, and when. Guarded by a std mutex: nobody waits while holding it.
+/// The causes that were told, each with the time. Guarded by a std mutex: nobody waits while holding it.
 type ToldCauses = Arc<Mutex<HashMap<Cause, Duration>>>;
 
 /// Takes notices. Without a sender it drops them.
@@ -31,6 +30,13 @@ pub struct EventOutbox {
     told: ToldCauses,
     queue: Option<mpsc::Sender<Notice>>,
     metrics: OperatorMetrics,
+}
+
+/// The other end of an outbox.
+#[derive(Debug)]
+pub struct EventQueue {
+    pub(super) notices: mpsc::Receiver<Notice>,
+    pub(super) outbox: EventOutbox,
 }
 
 impl EventOutbox {

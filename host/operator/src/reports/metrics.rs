@@ -87,14 +87,14 @@ struct AnswerLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct RequestLabels {
+struct ApiCallLabels {
     verb: &'static str,
     cause: &'static str,
     outcome: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct KindLabels {
+struct WatchedKindLabels {
     kind: String,
 }
 
@@ -114,8 +114,8 @@ struct OperatorSeries {
     blocks: Family<BlockLabels, Gauge>,
     answers: Family<AnswerLabels, Counter>,
     grant_wait: Histogram,
-    requests: Family<RequestLabels, Counter>,
-    interruptions: Family<KindLabels, Counter>,
+    requests: Family<ApiCallLabels, Counter>,
+    interruptions: Family<WatchedKindLabels, Counter>,
     events: Family<EventLabels, Counter>,
     unreadable: Gauge,
     view_age: Gauge,
@@ -130,7 +130,7 @@ impl Default for OperatorMetrics {
             registry: Registry::with_prefix("tenure_operator"),
             blocks: Family::default(),
             answers: Family::default(),
-            // 10 ms to 82 s, and a bucket for whoever waits for a pool to grow.
+            // 10 ms to 82 s, and a bucket for nodes that wait for a pool to grow.
             grant_wait: Histogram::new(exponential_buckets(0.01, 2.0, 14)),
             requests: Family::default(),
             interruptions: Family::default(),
@@ -221,13 +221,13 @@ impl OperatorMetrics {
             Err(ApiCallError::Deadline) => "deadline",
             Err(_) => "error",
         };
-        self.0.requests.get_or_create(&RequestLabels { verb, cause: cause.as_str(), outcome }).inc();
+        self.0.requests.get_or_create(&ApiCallLabels { verb, cause: cause.as_str(), outcome }).inc();
         result
     }
 
     /// Counts an interruption of the watch of a kind.
     pub fn interrupted(&self, kind: &str) {
-        self.0.interruptions.get_or_create(&KindLabels { kind: kind.to_owned() }).inc();
+        self.0.interruptions.get_or_create(&WatchedKindLabels { kind: kind.to_owned() }).inc();
     }
 
     /// Counts an event by what became of it.

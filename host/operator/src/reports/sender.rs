@@ -11,10 +11,9 @@ use kube::api::{Api, ObjectMeta, PostParams};
 use tenure_cluster::client::call;
 use tenure_supervise::Interruptible;
 use tenure_types::Clock;
-use tokio::sync::mpsc;
 use tokio::time::sleep;
 
-use super::events::EventOutbox;
+use super::events::EventQueue;
 use super::notice::{EventSubject, Notice};
 use crate::clock::time_of_day;
 
@@ -26,13 +25,6 @@ const PACE: Duration = Duration::from_millis(100);
 
 /// The longest sentence that the API server takes, in bytes.
 const NOTE: usize = 1024;
-
-/// The other end of an outbox.
-#[derive(Debug)]
-pub struct EventQueue {
-    pub(super) notices: mpsc::Receiver<Notice>,
-    pub(super) outbox: EventOutbox,
-}
 
 /// The part that sends what is in the queue.
 pub struct EventSender {

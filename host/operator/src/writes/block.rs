@@ -117,7 +117,7 @@ fn count_cleared(context: &mut WriteContext<'_>, mark: MarkId) {
     }
 }
 
-/// Tells of a quarantine, and of the attestation that led to it.
+/// Reports a quarantine, and the attestation that led to it.
 fn tell_quarantine(context: &WriteContext<'_>, block: &ChangedBlock<'_>, reason: FenceReason) {
     let holder = &block.read.holder;
     let uid = block.read.adopted_node_uid.unwrap_or(holder.uid).to_string();

@@ -29,7 +29,7 @@ pub(crate) const TESTS: &[Test] = &[
 const SEEDS: u64 = 2;
 
 /// Rounds of each seed.
-const ROUNDS: u64 = 12;
+const ROUNDS: u64 = 10;
 
 /// An operator at an API server behind a proxy, which is killed and started again.
 struct Leader {
