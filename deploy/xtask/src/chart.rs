@@ -14,6 +14,13 @@ use crate::workspace::Workspace;
 /// The profiles of the chart.
 const PROFILES: [&str; 3] = ["single-node", "cluster", "aws"];
 
+/// The profiles whose configuration the built daemon reads, each with a value that reaches more of it.
+const READ: [(&str, &str); 3] = [
+    ("single-node", "agent.logLevel=debug"),
+    ("cluster", "cluster.pools=null"),
+    ("aws", "network.ipam.warm.addresses=2"),
+];
+
 /// The oldest version of Kubernetes that the chart supports, for which the manifests are rendered.
 const OLDEST: &str = "1.33.0";
 
@@ -33,10 +40,10 @@ pub(crate) fn write(workspace: &Workspace) -> Result<()> {
     Ok(())
 }
 
-/// Lints the chart, and compares what follows from it with the committed files.
+/// Lints the chart, compares what follows from it with the committed files, and has the built daemon read its configuration.
 ///
 /// # Errors
-/// Names the files that are out of date.
+/// Names the files that are out of date, or what the daemon says.
 pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     let helm = kubernetes::helm(workspace)?;
     for profile in PROFILES {
@@ -44,6 +51,9 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
         run(Command::new(&helm)
             .args(["lint", "--strict", "--quiet", "--kube-version", OLDEST, "--set", &profile])
             .arg(chart(workspace)))?;
+    }
+    for (profile, value) in READ {
+        read(workspace, &helm, profile, value)?;
     }
     let mut expected = definitions(workspace)?;
     expected.extend(manifests(workspace)?);
@@ -64,6 +74,31 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
         .collect();
     ensure!(strays.is_empty(), "nothing writes {}: remove it", strays.join(", "));
     Ok(())
+}
+
+/// Checks a profile's configuration as the daemon's start would.
+fn read(workspace: &Workspace, helm: &Path, profile: &str, value: &str) -> Result<()> {
+    let (profile, template) = (format!("profile={profile}"), "templates/agent-configuration.yaml");
+    let arguments = ["template", "tenure", "--show-only", template, "--set", &profile, "--set", value];
+    let text = output(Command::new(helm).args(arguments).arg(chart(workspace)))?;
+    let folder = workspace.target.join("tmp/chart");
+    fs::create_dir_all(&folder)?;
+    let file = folder.join("tenured.toml");
+    save(&file, &block(&text, "  tenured.toml: |").context("the chart has no tenured.toml")?)?;
+    let mut daemon = Command::new(workspace.binaries().join("tenured"));
+    daemon.arg("--check-config").arg("--config").arg(&file);
+    for (flag, name) in [("--run-dir", "run"), ("--state-dir", "state")] {
+        daemon.arg(flag).arg(folder.join(name));
+    }
+    run(&mut daemon).with_context(|| format!("tenured refuses the configuration of {profile}"))
+}
+
+/// The text of a YAML block below a key of two spaces' depth.
+fn block(text: &str, key: &str) -> Option<String> {
+    let lines = text.lines().skip_while(|line| *line != key).skip(1);
+    let lines = lines.take_while(|line| line.is_empty() || line.starts_with("    "));
+    let block: String = lines.map(|line| format!("{}\n", line.get(4..).unwrap_or_default())).collect();
+    Some(block).filter(|block| !block.is_empty())
 }
 
 fn chart(workspace: &Workspace) -> PathBuf {
@@ -142,6 +177,14 @@ fn save(path: &Path, text: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_block_ends_with_its_depth() {
+        let text = "data:\n  a: |\n    [one]\n\n    two\n  b: |\n    three\n";
+        assert_eq!(block(text, "  a: |").unwrap(), "[one]\n\ntwo\n");
+        assert_eq!(block(text, "  b: |").unwrap(), "three\n");
+        assert_eq!(block(text, "  c: |"), None);
+    }
 
     #[test]
     fn manifests_do_not_pretend_to_be_helms() {

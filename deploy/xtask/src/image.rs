@@ -99,6 +99,8 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     ensure!(first == second, "the same programs gave other images: {first:?} and {second:?}");
     run(Command::new("diff").args(["--recursive", "--brief"]).arg(&once).arg(&again))?;
     for written in &first {
+        // Even without optimisation.
+        written.check_size(LIMIT)?;
         layout::check(&once.join(&written.name))?;
         started::check(&once.join(&written.name), &written.name)?;
         println!("{}: {} bytes in layers, twice the same", written.name, written.size);

@@ -33,7 +33,6 @@ const STEPS: &[CheckStep] = &[
         moto::install(context.workspace)
     }),
     CheckStep("kubernetes", None, |context| kubernetes::install(context.workspace)),
-    CheckStep("chart", Some("kubernetes"), |context| chart::check(context.workspace)),
     CheckStep("format", None, |context| run(cargo(context).args(["fmt", "--all", "--check"]))),
     CheckStep("lints", None, |context| {
         run(cargo(context).arg("clippy").args(WHOLE).args(["--all-targets", "--", "--deny", "warnings"]))
@@ -47,6 +46,7 @@ const STEPS: &[CheckStep] = &[
     CheckStep("build", None, |context| run(cargo(context).arg("build").args(WHOLE).arg("--all-targets"))),
     CheckStep("tests", Some("build"), tests),
     CheckStep("plugin", Some("build"), plugin),
+    CheckStep("chart", Some("build"), |context| chart::check(context.workspace)),
     CheckStep("image", Some("build"), |context| image::check(context.workspace)),
     CheckStep("bench", Some("build"), bench),
     CheckStep("fuzz", None, |context| fuzz::fuzz(context.workspace, 20, None)),

@@ -67,7 +67,7 @@ fn followed() -> anyhow::Result<()> {
         wait::holds("the daemon", LIMIT, || Ok(daemon.ctl_output(&["status"])?.status.success()))?;
         ensure!(daemon.log("reload").is_empty(), "it has reloaded a file that has not changed");
         daemon.configure("[log]\nlevel = \"debug\"\n")?;
-        wait::holds("the changed level", LIMIT, || Ok(!daemon.log("DEBUG").is_empty()))?;
+        wait::holds("the changed level", LIMIT, || Ok(!daemon.log("log.level").is_empty()))?;
         daemon.configure("[log]\nlevel = 7\n")?;
         let refused = || condition(&daemon, "configuration-refused");
         wait::holds("the refusal", LIMIT, || Ok(refused()?.is_some()))?;

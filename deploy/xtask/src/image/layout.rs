@@ -90,21 +90,22 @@ pub(super) fn write(image: &PackedImage, revision: &str, folder: &Path) -> Resul
     let manifest = json!({
         "annotations": annotations, "config": config, "layers": [layer], "mediaType": MANIFEST, "schemaVersion": 2,
     });
-    let mut manifest = blob(folder, MANIFEST, &bytes(&manifest)?)?;
-    manifest["platform"] = json!({ "architecture": architecture, "os": "linux" });
+    let manifest = blob(folder, MANIFEST, &bytes(&manifest)?)?;
+    let manifest = with(manifest, "platform", json!({ "architecture": architecture, "os": "linux" }));
     let index = json!({
         "annotations": annotations, "manifests": [manifest], "mediaType": INDEX, "schemaVersion": 2,
     });
-    let mut index = blob(folder, INDEX, &bytes(&index)?)?;
+    let index = blob(folder, INDEX, &bytes(&index)?)?;
     // containerd takes the reference from the first, skopeo the tag from the second.
-    index["annotations"] = json!({
+    let annotations = json!({
         "io.containerd.image.name": format!("localhost/{}:{TAG}", image.name),
         "org.opencontainers.image.ref.name": TAG,
     });
+    let digest = index.get("digest").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let index = with(index, "annotations", annotations);
     let outer = json!({ "manifests": [index], "mediaType": INDEX, "schemaVersion": 2 });
     fs::write(folder.join("index.json"), bytes(&outer)?)?;
     fs::write(folder.join("oci-layout"), bytes(&json!({ "imageLayoutVersion": "1.0.0" }))?)?;
-    let digest = index["digest"].as_str().unwrap_or_default().to_owned();
     Ok(WrittenImage { name: image.name.clone(), tag: TAG.to_owned(), digest, size })
 }
 
@@ -116,7 +117,7 @@ pub(super) fn check(folder: &Path) -> Result<()> {
     let mut named = vec![];
     let outer: Value = serde_json::from_slice(&fs::read(folder.join("index.json"))?)?;
     let mut pending: Vec<Value> =
-        outer["manifests"].as_array().cloned().context("index.json names nothing")?;
+        outer.get("manifests").and_then(Value::as_array).cloned().context("index.json names nothing")?;
     ensure!(!pending.is_empty(), "index.json names nothing");
     while let Some(descriptor) = pending.pop() {
         let content = read(folder, &descriptor)?;
@@ -125,9 +126,14 @@ pub(super) fn check(folder: &Path) -> Result<()> {
         match &*text("mediaType") {
             INDEX | MANIFEST => {
                 let inner: Value = serde_json::from_slice(&content)?;
-                ensure!(inner["schemaVersion"] == 2 && inner["mediaType"] == text("mediaType"), "{inner}");
-                pending.extend(inner["manifests"].as_array().into_iter().flatten().cloned());
-                pending.extend(inner["layers"].as_array().into_iter().flatten().cloned());
+                let is = |key: &str, value: Value| inner.get(key) == Some(&value);
+                ensure!(
+                    is("schemaVersion", 2.into()) && is("mediaType", text("mediaType").into()),
+                    "{inner}"
+                );
+                for key in ["manifests", "layers"] {
+                    pending.extend(inner.get(key).and_then(Value::as_array).into_iter().flatten().cloned());
+                }
                 pending.extend(inner.get("config").cloned());
                 if inner.get("config").is_some() {
                     layers(folder, &inner)?;
@@ -151,8 +157,10 @@ fn layers(folder: &Path, manifest: &Value) -> Result<()> {
     for layer in manifest["layers"].as_array().into_iter().flatten() {
         unpacked.push(Value::from(digest(&archive(folder, layer)?)));
     }
-    ensure!(config["rootfs"]["diff_ids"] == Value::from(unpacked), "diff_ids are of other layers");
-    ensure!(config["os"] == "linux" && config["architecture"].is_string(), "no platform: {config}");
+    let named = config.pointer("/rootfs/diff_ids");
+    ensure!(named == Some(&Value::from(unpacked)), "diff_ids are of other layers");
+    let is_linux = config.get("os").is_some_and(|os| os == "linux");
+    ensure!(is_linux && config.get("architecture").is_some_and(Value::is_string), "no platform: {config}");
     Ok(())
 }
 
@@ -162,8 +170,13 @@ fn layers(folder: &Path, manifest: &Value) -> Result<()> {
 /// If there is none.
 pub(super) fn manifest(folder: &Path) -> Result<Value> {
     let outer: Value = serde_json::from_slice(&fs::read(folder.join("index.json"))?)?;
-    let index: Value = serde_json::from_slice(&read(folder, &outer["manifests"][0])?)?;
-    Ok(serde_json::from_slice(&read(folder, &index["manifests"][0])?)?)
+    let index: Value = serde_json::from_slice(&read(folder, first(&outer)?)?)?;
+    Ok(serde_json::from_slice(&read(folder, first(&index)?)?)?)
+}
+
+/// The first descriptor of an index.
+fn first(index: &Value) -> Result<&Value> {
+    index.pointer("/manifests/0").context("an index names nothing")
 }
 
 /// The archive of a layer.
@@ -202,6 +215,14 @@ fn blob(folder: &Path, media_type: &str, content: &[u8]) -> Result<Value> {
     let name = digest.strip_prefix("sha256:").unwrap_or_default();
     fs::write(folder.join("blobs/sha256").join(name), content)?;
     Ok(json!({ "digest": digest, "mediaType": media_type, "size": content.len() }))
+}
+
+/// An object with one more key.
+pub(super) fn with(mut object: Value, key: &str, value: Value) -> Value {
+    if let Some(map) = object.as_object_mut() {
+        map.insert(key.to_owned(), value);
+    }
+    object
 }
 
 /// An object without spaces, and with its keys in the order of the alphabet.

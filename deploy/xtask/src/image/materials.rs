@@ -6,6 +6,7 @@ use std::fs;
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
+use super::layout::with;
 use crate::command::output;
 use crate::workspace::Workspace;
 
@@ -50,22 +51,24 @@ fn component(package: &Value, checksums: &BTreeMap<(String, String), String>) ->
     let text = |key: &str| package[key].as_str().unwrap_or_default().to_owned();
     let (name, version) = (text("name"), text("version"));
     let purl = format!("pkg:cargo/{name}@{version}");
-    let mut component =
+    let component =
         json!({ "bom-ref": purl, "name": name, "purl": purl, "type": "library", "version": version });
-    if let Some(licence) = package["license"].as_str() {
-        // Older crates write a slash for OR.
-        component["licenses"] = json!([{ "expression": licence.replace('/', " OR ").replace("  ", " ") }]);
-    }
-    if let Some(checksum) = checksums.get(&(name, version)) {
-        component["hashes"] = json!([{ "alg": "SHA-256", "content": checksum }]);
-    }
-    component
+    // Older crates write a slash for OR.
+    let licence = package["license"].as_str().map(|text| text.replace('/', " OR ").replace("  ", " "));
+    let licences = licence.map(|text| ("licenses", json!([{ "expression": text }])));
+    let checksum = checksums.get(&(name, version));
+    let hashes = checksum.map(|checksum| ("hashes", json!([{ "alg": "SHA-256", "content": checksum }])));
+    [licences, hashes]
+        .into_iter()
+        .flatten()
+        .fold(component, |component, (key, value)| with(component, key, value))
 }
 
 /// The ids of all packages that are linked into programs of these: no build scripts, no macros of build scripts, no tests.
 fn linked(metadata: &Value, packages: &[&str]) -> BTreeSet<String> {
-    let nodes: BTreeMap<&str, &Value> = metadata["resolve"]["nodes"]
-        .as_array()
+    let nodes: BTreeMap<&str, &Value> = metadata
+        .pointer("/resolve/nodes")
+        .and_then(Value::as_array)
         .into_iter()
         .flatten()
         .filter_map(|node| Some((node["id"].as_str()?, node)))

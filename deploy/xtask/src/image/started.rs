@@ -22,7 +22,7 @@ pub(super) fn check(folder: &Path, name: &str) -> Result<()> {
     }
     let root = folder.with_extension("root");
     let manifest = layout::manifest(folder)?;
-    for layer in manifest["layers"].as_array().into_iter().flatten() {
+    for layer in manifest.get("layers").and_then(serde_json::Value::as_array).into_iter().flatten() {
         let archive = layout::archive(folder, layer)?;
         let mut archive = tar::Archive::new(&archive[..]);
         archive.set_preserve_permissions(true);
