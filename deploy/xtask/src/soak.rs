@@ -20,7 +20,7 @@ const IN_A_ROW: u32 = 100;
 /// The number of lines that are printed of a run that failed.
 const LINES: usize = 40;
 
-/// What to soak.
+/// The arguments of a soak.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SoakArguments {
     /// For how long, such as 90s, 30m or 8h; a run that has begun is ended

@@ -7,7 +7,7 @@
 //! It is next to the [mark](crate::state_seen) and lives exactly as long: a reboot takes an agent's addresses from the kernel, and an
 //! agent asks before it uses one again. For the same reason it need not be synced.
 //!
-//! The first line has the claims as they were when the file was written anew; each other one is a change since. So a change costs as
+//! The first line has the claims as they were when the file was last replaced; each other one is a change since. So a change costs as
 //! much as it changes, in the time in which every request waits for the disk. When there are more changes than claims, the file is
 //! replaced. A last line that does not end was not acknowledged.
 
@@ -112,11 +112,11 @@ pub(crate) struct ClaimsSeen {
     path: PathBuf,
     boot: BootId,
     engine: Weak<Engine>,
-    /// What the file has; `None` if it has to be written anew. Held while it is written.
+    /// The content of the file; `None` if it has to be replaced. Held while it is written.
     written: Mutex<Option<WrittenClaims>>,
 }
 
-/// What the file has.
+/// The content of the file.
 #[derive(Debug)]
 struct WrittenClaims {
     file: File,
@@ -160,7 +160,7 @@ impl ClaimsSeen {
     /// Brings the file in line with the claims, unless it is.
     ///
     /// # Errors
-    /// If it cannot be written; the next call then writes it anew.
+    /// If it cannot be written; the next call then replaces it.
     pub(crate) fn record(&self) -> io::Result<()> {
         let Some(engine) = self.engine.upgrade() else { return Ok(()) };
         let mut written = hold(&self.written);
@@ -193,7 +193,7 @@ impl ClaimsSeen {
         id(file.metadata()).is_some_and(|written| id(fs::metadata(&self.path)) == Some(written))
     }
 
-    /// Writes the file anew; returns it, to be written on.
+    /// Replaces the file; returns it, for further changes.
     fn replace(&self, claims: &WitnessedClaims) -> io::Result<File> {
         let claims = claims.iter().map(SeenClaim::of).collect();
         let mut bytes = serde_json::to_vec(&StoredClaims { boot: self.boot.0.clone(), claims })?;

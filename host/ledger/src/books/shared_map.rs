@@ -22,7 +22,7 @@ use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
 use self::chunk::Chunk;
-use self::counted::Counted;
+use self::counted::CountedEntries;
 
 /// A sorted map whose copies share what neither has changed. Has the interface of the standard library's sorted map, as far as books
 /// need it.
@@ -149,7 +149,7 @@ impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
     pub(super) fn iter(
         &self,
     ) -> impl DoubleEndedIterator<Item = (&K, &V)> + ExactSizeIterator + use<'_, K, V> {
-        Counted::new(self.between((0, 0), (self.chunks.len(), 0)), self.len)
+        CountedEntries::new(self.between((0, 0), (self.chunks.len(), 0)), self.len)
     }
 
     /// The keys in order.

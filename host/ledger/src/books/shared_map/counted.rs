@@ -2,19 +2,19 @@
 
 /// An iterator over a known number of items.
 #[derive(Debug, Clone)]
-pub(super) struct Counted<I> {
+pub(super) struct CountedEntries<I> {
     items: I,
     left: usize,
 }
 
-impl<I> Counted<I> {
+impl<I> CountedEntries<I> {
     /// Counts the items of an iterator, which has exactly `left`.
     pub(super) fn new(items: I, left: usize) -> Self {
         Self { items, left }
     }
 }
 
-impl<I: Iterator> Iterator for Counted<I> {
+impl<I: Iterator> Iterator for CountedEntries<I> {
     type Item = I::Item;
 
     fn next(&mut self) -> Option<I::Item> {
@@ -27,11 +27,11 @@ impl<I: Iterator> Iterator for Counted<I> {
     }
 }
 
-impl<I: DoubleEndedIterator> DoubleEndedIterator for Counted<I> {
+impl<I: DoubleEndedIterator> DoubleEndedIterator for CountedEntries<I> {
     fn next_back(&mut self) -> Option<I::Item> {
         self.left = self.left.saturating_sub(1);
         self.items.next_back()
     }
 }
 
-impl<I: Iterator> ExactSizeIterator for Counted<I> {}
+impl<I: Iterator> ExactSizeIterator for CountedEntries<I> {}
