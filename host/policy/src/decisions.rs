@@ -9,7 +9,7 @@
 //! ```
 //!
 //! With each proposal goes what a policy could ask of the network: the whole of it at the beginning of a file and where the thread was
-//! lost, otherwise what has changed since the decision before. So the record answers any policy, whatever it asks.
+//! lost, otherwise what has changed since the decision before. So the record answers every question of any policy.
 //!
 //! This module does not know the interface of policies: questions and answers are JSON.
 

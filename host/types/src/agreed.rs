@@ -7,7 +7,7 @@ pub const IPV4: &str = "ipv4";
 /// The pool of IPv6 addresses.
 pub const IPV6: &str = "ipv6";
 
-/// What the names begin with that only the host sets. A policy may set [`ASSIGNS`] alone of them, on pools and ranges.
+/// The starts of the names that only the host sets. A policy may set [`ASSIGNS`] alone of them, on pools and ranges.
 pub const RESERVED: [&str; 9] =
     ["owner.", "pod.", "policy.", "supply.", "time.", "node.", "network.", "runtime-config.", "tenure."];
 

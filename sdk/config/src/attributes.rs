@@ -1,6 +1,6 @@
 //! Name-value pairs.
 
-/// What the names begin with that only the host sets.
+/// The starts of the names that only the host sets.
 pub const RESERVED: [&str; 9] =
     ["owner.", "pod.", "policy.", "supply.", "time.", "node.", "network.", "runtime-config.", "tenure."];
 

@@ -133,20 +133,19 @@ mod tests {
             passed_over: 1,
         };
         insta::assert_snapshot!(replayed.page(0), @r#"
-        NETWORK  DECISION  TIME                      POD           RECORDED              NOW
-        pods     3         2023-11-14T22:13:20.003Z  shop/web-0    10.1.0.2              10.1.0.6
-        pods     4         2023-11-14T22:13:20.004Z  shop/web-0    exhausted: none left  asked something that
-                                                                                         the record does not
-                                                                                         contain: free(pool
-                                                                                         0, limit 1)
-        pods     5         2023-11-14T22:13:20.005Z  shop/web-0    {"proposal":{"assignments":[{"address":"10.1.0.3"}],"tags":""}}  {"proposal":{"assignments":[{"address":"10.1.0.3"}],"tags":"red"}}
-        pods     6         2023-11-14T22:13:20.006Z  (definition)  1 pool:               failed (trap):
-                                                                   10.1.0.1-10.1.0.6     unreachable�
-        10 decisions of host-local@0123456789ab, replayed with mine@fedcba987654: 6 the same, 4 different
-        In 1 decision, it asked something that the record does not contain.
+        NETWORK  DECISION  TIME                      POD           VERDICT     RECORDED              NOW
+        pods     3         2023-11-14T22:13:20.003Z  shop/web-0    different   10.1.0.2              10.1.0.6
+        pods     4         2023-11-14T22:13:20.004Z  shop/web-0    unanswered  exhausted: none left  asked something that
+                                                                                                     the record does not
+                                                                                                     contain: free(pool
+                                                                                                     0, limit 1)
+        pods     5         2023-11-14T22:13:20.005Z  shop/web-0    different   {"proposal":{"assignments":[{"address":"10.1.0.3"}],"tags":""}}  {"proposal":{"assignments":[{"address":"10.1.0.3"}],"tags":"red"}}
+        pods     6         2023-11-14T22:13:20.006Z  (definition)  different   1 pool:               failed (trap):
+                                                                               10.1.0.1-10.1.0.6     unreachable�
+        10 decisions of host-local@0123456789ab, replayed with mine@fedcba987654: 6 the same, 3 different, 1 could not be answered
         1 line could not be read.
         "#);
         let same = Replayed { differences: Vec::new(), passed_over: 0, unanswered: 0, ..replayed };
-        insta::assert_snapshot!(same.page(0), @"10 decisions of host-local@0123456789ab, replayed with mine@fedcba987654: 10 the same, 0 different");
+        insta::assert_snapshot!(same.page(0), @"10 decisions of host-local@0123456789ab, replayed with mine@fedcba987654: 10 the same, 0 different, 0 could not be answered");
     }
 }

@@ -1,4 +1,4 @@
-//! What a policy can ask of a book, as data: without owners, so that it is small.
+//! The answers that a book has for a policy, as data: without owners, so that it is small.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use tenure_types::Network;
 use super::cooling::CoolingAddress;
 use super::image::{LastAddress, Remembrance, Supplied};
 
-/// What a policy can ask of a book.
+/// The answers that a book has for a policy.
 ///
 /// [`Book::of_outline`](super::Book::of_outline) makes a book of it that answers every question of a policy as the first one does. It does
 /// not know owners, so it cannot serve.

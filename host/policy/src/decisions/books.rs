@@ -13,7 +13,7 @@ use super::view::{RecordedView, UnusableView};
 #[derive(Debug)]
 pub struct RecordedBooks {
     books: HashMap<String, (u64, Arc<Book>)>,
-    /// Who made the allocations that the record does not tell of.
+    /// The policy named by allocations that are older than the record.
     policy: Arc<PolicyStamp>,
 }
 

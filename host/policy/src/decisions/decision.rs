@@ -78,7 +78,7 @@ pub struct RecordedDecision {
     pub asked: Vec<RecordedQuestion>,
     /// How the call ended.
     pub outcome: DecisionOutcome,
-    /// What a policy could ask of the network; [`RecordedBooks`](super::RecordedBooks) reads it. Records of older versions have
+    /// The answers that the network had for any policy; [`RecordedBooks`](super::RecordedBooks) reads it. Records of older versions have
     /// none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub view: Option<Box<RecordedView>>,

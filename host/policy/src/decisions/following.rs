@@ -5,7 +5,7 @@ use tenure_ledger::Book;
 use super::files::LARGEST;
 use super::view::RecordedView;
 
-/// What is recorded of a network's state so far.
+/// The progress of a network's record.
 #[derive(Debug, Default)]
 pub(super) struct NetworkFollowing {
     /// The position of the book in the last line with a view; `None` if the next one must be whole.

@@ -1,4 +1,4 @@
-//! What a policy could ask of the network when it decided, as it is recorded: the whole of it now and then, otherwise what has changed
+//! The answers that a network had for any policy when one decided, as they are recorded: all of them now and then, otherwise what has changed
 //! since the decision before.
 
 mod change;
@@ -7,8 +7,8 @@ mod outline;
 use serde::{Deserialize, Serialize};
 use tenure_ledger::{Book, BookChange};
 
-use self::change::StoredChange;
-use self::outline::StoredOutline;
+use self::change::ViewedChange;
+use self::outline::ViewedOutline;
 
 /// Why a recorded view cannot be used, for people.
 #[derive(Debug, thiserror::Error)]
@@ -21,7 +21,7 @@ impl UnusableView {
     }
 }
 
-/// What a policy could ask of the network.
+/// The answers that a network had for any policy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedView {
     /// Names this view, among those of the same start of the daemon.
@@ -29,18 +29,18 @@ pub struct RecordedView {
     /// The view from which the changes lead to this one; `None` if this is a whole one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) after: Option<u64>,
-    /// What has changed since then, in order.
+    /// The changes since then, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) changes: Vec<StoredChange>,
+    pub(super) changes: Vec<ViewedChange>,
     /// The whole of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) whole: Option<Box<StoredOutline>>,
+    pub(super) whole: Option<Box<ViewedOutline>>,
 }
 
 impl RecordedView {
     /// The changes that lead from another view to the present one of a book.
     pub(super) fn of_changes(after: u64, changes: &[BookChange], book: &Book) -> Self {
-        let changes = changes.iter().map(StoredChange::from).collect();
+        let changes = changes.iter().map(ViewedChange::from).collect();
         Self { is: book.position(), after: Some(after), changes, whole: None }
     }
 
@@ -51,7 +51,7 @@ impl RecordedView {
 
     /// The whole of what a policy can ask of a book now.
     pub(super) fn of_whole(book: &Book) -> Self {
-        let whole = Some(Box::new(StoredOutline::from(book.outline())));
+        let whole = Some(Box::new(ViewedOutline::from(book.outline())));
         Self { is: book.position(), after: None, changes: Vec::new(), whole }
     }
 }

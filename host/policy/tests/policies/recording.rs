@@ -1,5 +1,7 @@
 //! Recorded decisions: the policy that was recorded decides the same again, to the bit, from the record alone.
 
+mod views;
+
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -275,33 +277,6 @@ fn the_recorded_policy_decides_the_same_again_on_random_books() {
             assert_eq!(differences == 0, *other == name, "{other} for {name}: {differences} differences");
         }
     }
-}
-
-/// What other policies would have done on the recorded ones, without a view, as older versions recorded.
-#[test]
-fn a_record_without_views_is_read_and_answers_what_was_asked() {
-    let (decisions, limits) = recorded("host-local", embedded::HOST_LOCAL, |policy| {
-        let mut network = Network::define(policy, r#"{"ranges": [[{"subnet": "10.1.0.0/29"}]]}"#);
-        (0..6).for_each(|_| network.add(&mut Random::new(7)));
-    });
-    let runtime = PolicyRuntime::new(CallLimits::replaying(&limits), Compiler::InProcess).unwrap();
-    let (own, other) = (
-        load(&runtime, "host-local", embedded::HOST_LOCAL),
-        load(&runtime, "highest-first", embedded::HIGHEST_FIRST),
-    );
-    let mut books = RecordedBooks::new().unwrap();
-    let mut unanswered = 0;
-    for decision in &decisions {
-        let mut line = serde_json::to_value(decision).unwrap();
-        line.as_object_mut().unwrap().remove("view");
-        let old: RecordedDecision = serde_json::from_value(line).unwrap();
-        let book = books.at(&old).unwrap();
-        assert!(book.is_none());
-        assert_eq!(own.replay(&old, book.as_ref()).unwrap(), decision.outcome);
-        let outcome = other.replay(&old, book.as_ref()).unwrap();
-        unanswered += usize::from(matches!(outcome, DecisionOutcome::NotRecorded(_)));
-    }
-    assert!(unanswered > 0);
 }
 
 #[test]

@@ -18,31 +18,31 @@ use super::UnusableView;
 /// A change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(in crate::decisions) enum StoredChange {
+pub(in crate::decisions) enum ViewedChange {
     /// An allocation was made.
-    Held(StoredAllocation),
+    Held(ViewedAllocation),
     /// An allocation ended, at this time of the boot.
-    Ended(StoredAllocation, u64),
+    Ended(ViewedAllocation, u64),
     /// Time has passed: the time of the boot, and the node's cooldown, in nanoseconds.
     Passed(u64, u64),
 }
 
 /// An allocation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(in crate::decisions) struct StoredAllocation {
+pub(in crate::decisions) struct ViewedAllocation {
     /// The agent and its name for the claim, or else the container and the interface.
-    owner: StoredOwner,
+    owner: ViewedOwner,
     /// The pod's namespace and name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pod: Option<(String, String)>,
-    addresses: Vec<StoredAddress>,
+    addresses: Vec<ViewedAddress>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     tags: BTreeMap<String, String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum StoredOwner {
+enum ViewedOwner {
     Attachment(String, String),
     Claim(String, String),
     Unknown(IpAddr),
@@ -50,13 +50,13 @@ enum StoredOwner {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
-enum StoredAddress {
+enum ViewedAddress {
     /// With its pool, if it has one.
     Single(IpAddr, Option<String>),
     Prefix(String, Option<String>),
 }
 
-impl From<&BookChange> for StoredChange {
+impl From<&BookChange> for ViewedChange {
     fn from(change: &BookChange) -> Self {
         match change {
             BookChange::Held(made) => Self::Held(made.as_ref().into()),
@@ -68,21 +68,21 @@ impl From<&BookChange> for StoredChange {
     }
 }
 
-impl From<&Allocation> for StoredAllocation {
+impl From<&Allocation> for ViewedAllocation {
     fn from(allocation: &Allocation) -> Self {
         let owner = match &allocation.owner {
             Owner::Attachment { container, interface } => {
-                StoredOwner::Attachment(container.to_string(), interface.to_string())
+                ViewedOwner::Attachment(container.to_string(), interface.to_string())
             }
-            Owner::Claim { agent, name } => StoredOwner::Claim(agent.to_string(), name.to_string()),
-            Owner::Unknown { address } => StoredOwner::Unknown(*address),
+            Owner::Claim { agent, name } => ViewedOwner::Claim(agent.to_string(), name.to_string()),
+            Owner::Unknown { address } => ViewedOwner::Unknown(*address),
         };
         let pod = allocation.pod().map(|pod| (pod.namespace.to_string(), pod.name.to_string()));
         let address = |assigned: &AssignedAddress| {
             let pool = assigned.source.pool.as_ref().map(ToString::to_string);
             match assigned.is_prefix() {
-                true => StoredAddress::Prefix(assigned.address.to_string(), pool),
-                false => StoredAddress::Single(assigned.ip(), pool),
+                true => ViewedAddress::Prefix(assigned.address.to_string(), pool),
+                false => ViewedAddress::Single(assigned.ip(), pool),
             }
         };
         let addresses = allocation.addresses.iter().map(address).collect();
@@ -91,7 +91,7 @@ impl From<&Allocation> for StoredAllocation {
     }
 }
 
-impl StoredChange {
+impl ViewedChange {
     /// The change in a network's book.
     pub(in crate::decisions) fn read(
         &self,
@@ -99,7 +99,7 @@ impl StoredChange {
         policy: &Arc<PolicyStamp>,
     ) -> Result<BookChange, UnusableView> {
         let at = |boot_ns| Moment { boot_ns, wall_ms: 0 };
-        let whose = |stored: &StoredAllocation| stored.read(network, policy).map(Arc::new);
+        let whose = |stored: &ViewedAllocation| stored.read(network, policy).map(Arc::new);
         Ok(match self {
             Self::Held(made) => BookChange::Held(whose(made)?),
             Self::Ended(ended, boot_ns) => BookChange::Ended(whose(ended)?, at(*boot_ns)),
@@ -110,14 +110,14 @@ impl StoredChange {
     }
 }
 
-impl StoredAllocation {
+impl ViewedAllocation {
     fn read(&self, network: &NetworkName, policy: &Arc<PolicyStamp>) -> Result<Allocation, UnusableView> {
         let pod = self.pod.as_ref().map(|(namespace, name)| PodIdentity {
             namespace: namespace.as_str().into(),
             name: name.as_str().into(),
             uid: "".into(),
         });
-        let addresses = self.addresses.iter().map(StoredAddress::read).collect::<Result<Vec<_>, _>>()?;
+        let addresses = self.addresses.iter().map(ViewedAddress::read).collect::<Result<Vec<_>, _>>()?;
         Ok(Allocation {
             network: network.clone(),
             generation: Generation::default(),
@@ -133,7 +133,7 @@ impl StoredAllocation {
     }
 }
 
-impl StoredOwner {
+impl ViewedOwner {
     fn read(&self) -> Result<Owner, UnusableView> {
         Ok(match self {
             Self::Attachment(container, interface) => Owner::Attachment {
@@ -149,7 +149,7 @@ impl StoredOwner {
     }
 }
 
-impl StoredAddress {
+impl ViewedAddress {
     fn read(&self) -> Result<AssignedAddress, UnusableView> {
         let (address, pool, assigns) = match self {
             Self::Single(address, pool) => (IpNet::from(*address), pool, None),

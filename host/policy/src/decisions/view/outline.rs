@@ -15,9 +15,15 @@ use tenure_types::{
 
 use super::UnusableView;
 
+/// A pool, a label and the address that was handed out last.
+type ViewedLast = (String, Option<(Box<str>, Box<str>)>, IpAddr);
+
+/// A name, the time of the release, and the addresses with their pools.
+type ViewedName = (Arc<str>, u64, Vec<(String, IpAddr)>);
+
 /// An outline of a book.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(in crate::decisions) struct StoredOutline {
+pub(in crate::decisions) struct ViewedOutline {
     network: String,
     ipam: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -26,9 +32,9 @@ pub(in crate::decisions) struct StoredOutline {
     attributes: BTreeMap<String, String>,
     /// Whether cooling addresses may be given before their time.
     gives_cooling: bool,
-    pools: Vec<StoredPool>,
+    pools: Vec<ViewedPool>,
     /// Each with its pool.
-    ranges: Vec<(String, StoredRange)>,
+    ranges: Vec<(String, ViewedRange)>,
     /// The first and the last address of each run.
     held: Vec<(IpAddr, IpAddr)>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -38,14 +44,12 @@ pub(in crate::decisions) struct StoredOutline {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     quarantined: Vec<IpAddr>,
     counts: Vec<(Box<str>, Box<str>, u32)>,
-    /// The pool, the label and the address.
-    last: Vec<(String, Option<(Box<str>, Box<str>)>, IpAddr)>,
-    /// A name, the time of the release, and the addresses with their pools.
-    remembered: Vec<(Arc<str>, u64, Vec<(String, IpAddr)>)>,
+    last: Vec<ViewedLast>,
+    remembered: Vec<ViewedName>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct StoredPool {
+struct ViewedPool {
     name: String,
     /// Whether the host supplies its ranges.
     by_host: bool,
@@ -55,7 +59,7 @@ struct StoredPool {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct StoredRange {
+struct ViewedRange {
     name: String,
     subnet: String,
     first: IpAddr,
@@ -71,7 +75,7 @@ fn stored(attributes: &Attributes) -> BTreeMap<String, String> {
     attributes.iter().map(|(name, value)| (name.into(), value.into())).collect()
 }
 
-impl From<Outline> for StoredOutline {
+impl From<Outline> for ViewedOutline {
     fn from(outline: Outline) -> Self {
         let network = outline.network;
         let cooling = |of: &CoolingAddress| (of.address, of.since.boot_ns, of.seconds);
@@ -85,7 +89,7 @@ impl From<Outline> for StoredOutline {
             config: network.config.attributes.clone(),
             attributes: stored(&network.attributes),
             gives_cooling: network.cooling == Cooling::Preferred,
-            pools: network.pools.iter().map(StoredPool::from).collect(),
+            pools: network.pools.iter().map(ViewedPool::from).collect(),
             ranges: outline.ranges.iter().map(|of| (of.pool.to_string(), of.into())).collect(),
             held: outline.held,
             prefixes: outline.prefixes.iter().map(ToString::to_string).collect(),
@@ -98,7 +102,7 @@ impl From<Outline> for StoredOutline {
     }
 }
 
-impl From<&Pool> for StoredPool {
+impl From<&Pool> for ViewedPool {
     fn from(pool: &Pool) -> Self {
         Self {
             name: pool.name.to_string(),
@@ -109,7 +113,7 @@ impl From<&Pool> for StoredPool {
     }
 }
 
-impl From<&Supplied> for StoredRange {
+impl From<&Supplied> for ViewedRange {
     fn from(Supplied { range, draining, .. }: &Supplied) -> Self {
         Self {
             name: range.name().to_string(),
@@ -124,7 +128,7 @@ impl From<&Supplied> for StoredRange {
     }
 }
 
-impl StoredOutline {
+impl ViewedOutline {
     /// A book that answers a policy as the recorded one did.
     pub(in crate::decisions) fn book(&self, policy: &Arc<PolicyStamp>) -> Result<Book, UnusableView> {
         let at = |boot_ns| Moment { boot_ns, wall_ms: 0 };
@@ -167,7 +171,7 @@ impl StoredOutline {
         Ok(Network {
             name: NetworkName::new(&self.network).map_err(UnusableView::new)?,
             config: Arc::new(config),
-            pools: self.pools.iter().map(StoredPool::read).collect::<Result<_, _>>()?,
+            pools: self.pools.iter().map(ViewedPool::read).collect::<Result<_, _>>()?,
             cooling: if self.gives_cooling { Cooling::Preferred } else { Cooling::Strict },
             attributes: Attributes::new(&self.attributes).map_err(UnusableView::new)?,
             defined_by: Definer::default(),
@@ -176,7 +180,7 @@ impl StoredOutline {
     }
 }
 
-impl StoredPool {
+impl ViewedPool {
     fn read(&self) -> Result<Pool, UnusableView> {
         Ok(Pool {
             name: PoolName::new(&self.name).map_err(UnusableView::new)?,
@@ -187,7 +191,7 @@ impl StoredPool {
     }
 }
 
-impl StoredRange {
+impl ViewedRange {
     fn read(&self, pool: PoolName) -> Result<Supplied, UnusableView> {
         let subnet = self.subnet.parse().map_err(UnusableView::new)?;
         let range = Range::new(subnet, self.first, self.last, self.gateway, self.prefix_length);

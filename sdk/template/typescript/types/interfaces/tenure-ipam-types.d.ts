@@ -2,7 +2,8 @@ declare module 'tenure:ipam/types@0.1.0' {
   /**
    * A named value: how requests, configurations and answers grow without a new version.
    * 
-   * Names that begin with `tenure.` belong to the host, all others to the policy. Each side ignores names that it does not know.
+   * Names that begin with `owner.`, `pod.`, `policy.`, `supply.`, `time.`, `node.`, `network.`, `runtime-config.` or `tenure.` belong to the
+   * host, which refuses them from a policy; all others are the policy's. Each side ignores names that it does not know.
    */
   export interface Attribute {
     name: string,
@@ -290,121 +291,6 @@ declare module 'tenure:ipam/types@0.1.0' {
   export interface RefusalOther {
     tag: 'other',
     val: Reason,
-  }
-  /**
-   * What a planner wants done outside the ledger.
-   * 
-   * `wit/README.md` lists the attributes of each kind.
-   */
-  export type EffectKind = EffectKindAttachInterface | EffectKindDetachInterface | EffectKindAssignAddress | EffectKindReleaseAddress | EffectKindAssignPrefix | EffectKindReleasePrefix | EffectKindRequestBlock | EffectKindGiveBackBlock | EffectKindOther;
-  /**
-   * Attach one more network interface.
-   */
-  export interface EffectKindAttachInterface {
-    tag: 'attach-interface',
-  }
-  /**
-   * Detach a network interface and delete it.
-   */
-  export interface EffectKindDetachInterface {
-    tag: 'detach-interface',
-  }
-  /**
-   * Assign addresses to a network interface.
-   */
-  export interface EffectKindAssignAddress {
-    tag: 'assign-address',
-  }
-  /**
-   * Drain an address of a network interface and unassign it.
-   */
-  export interface EffectKindReleaseAddress {
-    tag: 'release-address',
-  }
-  /**
-   * Assign prefixes to a network interface.
-   */
-  export interface EffectKindAssignPrefix {
-    tag: 'assign-prefix',
-  }
-  /**
-   * Drain a prefix of a network interface and unassign it.
-   */
-  export interface EffectKindReleasePrefix {
-    tag: 'release-prefix',
-  }
-  /**
-   * Lease another block from a cluster's pool.
-   */
-  export interface EffectKindRequestBlock {
-    tag: 'request-block',
-  }
-  /**
-   * Drain a leased block and give it back.
-   */
-  export interface EffectKindGiveBackBlock {
-    tag: 'give-back-block',
-  }
-  /**
-   * Any other kind, by name; a host that does not know it refuses the plan.
-   */
-  export interface EffectKindOther {
-    tag: 'other',
-    val: string,
-  }
-  /**
-   * An action that changes a pool's supply.
-   */
-  export interface Effect {
-    kind: EffectKind,
-    /**
-     * The index of the pool in `ledger.pools`.
-     */
-    pool: number,
-    attributes: Array<Attribute>,
-  }
-  /**
-   * The demand for a pool's addresses.
-   */
-  export interface Demand {
-    /**
-     * The index of the pool in `ledger.pools`.
-     */
-    pool: number,
-    /**
-     * Requests that wait for an address, or were recently told to retry.
-     */
-    waiting: number,
-    attributes: Array<Attribute>,
-  }
-  /**
-   * Something outside the ledger that a plan depends on, such as a network interface or a subnet.
-   */
-  export interface Object {
-    /**
-     * What it is, such as `interface` or `subnet`.
-     */
-    kind: string,
-    /**
-     * Unique within its kind, such as `eni-0123`.
-     */
-    name: string,
-    attributes: Array<Attribute>,
-  }
-  /**
-   * The input of a plan, in addition to the ledger and the configuration.
-   */
-  export interface State {
-    demands: Array<Demand>,
-    objects: Array<Object>,
-    /**
-     * Effects of earlier plans that are still in progress.
-     */
-    pending: Array<Effect>,
-    /**
-     * Facts about the whole node, such as the time and its limits; `wit/README.md` lists the names.
-     */
-    attributes: Array<Attribute>,
   }
   /**
    * The answer of a policy that keeps a state.
