@@ -23,11 +23,11 @@ pub trait PodWitness: Debug + Send + Sync {
     fn report(&self, pod: &PodIdentity, report: PodReport, held: &Allocation);
 }
 
-/// What became of the address of a pod.
+/// News about the address of a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PodReport {
-    /// It was freed, since its sandbox was proven gone.
+    /// Freed, since its sandbox was proven gone.
     Reclaimed,
-    /// It is in quarantine, for this reason.
+    /// In quarantine, for this reason.
     Quarantined(&'static str),
 }

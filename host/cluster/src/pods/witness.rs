@@ -1,7 +1,7 @@
 //! The witness: what the watch has, and what the API server answers about the rest.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::{StreamExt as _, stream};
 use k8s_openapi::api::core::v1::Pod;
@@ -10,6 +10,7 @@ use kube::runtime::watcher::Event;
 use kube::{Api, Client};
 use tenure_types::PodIdentity;
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use super::known::KnownPods;
 use super::questions::{PodQuestion, PodQuestions};
