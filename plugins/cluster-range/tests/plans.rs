@@ -1,4 +1,5 @@
 //! Proposals and plans on a node whose blocks a test leases.
+#![expect(clippy::unwrap_used, reason = "test helpers are part of the tests")]
 
 use tenure_cluster_range::ClusterRange;
 use tenure_sdk::{Attributes, Config, EffectKind, Object, Policy, Range, State};

@@ -152,7 +152,7 @@ mod tests {
             let name = BlockName::new("default", "fd00::/122".parse().unwrap()).unwrap();
             let record = HeldLease { name, uid: Uid(3), pool: pool.clone(), hold };
             let object = record.object().unwrap();
-            assert_eq!(leases([&object]).into_values().collect::<Vec<_>>(), [record.clone()]);
+            assert_eq!(leases([&object]).into_values().collect::<Vec<_>>(), std::slice::from_ref(&record));
             let attributes = Attributes::new([
                 ("uid", Uid(3).to_string()),
                 ("pool", "pods".into()),

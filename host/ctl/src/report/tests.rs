@@ -33,7 +33,6 @@ fn answers_of_the_daemon() {
     snapshot("claims-of-an-older-daemon", &ClaimList::from(claims));
     snapshot("delegations", &filled::<v1::ListDelegationsResponse>("ListDelegationsResponse"));
     snapshot("cloud", &filled::<v1::GetCloudResponse>("GetCloudResponse"));
-    snapshot("cluster", &filled::<v1::GetClusterResponse>("GetClusterResponse"));
     snapshot("plan", &filled::<v1::ExplainPlanResponse>("ExplainPlanResponse"));
     snapshot("quarantine", &filled::<v1::ListQuarantineResponse>("ListQuarantineResponse"));
     snapshot("adopted", &filled::<v1::AdoptResponse>("AdoptResponse"));
