@@ -29,7 +29,7 @@ pub(crate) const TESTS: &[Test] = &[
 const SEEDS: u64 = 2;
 
 /// Rounds of each seed.
-const ROUNDS: u64 = 10;
+const ROUNDS: u64 = 8;
 
 /// An operator at an API server behind a proxy, which is killed and started again.
 struct Leader {
@@ -209,7 +209,7 @@ fn at_rest(cluster: &Cluster, agents: &[TestAgent]) -> anyhow::Result<Option<()>
 
 fn crowd(cluster: &Cluster) -> anyhow::Result<()> {
     let pool = cluster.pool("crowd", "10.0.0.0/24", 28, &json!({}))?;
-    let mut agents = agents(cluster, 24)?;
+    let mut agents = agents(cluster, 18)?;
     let proxy = cluster.with_plane(|plane| plane.proxy())?;
     let client = cluster.client_through(&proxy)?;
     let mut operator = cluster.operator_with(&client, &TestClock::days_ahead(0), Reports::default())?;

@@ -150,7 +150,7 @@ fn killed_at_random(cluster: &Cluster) -> anyhow::Result<()> {
     let mut agents = agents(cluster, 2)?;
     let mut random = Random::new(7);
     // Blocks go to and fro between two nodes, while the leader is killed and comes back under its name.
-    for round in 0..8_usize {
+    for round in 0..6_usize {
         let replica = start(cluster, "mortal")?;
         let (giver, taker) = (round % 2, (round + 1) % 2);
         agents[taker].want(cluster, &pool, 3)?;
