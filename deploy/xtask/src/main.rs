@@ -69,7 +69,11 @@ enum Task {
     /// Builds the API server, etcd and Helm that the tests run, unless they are there.
     Kubernetes,
     /// Writes what follows from the chart: its copy of the definitions, and the plain manifests.
-    Chart,
+    Chart {
+        /// Only lints the chart and compares, as the test run does
+        #[arg(long)]
+        check: bool,
+    },
     /// Builds the release files in target/dist.
     Dist,
     /// Builds the release files, and writes the container images to target/image.
@@ -146,7 +150,8 @@ fn run(task: &Task) -> anyhow::Result<bool> {
         Task::Shape => shape::check(&workspace).map(|()| true),
         Task::Prose { lower, all } => prose::check(&workspace, *lower, *all).map(|()| true),
         Task::Kubernetes => kubernetes::install(&workspace).map(|()| true),
-        Task::Chart => chart::write(&workspace).map(|()| true),
+        Task::Chart { check: true } => chart::check(&workspace).map(|()| true),
+        Task::Chart { check: false } => chart::write(&workspace).map(|()| true),
         Task::Dist => dist::dist(&workspace).map(|()| true),
         Task::Image { check: true } => image::check(&workspace).map(|()| true),
         Task::Image { check: false } => image::image(&workspace).map(|()| true),

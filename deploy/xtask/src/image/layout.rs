@@ -121,7 +121,7 @@ pub(super) fn check(folder: &Path) -> Result<()> {
     ensure!(!pending.is_empty(), "index.json names nothing");
     while let Some(descriptor) = pending.pop() {
         let content = read(folder, &descriptor)?;
-        let text = |key: &str| descriptor[key].as_str().unwrap_or_default().to_owned();
+        let text = |key: &str| descriptor.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
         named.push(text("digest"));
         match &*text("mediaType") {
             INDEX | MANIFEST => {
