@@ -17,7 +17,7 @@ const PROFILES: [&str; 3] = ["single-node", "cluster", "aws"];
 /// The profiles whose configuration the built daemon reads, each with a value that reaches more of it.
 const READ: [(&str, &str); 3] = [
     ("single-node", "agent.logLevel=debug"),
-    ("cluster", "cluster.pools=null"),
+    ("cluster", "cluster.pools={pods}"),
     ("aws", "network.ipam.warm.addresses=2"),
 ];
 

@@ -27,7 +27,7 @@ const FORGOTTEN_AFTER: Duration = Duration::from_secs(3600);
 
 /// The last answer about a pod.
 #[derive(Debug, Clone)]
-struct Answered {
+struct PodAnswer {
     presence: PodPresence,
     /// Answers in succession that were the same.
     same: u32,
@@ -50,7 +50,7 @@ pub(crate) enum PodQuestion {
 /// The questions that are open.
 #[derive(Debug)]
 pub(crate) struct PodQuestions {
-    answered: HashMap<PodIdentity, Answered>,
+    answered: HashMap<PodIdentity, PodAnswer>,
     tokens: f64,
     at: Duration,
     retries: u64,
@@ -64,7 +64,7 @@ impl PodQuestions {
     /// Whether to ask about a pod now. A question takes a token.
     pub(crate) fn want(&mut self, pod: &PodIdentity, now: Duration) -> PodQuestion {
         self.fill(now);
-        let answered = self.answered.entry(pod.clone()).or_insert(Answered {
+        let answered = self.answered.entry(pod.clone()).or_insert(PodAnswer {
             presence: PodPresence::Unknown,
             same: 0,
             next: now,
@@ -152,11 +152,8 @@ mod tests {
         let (mut asked, mut now) = (0, BEGIN);
         while asked < 10_000 {
             let before = asked;
-            for name in asked..10_000 {
-                if questions.want(&pod(name), now) == PodQuestion::Wait(PodPresence::Unknown) {
-                    break;
-                }
-                questions.answered(&pod(name), PodPresence::Absent, now);
+            while asked < 10_000 && questions.want(&pod(asked), now) == PodQuestion::Ask {
+                questions.answered(&pod(asked), PodPresence::Absent, now);
                 asked += 1;
             }
             assert!(asked - before <= 100, "a burst");

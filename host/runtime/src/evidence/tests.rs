@@ -32,7 +32,7 @@ fn each_row_of_the_table_is_as_it_says() {
 #[test]
 fn a_proof_is_the_runtimes_word_and_one_more() {
     for evidence in combinations() {
-        let absent = [evidence.namespace, evidence.pod].iter().any(|verdict| *verdict == Absent);
+        let absent = [evidence.namespace, evidence.pod].contains(&Absent);
         let is_proof = evidence.runtime == Absent && absent && evidence.namespace != Present;
         assert_eq!(evidence.proves_gone(), is_proof, "{evidence:?}");
     }

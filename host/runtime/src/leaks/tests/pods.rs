@@ -62,7 +62,7 @@ impl Node {
         let sandboxes = Sandboxes::new(Some(Runtime::at(socket))).with_pods(Some(Arc::clone(&pods) as _));
         let engine = engine_of("c1", sandbox, None);
         let leaks = Leaks::new(engine, Arc::new(sandboxes), Arc::new(ManualClock::default()), || GRACE);
-        Self { leaks, pods, directory: directory, serving }
+        Self { leaks, pods, directory, serving }
     }
 
     async fn look(&mut self, at: Duration) {
