@@ -129,7 +129,7 @@ mod tests {
     fn each_key_holds_at_once_or_after_a_restart_and_is_told_as_that() {
         let (before, read) = (Config::default(), toml::from_str::<Config>(EVERYTHING).unwrap());
         let every = before.differences(&read);
-        assert_eq!(every.len(), 29, "{every:?}");
+        assert_eq!(every.len(), 32, "{every:?}");
         let in_force = read.clone().on_top_of(&before);
         let (live, later): (Vec<_>, Vec<_>) = every.into_iter().partition(|key| is_live(key));
         assert_eq!(before.differences(&in_force), live);
@@ -138,6 +138,9 @@ mod tests {
             later,
             [
                 "aws.network",
+                "cluster.networks",
+                "cluster.pods",
+                "cluster.preallocation",
                 "log.format",
                 "metrics.listen",
                 "node.boot_id_file",

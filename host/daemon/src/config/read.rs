@@ -260,7 +260,7 @@ mod tests {
         assert!(policy("worlds = [\"planer\"]").contains("policies.mine.worlds[0]: "));
         assert!(policy("effects = [\"assign\"]").contains("policies.mine.effects[0]: unknown effect"));
         assert!(policy("settings = [\"mtu\", \"snatt.*\"]").contains(
-            "policies.mine.settings[1]: no setting of the host is \"snatt.*\"; they are cluster, connmark, "
+            "policies.mine.settings[1]: no setting of the host is \"snatt.*\"; they are cluster, cluster.gateway, connmark, "
         ));
         assert!(
             refusal("[signatures]\nkeys = [\"x\"]").contains("signatures.keys[0]: not a minisign public key")

@@ -112,7 +112,7 @@ async fn the_grace_period_goes_on_over_restarts_of_the_daemon() {
     let directory = tempfile::tempdir().unwrap();
     let socket = directory.path().join("cri.sock");
     Fake(vec!["other"]).serve(&socket);
-    let engine = engine("ghost", &directory.path().join("gone"));
+    let engine = engine("ghost", &directory.path().join("vanished"));
     let boot = |id: &str| BootId(id.to_owned());
     let life = |of: &str, at: Duration| {
         let sandboxes = Arc::new(Sandboxes::new(Some(Runtime::at(socket.clone()))));
