@@ -10,7 +10,7 @@ use tenure_cluster::convert::object_version;
 use tenure_cluster::{AddressPool, AddressSpace, IPBlock, NodeIPAM};
 use tenure_leases::operator::barrier::LeaderBarrier;
 use tenure_leases::operator::release::MARK_TIMEOUT_SECONDS;
-use tenure_leases::{MarkAnswer, MarkId, ObjectVersion, Uid};
+use tenure_leases::{MarkAnswer, MarkId, MarkReason, ObjectVersion, Uid};
 
 use crate::view::{ClusterView, ViewSources, WrittenObjects};
 
@@ -46,7 +46,7 @@ pub struct OperatorMemory {
     marked: BTreeMap<MarkId, Duration>,
     answered: BTreeMap<MarkId, MarkAnswer>,
     wanting: BTreeMap<WaitingNode, Duration>,
-    refused: BTreeMap<Uid, Duration>,
+    refused: BTreeMap<(Uid, &'static str), Duration>,
     quarantined: BTreeMap<Uid, Duration>,
     unmatched: BTreeMap<(Uid, String), Duration>,
     released: BTreeMap<(String, IpNet), u64>,
@@ -207,15 +207,20 @@ impl OperatorMemory {
         self.marked.get(&mark).is_some_and(|at| now.saturating_sub(*at).as_secs() >= MARK_TIMEOUT_SECONDS)
     }
 
-    /// Notes that the holder of a block refuses.
-    pub fn refused(&mut self, block: Uid, now: Duration) {
-        self.refused.insert(block, now);
+    /// Notes that the holder of a block refuses a mark for this reason.
+    pub fn refused(&mut self, block: Uid, why: MarkReason, now: Duration) {
+        let at = self.refused.entry((block, why.as_str())).or_insert(now);
+        if now.saturating_sub(*at).as_secs() >= RELEASE_DELAY_SECONDS {
+            *at = now;
+        }
     }
 
-    /// Whether the holder of a block refused lately.
+    /// Whether the holder of a block refused a mark for this reason lately. A refused excess holds no drain back: a block that is in use is refused
+    /// as the one, and cordoned as the other.
     #[must_use]
-    pub fn refused_lately(&self, block: Uid, now: Duration) -> bool {
-        self.refused.get(&block).is_some_and(|at| now.saturating_sub(*at).as_secs() < RELEASE_DELAY_SECONDS)
+    pub fn refused_lately(&self, block: Uid, why: MarkReason, now: Duration) -> bool {
+        let refused = self.refused.get(&(block, why.as_str()));
+        refused.is_some_and(|at| now.saturating_sub(*at).as_secs() < RELEASE_DELAY_SECONDS)
     }
 
     /// Seconds for which a block has been in quarantine since this leader saw it or wrote its time.
@@ -265,7 +270,7 @@ impl OperatorMemory {
     /// Forgets what is about blocks and pools that are gone.
     pub fn forget(&mut self, view: &ClusterView) {
         let blocks: BTreeSet<Uid> = view.blocks.iter().map(|view| view.block.uid).collect();
-        self.refused.retain(|uid, _| blocks.contains(uid));
+        self.refused.retain(|(uid, _), _| blocks.contains(uid));
         self.quarantined.retain(|uid, _| blocks.contains(uid));
         self.unmatched.retain(|(pool, _), _| view.pool(*pool).is_some());
         let marks: BTreeSet<MarkId> =

@@ -9,7 +9,8 @@ use tenure_leases::operator::held::is_contested;
 use tenure_leases::operator::release::{ReleaseCase, ReleaseStep, release};
 use tenure_leases::operator::shrink::{ShrinkCase, wanted_back};
 use tenure_leases::{
-    BlockHint, BlockMark, BlockPhase, LeaseRules, MarkAnswer, MarkId, NodeIpamSpec, RangeState, RangeUse, Uid,
+    BlockHint, BlockMark, BlockPhase, LeaseRules, MarkAnswer, MarkId, MarkReason, NodeIpamSpec, RangeState,
+    RangeUse, Uid,
 };
 
 use super::FamilyKey;
@@ -157,7 +158,7 @@ fn subject(view: &BlockView) -> EventSubject {
 fn step(
     memory: &mut OperatorMemory,
     (view, said): (&BlockView, &SaidView),
-    wanted: Option<tenure_leases::MarkReason>,
+    wanted: Option<MarkReason>,
     contested: bool,
     now: WriteTime,
 ) -> Option<OperatorWrite> {
@@ -167,13 +168,15 @@ fn step(
     if holds && block.mark.is_none() && wanted.is_none() && block.deleting {
         return None;
     }
-    let refuses = block.mark.is_some_and(|mark| {
+    let refuses = |mark: &BlockMark| {
         said.spec.ack(block.uid, mark.id).is_some_and(|ack| matches!(ack.answer, MarkAnswer::Refused(_)))
-    });
-    let refused_lately = memory.refused_lately(block.uid, now.elapsed);
-    if refuses && !refused_lately {
-        memory.refused(block.uid, now.elapsed);
+    };
+    if let Some(mark) = block.mark.filter(refuses) {
+        memory.refused(block.uid, mark.why, now.elapsed);
     }
+    // A block that is in use is refused as excess, and drains all the same once somebody wants it to.
+    let reason = wanted.or(block.deleting.then_some(MarkReason::Drain));
+    let refused_lately = reason.is_some_and(|why| memory.refused_lately(block.uid, why, now.elapsed));
     let case = ReleaseCase {
         block,
         // The hints of a node are written together, from its blocks: here they are as they will be.
