@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 use crate::workspace::Workspace;
 
 /// Beyond this size, rebuilding is cheaper than keeping the folder.
-const LIMIT: u64 = 20 << 30;
+const LIMIT: u64 = 32 << 30;
 
 /// Empties a target folder outside the clone when it has grown too large.
 ///

@@ -7,6 +7,8 @@
 mod faults;
 #[path = "nodes/node.rs"]
 mod node;
+#[path = "nodes/pods.rs"]
+mod pods;
 #[path = "nodes/releases.rs"]
 mod releases;
 #[path = "nodes/usual.rs"]
@@ -35,7 +37,7 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let tests = [usual::TESTS, faults::TESTS, releases::TESTS].concat();
+    let tests = [usual::TESTS, faults::TESTS, releases::TESTS, pods::TESTS].concat();
     let trial = |(name, test): Test| {
         let world = world.clone();
         Trial::test(name, move || match &world {

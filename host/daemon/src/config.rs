@@ -215,7 +215,7 @@ pub(crate) struct SignaturesTable {
 pub(crate) struct RuntimeTable {
     /// The runtime's CRI socket, such as `unix:///run/containerd/containerd.sock`. Without it, only the runtime's CNI GC frees leaked addresses.
     pub(crate) socket: Option<String>,
-    /// Seconds that a sandbox must be gone, according to both the runtime and its network namespace, before its addresses are freed.
+    /// Seconds that a sandbox must be gone, according to the runtime and to its network namespace or the API server, before its addresses are freed.
     pub(crate) grace_seconds: u32,
     /// Whether nothing else starts containers on this node: no podman, no nerdctl. If set, the runtime alone can confirm a lost state; otherwise no network namespace but the host's may be left either.
     pub(crate) exclusive: bool,

@@ -1,4 +1,4 @@
-//! A fake container runtime with a fixed answer.
+//! A fake container runtime with a fixed answer, for tests of this crate and, with the feature `fake`, of the daemon.
 
 use std::path::Path;
 
@@ -16,11 +16,17 @@ use crate::v1::{
 
 /// Sandboxes by id: those whose id starts with `host` are in the host's network, those that start with `old` have
 /// stopped. `ID@UID` is the sandbox of a pod, created a second after 1970.
-pub(crate) struct Fake(pub(crate) Vec<&'static str>);
+#[derive(Debug)]
+pub struct FakeRuntime(pub Vec<&'static str>);
 
-impl Fake {
-    /// Serves at a socket until the handle is aborted.
-    pub(crate) fn serve(self, socket: &Path) -> AbortHandle {
+impl FakeRuntime {
+    /// Serves at a socket until the handle is aborted. Must be called in a Tokio runtime.
+    ///
+    /// # Panics
+    /// If the socket cannot be bound.
+    #[must_use]
+    #[expect(clippy::unwrap_used, reason = "a panic fails the test")]
+    pub fn serve(self, socket: &Path) -> AbortHandle {
         let incoming = stream::unfold(UnixListener::bind(socket).unwrap(), async |listener| {
             let accepted = listener.accept().await.map(|(stream, _)| stream);
             Some((accepted, listener))
@@ -31,7 +37,7 @@ impl Fake {
 }
 
 #[tonic::async_trait]
-impl RuntimeService for Fake {
+impl RuntimeService for FakeRuntime {
     async fn list_pod_sandbox(
         &self,
         _: Request<ListPodSandboxRequest>,

@@ -16,8 +16,8 @@ mod addresses;
 mod cri;
 mod doubts;
 mod evidence;
-#[cfg(test)]
-mod fake;
+#[cfg(any(test, feature = "fake"))]
+pub mod fake;
 mod gone;
 mod leaks;
 mod listed;

@@ -39,7 +39,7 @@ pub(crate) struct World {
     pub(crate) runtime: Runtime,
     pub(crate) plane: ControlPlane,
     operator: Option<Child>,
-    kubeconfig: PathBuf,
+    pub(crate) kubeconfig: PathBuf,
     folder: TempDir,
 }
 

@@ -115,6 +115,11 @@ fn own(cluster: &Cluster) -> anyhow::Result<()> {
     let mut nameless = object("node-a");
     nameless["metadata"] = generated["metadata"].clone();
     forbidden(cluster.create(&agent, &nameless), OTHERS)?;
+    // An attestation that it is off is not its own to give, and stays where an administrator gave it.
+    let fenced = json!({ "metadata": { "annotations": { "ipam.tenure.dev/fenced": Uid(11).to_string() } } });
+    forbidden(merge(cluster, &agent, "node-a", &fenced), "is an administrator's word")?;
+    merge(cluster, &cluster.client, "node-a", &fenced)?;
+    merge(cluster, &agent, "node-a", &json!({ "spec": { "idle": [] } }))?;
     // The other half of its own, its end, and a lease.
     let status = json!({ "status": { "blockCount": 1 } });
     let api = all::<NodeIPAM>(&agent);

@@ -2,7 +2,7 @@ use std::collections::HashSet;
 
 use super::*;
 use crate::addresses::Addresses;
-use crate::fake::Fake;
+use crate::fake::FakeRuntime;
 
 #[tokio::test]
 async fn a_pod_counts_that_runs_in_a_network_of_its_own() {
@@ -14,7 +14,7 @@ async fn a_pod_counts_that_runs_in_a_network_of_its_own() {
     {
         let runtime = Runtime::at(directory.path().join(format!("cri-{index}.sock")));
         let ids: HashSet<String> = sandboxes.iter().map(ToString::to_string).collect();
-        let serving = Fake(sandboxes).serve(&runtime.socket);
+        let serving = FakeRuntime(sandboxes).serve(&runtime.socket);
         assert_eq!(runtime.has_pods().await.unwrap(), expected, "{ids:?}");
         let listed = runtime.sandboxes().await.unwrap();
         assert_eq!(listed.ids().map(str::to_owned).collect::<HashSet<_>>(), ids);
@@ -33,7 +33,7 @@ async fn a_runtime_that_is_not_there_says_nothing() {
 async fn the_addresses_of_running_pods_are_known_and_not_asked_for_twice() {
     let directory = tempfile::tempdir().unwrap();
     let runtime = Runtime::at(directory.path().join("cri.sock"));
-    let serving = Fake(vec!["host-1", "old-1", "pod-1"]).serve(&runtime.socket);
+    let serving = FakeRuntime(vec!["host-1", "old-1", "pod-1"]).serve(&runtime.socket);
     let of_pod: Vec<IpAddr> = vec!["10.0.0.7".parse().unwrap(), "fd00::7".parse().unwrap()];
     let addresses = Addresses::of(runtime.clone());
     for _ in 0..2 {

@@ -10,7 +10,7 @@ use tenure_types::{
 };
 
 use super::*;
-use crate::fake::Fake;
+use crate::fake::FakeRuntime;
 
 mod pods;
 use crate::{Runtime, netns};
@@ -84,7 +84,7 @@ async fn what_both_sources_miss_is_freed_after_the_grace_period() {
     let sandboxes = Arc::new(Sandboxes::new(Some(Runtime::at(socket.clone()))));
     let engine = engine("ghost", &directory.path().join("gone"));
     let mut leaks = Leaks::new(engine, sandboxes, Arc::new(ManualClock::default()), || GRACE);
-    let serving = Fake(vec!["other"]).serve(&socket);
+    let serving = FakeRuntime(vec!["other"]).serve(&socket);
     assert_eq!(leaks.look(BEGIN).await, LOOK_AGAIN);
     let nearly = Duration::from_millis(1);
     assert_eq!(leaks.look(BEGIN + GRACE - nearly).await, nearly, "the next look is due when it ends");
@@ -98,7 +98,7 @@ async fn what_both_sources_miss_is_freed_after_the_grace_period() {
     let names: Vec<_> = wrong.iter().map(|condition| condition.name).collect();
     assert_eq!(names, [tenure_types::ConditionName::RuntimeUnreachable]);
 
-    Fake(vec!["other"]).serve(&socket);
+    FakeRuntime(vec!["other"]).serve(&socket);
     leaks.look(BEGIN + 2 * GRACE).await;
     assert_eq!(held(&leaks).await, 1, "and the grace period starts over");
     assert_eq!(leaks.engine.whats_wrong(), [], "it answers again");
@@ -111,7 +111,7 @@ async fn what_both_sources_miss_is_freed_after_the_grace_period() {
 async fn the_grace_period_goes_on_over_restarts_of_the_daemon() {
     let directory = tempfile::tempdir().unwrap();
     let socket = directory.path().join("cri.sock");
-    Fake(vec!["other"]).serve(&socket);
+    FakeRuntime(vec!["other"]).serve(&socket);
     let engine = engine("ghost", &directory.path().join("vanished"));
     let boot = |id: &str| BootId(id.to_owned());
     let life = |of: &str, at: Duration| {
@@ -137,7 +137,7 @@ async fn what_one_source_still_has_is_kept() {
     let directory = tempfile::tempdir().unwrap();
     let socket = directory.path().join("cri.sock");
     std::fs::write(directory.path().join("here"), "").unwrap();
-    Fake(vec!["old-listed"]).serve(&socket);
+    FakeRuntime(vec!["old-listed"]).serve(&socket);
     for (container, netns) in [("old-listed", "gone"), ("unlisted", "here"), ("unlisted", "unmounted/gone")] {
         let sandboxes = Arc::new(Sandboxes::new(Some(Runtime::at(socket.clone()))));
         let engine = engine(container, &directory.path().join(netns));
@@ -171,7 +171,7 @@ async fn what_one_source_alone_misses_for_long_is_in_quarantine_until_another_sp
     leaks.look(BEGIN + DOUBTFUL_AFTER).await;
     assert_eq!((doubted(&leaks).await, held(&leaks).await), (vec![silent.to_owned()], 1));
 
-    let serving = Fake(vec!["ghost"]).serve(&socket);
+    let serving = FakeRuntime(vec!["ghost"]).serve(&socket);
     leaks.look(BEGIN + DOUBTFUL_AFTER).await;
     assert_eq!(doubted(&leaks).await, Vec::<String>::new(), "the runtime lists it");
     serving.abort();
@@ -183,7 +183,7 @@ async fn what_one_source_alone_misses_for_long_is_in_quarantine_until_another_sp
     leaks.look(again + DOUBTFUL_AFTER).await;
     assert_eq!(doubted(&leaks).await.len(), 1);
 
-    Fake(vec!["other"]).serve(&socket);
+    FakeRuntime(vec!["other"]).serve(&socket);
     leaks.look(again + DOUBTFUL_AFTER).await;
     assert_eq!((doubted(&leaks).await.len(), held(&leaks).await), (1, 1), "its grace period is not over");
     leaks.look(again + DOUBTFUL_AFTER + GRACE).await;
@@ -221,7 +221,7 @@ async fn a_doubt_goes_on_over_restarts_of_the_daemon_and_begins_again_after_a_re
 async fn an_imported_row_whose_container_is_gone_is_in_quarantine_and_others_are_not() {
     let directory = tempfile::tempdir().unwrap();
     let socket = directory.path().join("cri.sock");
-    Fake(vec!["other"]).serve(&socket);
+    FakeRuntime(vec!["other"]).serve(&socket);
     let origin = || Some(Origin { source: "files".to_owned(), ..Origin::default() });
     for (origin, expected) in [(origin(), 1), (None, 0)] {
         let sandboxes = Arc::new(Sandboxes::new(Some(Runtime::at(socket.clone()))));
@@ -246,7 +246,7 @@ async fn a_runtime_that_lists_none_of_the_living_pods_is_said() {
         let wrong = leaks.engine.whats_wrong();
         wrong.iter().map(|condition| (condition.name, condition.message.clone())).collect::<Vec<_>>()
     };
-    let foreign = Fake(vec!["other"]).serve(&socket);
+    let foreign = FakeRuntime(vec!["other"]).serve(&socket);
     leaks.look(BEGIN).await;
     assert_eq!(wrong(&leaks), [], "its ADD may be under way");
     clock.advance(GRACE);
@@ -257,7 +257,7 @@ async fn a_runtime_that_lists_none_of_the_living_pods_is_said() {
 
     foreign.abort();
     std::fs::remove_file(&socket).unwrap();
-    Fake(vec!["lives"]).serve(&socket);
+    FakeRuntime(vec!["lives"]).serve(&socket);
     leaks.look(BEGIN).await;
     assert_eq!(wrong(&leaks), []);
 }

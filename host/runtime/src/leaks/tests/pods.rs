@@ -57,7 +57,7 @@ impl Node {
         let sandbox = Sandbox { pod: Some(pod), ..Sandbox::default() };
         let directory = tempfile::tempdir().unwrap();
         let socket = directory.path().join("cri.sock");
-        let serving = Fake(listed).serve(&socket);
+        let serving = FakeRuntime(listed).serve(&socket);
         let pods = Arc::new(ToldPods { looks: Mutex::new(looks.into()), ..ToldPods::default() });
         let sandboxes = Sandboxes::new(Some(Runtime::at(socket))).with_pods(Some(Arc::clone(&pods) as _));
         let engine = engine_of("c1", sandbox, None);

@@ -1,0 +1,141 @@
+//! The API server's word about pods, beside a runtime that lists what the test says. In all of these the daemon cannot see the pods' network
+//! namespaces, as on a node where they are mounted out of its sight.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, ensure};
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::events::v1::Event;
+use kube::api::{Api, DeleteParams, ListParams, PostParams};
+use serde_json::{Value, json};
+use tenure_cluster::client::call;
+use tenure_fixtures::node::{Attachment, Daemon, wait};
+use tenure_runtime::fake::FakeRuntime;
+use tokio::task::AbortHandle;
+
+use crate::Test;
+use crate::world::{LIMIT, World};
+
+pub(crate) const TESTS: &[Test] = &[
+    ("pods::a_deleted_pod_without_a_del_gives_its_address_back_and_a_living_one_keeps_its_own", reclaimed),
+    ("pods::a_pod_that_was_deleted_by_force_and_runs_on_keeps_its_address", forced),
+];
+
+/// A daemon whose only network has ranges of its own, and which asks the API server about its pods.
+struct PodNode {
+    name: &'static str,
+    daemon: Daemon,
+    socket: PathBuf,
+    runtime: AbortHandle,
+}
+
+impl Drop for PodNode {
+    fn drop(&mut self) {
+        self.runtime.abort();
+    }
+}
+
+impl PodNode {
+    fn start(world: &World, name: &'static str, listed: Vec<&'static str>) -> anyhow::Result<Self> {
+        let mut daemon = Daemon::prepare()?;
+        let socket = daemon.path("cri.sock");
+        daemon.configure(&format!(
+            "[node]\nname = \"{name}\"\n[cluster]\npods = true\nkubeconfig = \"{}\"\n\
+             [runtime]\nsocket = \"{}\"\ngrace_seconds = 1\n",
+            world.kubeconfig.display(),
+            socket.display()
+        ))?;
+        let runtime = world.runtime.block_on(async { FakeRuntime(listed).serve(&socket) });
+        daemon.launch()?;
+        Ok(Self { name, daemon, socket, runtime })
+    }
+
+    /// From now on, the runtime lists these sandboxes.
+    fn list(&mut self, world: &World, listed: Vec<&'static str>) -> anyhow::Result<()> {
+        self.runtime.abort();
+        std::fs::remove_file(&self.socket)?;
+        self.runtime = world.runtime.block_on(async { FakeRuntime(listed).serve(&self.socket) });
+        Ok(())
+    }
+
+    /// Makes a pod in the API server, bound to the node, and adds it as a runtime does; returns its uid.
+    fn add(&self, world: &World, pod: &str, container: &str) -> anyhow::Result<String> {
+        let spec = json!({ "nodeName": self.name, "containers": [{ "name": "main", "image": "none" }] });
+        let object: Pod = serde_json::from_value(json!({ "metadata": { "name": pod }, "spec": spec }))?;
+        let made = world.runtime.block_on(call(pods(world).create(&PostParams::default(), &object)))?;
+        let uid = made.metadata.uid.context("no uid")?;
+        let config = json!({
+            "cniVersion": "1.1.0", "name": "pods",
+            "ipam": { "type": "tenure", "ranges": [[{ "subnet": "10.95.0.0/24" }]] },
+        });
+        let arguments = format!(
+            "IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME={pod};K8S_POD_UID={uid};K8S_POD_INFRA_CONTAINER_ID={container}"
+        );
+        let shim = self.daemon.shim()?.env("CNI_ARGS", &arguments);
+        shim.call("ADD", &Attachment::of(container), &config)?.result()?;
+        Ok(uid)
+    }
+
+    /// The containers that have addresses.
+    fn containers(&self) -> anyhow::Result<Vec<String>> {
+        let allocations = self.daemon.allocations("pods")?;
+        Ok(allocations.iter().map(|allocation| allocation["owner"].to_string()).collect())
+    }
+
+    /// The kinds of what `tenurectl check` finds.
+    fn findings(&self) -> anyhow::Result<Vec<String>> {
+        let output = self.daemon.ctl_output(&["check"])?;
+        let report: Value = serde_json::from_slice(&output.stdout)?;
+        let findings = report["findings"].as_array().cloned().unwrap_or_default();
+        Ok(findings.iter().filter_map(|finding| Some(finding["kind"].as_str()?.to_owned())).collect())
+    }
+}
+
+fn pods(world: &World) -> Api<Pod> {
+    Api::default_namespaced(world.client.clone())
+}
+
+fn delete(world: &World, pod: &str) -> anyhow::Result<()> {
+    let now = DeleteParams { grace_period_seconds: Some(0), ..DeleteParams::default() };
+    world.runtime.block_on(call(pods(world).delete(pod, &now)))?;
+    Ok(())
+}
+
+/// The reasons of the events on a pod.
+fn events(world: &World, uid: &str) -> anyhow::Result<Vec<String>> {
+    let api: Api<Event> = Api::default_namespaced(world.client.clone());
+    let all = world.runtime.block_on(call(api.list(&ListParams::default())))?.items;
+    let of_pod = all
+        .into_iter()
+        .filter(|event| event.regarding.as_ref().and_then(|regarding| regarding.uid.as_deref()) == Some(uid));
+    Ok(of_pod.filter_map(|event| event.reason).collect())
+}
+
+/// whereabouts #176 and #207: living pods lost their addresses to its clean-up.
+fn reclaimed(world: &mut World) -> anyhow::Result<()> {
+    let node = PodNode::start(world, "violet", vec!["other"])?;
+    let ended = node.add(world, "ended", "c-ended")?;
+    let living = node.add(world, "living", "c-living")?;
+    ensure!(node.containers()?.len() == 2);
+    delete(world, "ended")?;
+    wait::holds("the address of the deleted pod to be free", LIMIT, || {
+        let containers = node.containers()?;
+        Ok(!containers.iter().any(|owner| owner.contains("c-ended")))
+    })?;
+    wait::holds("the event on the pod", LIMIT, || Ok(events(world, &ended)? == ["AddressReclaimed"]))?;
+    let containers = node.containers()?;
+    ensure!(containers.len() == 1 && containers[0].contains("c-living"), "{containers:?}");
+    ensure!(events(world, &living)?.is_empty());
+    delete(world, "living")
+}
+
+fn forced(world: &mut World) -> anyhow::Result<()> {
+    let mut node = PodNode::start(world, "indigo", vec!["c-forced"])?;
+    let uid = node.add(world, "forced", "c-forced")?;
+    delete(world, "forced")?;
+    wait::holds("the finding", LIMIT, || Ok(node.findings()? == ["pod-gone"]))?;
+    ensure!(node.containers()?.len() == 1, "it runs on, and keeps its address");
+    node.list(world, vec![])?;
+    wait::holds("the address to be free", LIMIT, || Ok(node.containers()?.is_empty()))?;
+    wait::holds("the event on the pod", LIMIT, || Ok(events(world, &uid)? == ["AddressReclaimed"]))
+}
