@@ -6,8 +6,15 @@ use anyhow::{Result, bail};
 
 use crate::workspace::Workspace;
 
+/// Suites whose modules list their tests, with their folders.
+const LISTED: [(&str, &str); 3] = [
+    ("operator", "host/operator/tests/apiserver"),
+    ("cluster", "host/cluster/tests/apiserver"),
+    ("nodes", "host/cluster/tests/nodes"),
+];
+
 /// Looks up each test that a table names as `` `suite::test` `` among those that `host/e2e/tests/suite.rs` registers. The suite `matrix`
-/// has a test for each situation, and the suite `operator` those of the modules in `host/operator/tests/apiserver`.
+/// has a test for each situation, and each suite of [`LISTED`] those of the modules in its folder.
 ///
 /// # Errors
 /// Lists the full names of the tests that do not exist.
@@ -19,15 +26,15 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     };
     let situations =
         fs::read_to_string(workspace.root.join("host/e2e/src/matrix/situation.rs")).unwrap_or_default();
-    let operator = |test: &str| {
+    let listed = |folder: &str, test: &str| {
         let module = test.split("::").next().unwrap_or_default();
-        let file = workspace.root.join("host/operator/tests/apiserver").join(module).with_extension("rs");
+        let file = workspace.root.join(folder).join(module).with_extension("rs");
         is_listed(&fs::read_to_string(file).unwrap_or_default(), test)
     };
-    let exists = |file: &str, test: &str| match file {
-        "matrix" => is_situation(&situations, test),
-        "operator" => operator(test),
-        _ => registered(&suite(file)).any(|name| name == test),
+    let exists = |file: &str, test: &str| match LISTED.iter().find(|(name, _)| *name == file) {
+        Some((_, folder)) => listed(folder, test),
+        None if file == "matrix" => is_situation(&situations, test),
+        None => registered(&suite(file)).any(|name| name == test),
     };
     let missing: Vec<String> = named(&page)
         .filter(|(file, test)| !exists(file, test))

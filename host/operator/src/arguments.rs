@@ -22,7 +22,7 @@ pub struct OperatorArguments {
     /// The name of this operator among its replicas; the pod's name
     #[arg(long, env = "TENURE_OPERATOR_IDENTITY", value_name = "NAME")]
     pub identity: String,
-    /// The address for /metrics, /healthz and /readyz: of loopback or of the pod, such as 127.0.0.1:9466 or [fd00::7]:9466; without it, none
+    /// The address for /metrics, /healthz and /readyz: of loopback or of the pod, such as 127.0.0.1:9466, of IPv6 in brackets; without it, none
     #[arg(long, env = "TENURE_OPERATOR_METRICS_ADDRESS", value_name = "IP:PORT")]
     pub metrics_address: Option<MetricsAddress>,
     /// The taint that is removed from a Node once its agent has the blocks that it wants
