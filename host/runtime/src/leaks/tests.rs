@@ -98,7 +98,7 @@ async fn what_both_sources_miss_is_freed_after_the_grace_period() {
     let names: Vec<_> = wrong.iter().map(|condition| condition.name).collect();
     assert_eq!(names, [tenure_types::ConditionName::RuntimeUnreachable]);
 
-    FakeRuntime(vec!["other"]).serve(&socket);
+    let _serving = FakeRuntime(vec!["other"]).serve(&socket);
     leaks.look(BEGIN + 2 * GRACE).await;
     assert_eq!(held(&leaks).await, 1, "and the grace period starts over");
     assert_eq!(leaks.engine.whats_wrong(), [], "it answers again");
@@ -111,7 +111,7 @@ async fn what_both_sources_miss_is_freed_after_the_grace_period() {
 async fn the_grace_period_goes_on_over_restarts_of_the_daemon() {
     let directory = tempfile::tempdir().unwrap();
     let socket = directory.path().join("cri.sock");
-    FakeRuntime(vec!["other"]).serve(&socket);
+    let _serving = FakeRuntime(vec!["other"]).serve(&socket);
     let engine = engine("ghost", &directory.path().join("vanished"));
     let boot = |id: &str| BootId(id.to_owned());
     let life = |of: &str, at: Duration| {
@@ -137,7 +137,7 @@ async fn what_one_source_still_has_is_kept() {
     let directory = tempfile::tempdir().unwrap();
     let socket = directory.path().join("cri.sock");
     std::fs::write(directory.path().join("here"), "").unwrap();
-    FakeRuntime(vec!["old-listed"]).serve(&socket);
+    let _serving = FakeRuntime(vec!["old-listed"]).serve(&socket);
     for (container, netns) in [("old-listed", "gone"), ("unlisted", "here"), ("unlisted", "unmounted/gone")] {
         let sandboxes = Arc::new(Sandboxes::new(Some(Runtime::at(socket.clone()))));
         let engine = engine(container, &directory.path().join(netns));
@@ -183,7 +183,7 @@ async fn what_one_source_alone_misses_for_long_is_in_quarantine_until_another_sp
     leaks.look(again + DOUBTFUL_AFTER).await;
     assert_eq!(doubted(&leaks).await.len(), 1);
 
-    FakeRuntime(vec!["other"]).serve(&socket);
+    let _serving = FakeRuntime(vec!["other"]).serve(&socket);
     leaks.look(again + DOUBTFUL_AFTER).await;
     assert_eq!((doubted(&leaks).await.len(), held(&leaks).await), (1, 1), "its grace period is not over");
     leaks.look(again + DOUBTFUL_AFTER + GRACE).await;
@@ -221,7 +221,7 @@ async fn a_doubt_goes_on_over_restarts_of_the_daemon_and_begins_again_after_a_re
 async fn an_imported_row_whose_container_is_gone_is_in_quarantine_and_others_are_not() {
     let directory = tempfile::tempdir().unwrap();
     let socket = directory.path().join("cri.sock");
-    FakeRuntime(vec!["other"]).serve(&socket);
+    let _serving = FakeRuntime(vec!["other"]).serve(&socket);
     let origin = || Some(Origin { source: "files".to_owned(), ..Origin::default() });
     for (origin, expected) in [(origin(), 1), (None, 0)] {
         let sandboxes = Arc::new(Sandboxes::new(Some(Runtime::at(socket.clone()))));
@@ -257,7 +257,7 @@ async fn a_runtime_that_lists_none_of_the_living_pods_is_said() {
 
     foreign.abort();
     std::fs::remove_file(&socket).unwrap();
-    FakeRuntime(vec!["lives"]).serve(&socket);
+    let _serving = FakeRuntime(vec!["lives"]).serve(&socket);
     leaks.look(BEGIN).await;
     assert_eq!(wrong(&leaks), []);
 }
