@@ -69,7 +69,7 @@ impl Runtime {
     /// The name of the pod with this uid; `None` if the runtime knows none. It is asked for this pod alone.
     ///
     /// # Errors
-    /// As [`sandboxes`](Self::sandboxes).
+    /// `Unreachable` if the runtime cannot be queried.
     pub async fn pod(&self, uid: &str) -> Result<Option<PodName>, Error> {
         self.in_time(async {
             let label_selector = HashMap::from([(POD_UID.to_owned(), uid.to_owned())]);
@@ -85,7 +85,7 @@ impl Runtime {
     /// Whether any running pod has its own network; pods in the host's network have no address of ours.
     ///
     /// # Errors
-    /// As [`sandboxes`](Self::sandboxes).
+    /// `Unreachable` if the runtime cannot be queried.
     pub async fn has_pods(&self) -> Result<bool, Error> {
         self.in_time(async {
             let mut client = self.client().await?;
@@ -104,7 +104,7 @@ impl Runtime {
     /// The addresses of all running pods, by sandbox; for those that are `known`, the runtime is not asked again.
     ///
     /// # Errors
-    /// As [`sandboxes`](Self::sandboxes).
+    /// `Unreachable` if the runtime cannot be queried.
     pub(crate) async fn addresses(
         &self,
         mut known: HashMap<String, Vec<IpAddr>>,
