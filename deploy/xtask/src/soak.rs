@@ -44,7 +44,7 @@ struct FailedRun {
 /// Runs the suites in turn, or repeats one seed.
 ///
 /// # Errors
-/// When nothing can be built or no suite has the name, and when a run failed.
+/// If the build fails, no suite has the name, or a run fails.
 pub(crate) fn soak(workspace: &Workspace, arguments: &SoakArguments) -> Result<()> {
     let chosen = arguments.suite.as_deref();
     let suites: Vec<RandomizedSuite> =

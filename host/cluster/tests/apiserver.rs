@@ -18,9 +18,8 @@ mod pool;
 mod space;
 
 use std::process::ExitCode;
-use std::sync::Arc;
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use tenure_fixtures::control_plane::suite::{self, TestOrder};
 
 use cluster::Cluster;
 
@@ -28,23 +27,8 @@ use cluster::Cluster;
 type Test = (&'static str, fn(&Cluster) -> anyhow::Result<()>);
 
 fn main() -> ExitCode {
-    let arguments = Arguments::from_args();
-    let cluster = match (!arguments.list).then(Cluster::start).transpose() {
-        Ok(cluster) => cluster.map(Arc::new),
-        Err(error) => {
-            eprintln!("the API server of the tests does not run: {error:#}");
-            return ExitCode::FAILURE;
-        }
-    };
     let mut tests = [definitions::TESTS, block::TESTS, pool::TESTS, space::TESTS, node::TESTS].concat();
     #[cfg(feature = "agent")]
     tests.extend(pods::TESTS);
-    let trial = |(name, test): Test| {
-        let cluster = cluster.clone();
-        Trial::test(name, move || match &cluster {
-            Some(cluster) => test(cluster).map_err(|error| Failed::from(format!("{error:#}"))),
-            None => Ok(()),
-        })
-    };
-    libtest_mimic::run(&arguments, tests.into_iter().map(trial).collect()).exit_code()
+    suite::run(Cluster::start, TestOrder::AtOnce, tests, |cluster, test| test(cluster))
 }

@@ -17,9 +17,11 @@ mod usual;
 mod world;
 
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex};
+use std::sync::{Mutex, PoisonError};
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use anyhow::anyhow;
+use tenure_fixtures::control_plane::suite::{self, TestOrder};
+
 use tenure_fixtures::node::evidence;
 
 use world::World;
@@ -28,32 +30,15 @@ use world::World;
 type Test = (&'static str, fn(&mut World) -> anyhow::Result<()>);
 
 fn main() -> ExitCode {
-    let mut arguments = Arguments::from_args();
-    arguments.test_threads = Some(1);
-    let world = match (!arguments.list).then(World::start).transpose() {
-        Ok(world) => world.map(|world| Arc::new(Mutex::new(world))),
-        Err(error) => {
-            eprintln!("the cluster of the tests does not run: {error:#}");
-            return ExitCode::FAILURE;
-        }
-    };
+    let start = || World::start().map(Mutex::new);
     let tests = [usual::TESTS, faults::TESTS, releases::TESTS, pods::TESTS].concat();
-    let trial = |(name, test): Test| {
-        let world = world.clone();
-        Trial::test(name, move || match &world {
-            Some(world) => {
-                let mut world = world.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                let result = test(&mut world);
-                let cleared = world.clear();
-                let result = result.and(cleared);
-                result.map_err(|error| Failed::from(format!("{error:#}\n{}", world.logs())))
-            }
-            None => Ok(()),
-        })
-    };
-    let conclusion = libtest_mimic::run(&arguments, tests.into_iter().map(trial).collect());
-    drop(world);
-    // The logs of the daemons, which ended just now, were told with the test that failed.
+    let exit = suite::run(start, TestOrder::OneByOne, tests, |world, test| {
+        let mut world = world.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = test(&mut world);
+        let cleared = world.clear();
+        result.and(cleared).map_err(|error| anyhow!("{error:#}\n{}", world.logs()))
+    });
+    // The daemons have ended with the world. A test that failed has printed their logs already.
     let _ = evidence::take();
-    conclusion.exit_code()
+    exit
 }

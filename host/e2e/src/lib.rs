@@ -30,6 +30,6 @@ pub use enclave::Enclave;
 pub use suite::{Need, Suite};
 pub use tenure_fixtures::node::{
     Attachment, Daemon, Outcome, Plugin, Victim, binaries, client, daemon, evidence, journal, plugin,
-    scratch, victim, wait,
+    scratch, victim,
 };
-pub use tenure_fixtures::random;
+pub use tenure_fixtures::{folder, random, wait};

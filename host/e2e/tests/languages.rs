@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
-use tenure_e2e::{Attachment, Daemon, Need, Suite, wait};
+use tenure_e2e::{Attachment, Daemon, Need, Suite, folder, wait};
 
 /// How long an unoptimised compiler may take for Python's eighteen megabytes on a busy machine.
 const COMPILED: Duration = Duration::from_secs(300);
@@ -135,7 +135,7 @@ fn built(language: &Language, daemon: &Daemon) -> anyhow::Result<(PathBuf, Strin
     ensure!(planted != text, "{} has no line {:?}", language.rule, language.line);
     fs::write(&rule, planted)?;
     let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join("languages").join(name);
-    copy(&fresh, &kept)?;
+    folder::copy(&fresh, &kept)?;
     let folder = kept.display().to_string();
     let told = daemon.ctl(&["policy", "build", &folder])?;
     let component = kept.join("policy.wasm");
@@ -143,21 +143,6 @@ fn built(language: &Language, daemon: &Daemon) -> anyhow::Result<(PathBuf, Strin
     daemon.ctl(&["policy", "test", &folder, "--component", &component.display().to_string()])?;
     let sha256 = told.get("sha256").and_then(Value::as_str).context("no digest")?;
     Ok((component, sha256.to_owned()))
-}
-
-/// Copies a folder over another one, whose other files stay.
-fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let target = to.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
-            copy(&entry.path(), &target)?;
-        } else {
-            fs::copy(entry.path(), &target)?;
-        }
-    }
-    Ok(())
 }
 
 /// Each template as it is: its cases in the sandbox, its tests natively, and its format.

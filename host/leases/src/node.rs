@@ -83,6 +83,20 @@ pub struct NodeIpamStatus {
 }
 
 impl NodeIpamSpec {
+    /// The part of a node that holds, wants and answers nothing.
+    #[must_use]
+    pub fn of(identity: HolderIdentity) -> Self {
+        Self {
+            identity,
+            held: vec![],
+            demand: vec![],
+            idle: vec![],
+            returned: vec![],
+            acks: vec![],
+            pools: vec![],
+        }
+    }
+
     /// The uid under which the node says it holds these addresses.
     #[must_use]
     pub fn held_uid(&self, cidr: IpNet) -> Option<Uid> {

@@ -42,7 +42,7 @@ pub struct OperatorArguments {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MetricsAddress(pub SocketAddr);
 
-/// Why an address for metrics is refused.
+/// An address for metrics that is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MetricsAddressError {
     /// The text is not `IP:PORT`.

@@ -18,9 +18,8 @@ mod release;
 mod rendered;
 
 use std::process::ExitCode;
-use std::sync::Arc;
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use tenure_fixtures::control_plane::suite::{self, TestOrder};
 
 use cluster::Cluster;
 
@@ -28,25 +27,9 @@ use cluster::Cluster;
 type Test = (&'static str, fn(&Cluster) -> anyhow::Result<()>);
 
 fn main() -> ExitCode {
-    let mut arguments = Arguments::from_args();
-    arguments.test_threads = Some(1);
-    let cluster = match (!arguments.list).then(Cluster::start).transpose() {
-        Ok(cluster) => cluster.map(Arc::new),
-        Err(error) => {
-            eprintln!("the API server of the tests does not run: {error:#}");
-            return ExitCode::FAILURE;
-        }
-    };
     let tests = [rendered::TESTS, release::TESTS, agents::TESTS, kubelets::TESTS, operator::TESTS].concat();
-    let trial = |(name, test): Test| {
-        let cluster = cluster.clone();
-        Trial::test(name, move || match &cluster {
-            Some(cluster) => {
-                let _inside = cluster.runtime.enter();
-                test(cluster).map_err(|error| Failed::from(format!("{error:#}")))
-            }
-            None => Ok(()),
-        })
-    };
-    libtest_mimic::run(&arguments, tests.into_iter().map(trial).collect()).exit_code()
+    suite::run(Cluster::start, TestOrder::OneByOne, tests, |cluster, test| {
+        let _inside = cluster.runtime.enter();
+        test(cluster)
+    })
 }

@@ -8,7 +8,7 @@ use crate::agent::core::AgentCore;
 use crate::agent::fetch::{self, FetchError};
 use crate::agent::records::HeldLease;
 
-/// Why a block could not be looked at.
+/// A pass that could not be completed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AgentError {
     /// The API server.

@@ -15,7 +15,7 @@ use crate::{AddressPool, AddressSpace, ConversionError, GROUP, IPBlock, NodeIPAM
 /// The field manager of what the agent writes.
 const MANAGER: &str = "tenure-agent";
 
-/// Why the API server does not serve the agent.
+/// A failed request to the API server, or an answer that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FetchError {
     /// A call failed.

@@ -74,7 +74,7 @@ pub(crate) struct AgentState {
     pub(crate) written: Option<NodeIpamSpec>,
     pub(crate) next_write: Duration,
     pub(crate) writes: u64,
-    /// Why the API server does not serve the agent.
+    /// The failure of the last pass.
     pub(crate) trouble: Option<String>,
     /// The ledger was lost, and the records of the API server have not been read back.
     pub(crate) must_rebuild: bool,

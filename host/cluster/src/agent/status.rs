@@ -58,9 +58,9 @@ pub struct AgentStatus {
     pub demands: Vec<DemandStatus>,
     /// The answers to marks.
     pub acks: Vec<MarkAck>,
-    /// Why the operator grants nothing that the node wants: the reason and the message.
+    /// The operator's reason and message for granting nothing that the node wants.
     pub waits_for: Option<(String, String)>,
-    /// Why the API server does not serve the agent.
+    /// The failure of the last pass.
     pub trouble: Option<String>,
     /// Networks of the configuration that exist.
     pub networks: Vec<NetworkName>,

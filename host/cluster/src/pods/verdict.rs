@@ -62,7 +62,7 @@ fn is_static(uid: &str) -> bool {
     uid.len() == 32 && uid.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Whether the API server itself says that there is no pod of this name; a 404 of something in between does not name it.
+/// Whether the API server itself says that there is no pod of this name. A proxy's 404 does not name the pod.
 fn says_not_found(error: &ApiCallError, name: &str) -> bool {
     let Some(status) = error.status().filter(|status| status.reason == "NotFound") else { return false };
     status.details.as_ref().is_some_and(|details| details.kind == "pods" && details.name == name)

@@ -14,15 +14,7 @@ pub(crate) const TESTS: &[Test] =
 fn create(cluster: &Cluster, name: &str) -> anyhow::Result<()> {
     let identity =
         HolderIdentity { name: name.into(), uid: Uid(11), machine: MachineHash(12), boot: Uid(13) };
-    let spec = NodeIpamSpec {
-        identity,
-        held: vec![],
-        demand: vec![],
-        idle: vec![],
-        returned: vec![],
-        acks: vec![],
-        pools: vec![],
-    };
+    let spec = NodeIpamSpec::of(identity);
     let object = NodeIPAM::new(name, NodeIPAMSpec::from(&spec));
     cluster.create::<NodeIPAM>(serde_json::to_value(object)?)?;
     Ok(())

@@ -3,7 +3,7 @@
 use anyhow::ensure;
 use serde_json::Value;
 use tenure_cluster::NodeIPAM;
-use tenure_fixtures::node::wait;
+use tenure_fixtures::wait;
 
 use crate::Test;
 use crate::node::Node;

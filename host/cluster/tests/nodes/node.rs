@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use serde_json::{Value, json};
+use tenure_fixtures::control_plane::kubelets_node;
 use tenure_fixtures::node::plugin::Outcome;
 use tenure_fixtures::node::{Attachment, Daemon};
 
@@ -32,14 +33,7 @@ impl Node {
     /// The Node, as the kubelet registers it.
     pub(crate) fn object(&self) -> anyhow::Result<Value> {
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
-        let info = json!({
-            "architecture": "amd64", "bootID": boot.trim(), "containerRuntimeVersion": "containerd://2",
-            "kernelVersion": "6.18", "kubeProxyVersion": "", "kubeletVersion": "v1.36.3", "machineID": self.name,
-            "operatingSystem": "linux", "osImage": "test", "systemUUID": format!("firmware of {}", self.name),
-        });
-        Ok(json!({
-            "apiVersion": "v1", "kind": "Node", "metadata": { "name": self.name }, "status": { "nodeInfo": info },
-        }))
+        Ok(kubelets_node(&self.name, &self.name, boot.trim()))
     }
 
     /// Calls the plugin for a pod, as a runtime does.

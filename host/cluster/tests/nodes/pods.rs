@@ -9,7 +9,8 @@ use k8s_openapi::api::events::v1::Event;
 use kube::api::{Api, DeleteParams, ListParams, PostParams};
 use serde_json::{Value, json};
 use tenure_cluster::client::call;
-use tenure_fixtures::node::{Attachment, Daemon, wait};
+use tenure_fixtures::node::{Attachment, Daemon};
+use tenure_fixtures::wait;
 use tenure_runtime::fake::FakeRuntime;
 use tokio::task::AbortHandle;
 

@@ -3,7 +3,7 @@
 use anyhow::{Context as _, ensure};
 use serde_json::json;
 use tenure_cluster::{AddressPool, IPBlock};
-use tenure_fixtures::node::wait;
+use tenure_fixtures::wait;
 use tenure_leases::BlockName;
 
 use crate::Test;

@@ -21,7 +21,8 @@ use tenure_cluster::client::{call, connect};
 use tenure_cluster::definitions::definitions;
 use tenure_cluster::{AddressPool, IPBlock, NodeIPAM};
 use tenure_fixtures::control_plane::{ADMIN_TOKEN, ControlPlane};
-use tenure_fixtures::node::{binaries, wait};
+use tenure_fixtures::node::binaries;
+use tenure_fixtures::wait;
 use tokio::runtime::Runtime;
 
 use crate::node::Node;
@@ -196,7 +197,7 @@ impl World {
         Ok(())
     }
 
-    /// What the programs have logged, for the report of a failure.
+    /// The programs' logs, for the report of a failure.
     pub(crate) fn logs(&self) -> String {
         let operator = std::fs::read_to_string(self.folder.path().join("operator.log")).unwrap_or_default();
         let nodes = self.nodes.iter().map(|node| {

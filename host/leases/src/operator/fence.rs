@@ -175,7 +175,7 @@ mod tests {
     fn row(node: FetchedNode) -> [FenceVerdict; 3] {
         let leased = sample::block();
         let quarantined = IpBlock { phase: BlockPhase::Quarantined, ..sample::block() };
-        let silent = sample::spec(sample::holder());
+        let silent = NodeIpamSpec::of(sample::holder());
         let held = HeldBlock { cidr: leased.cidr, uid: leased.uid };
         let speaking = NodeIpamSpec { held: vec![held], ..silent.clone() };
         [
@@ -219,7 +219,7 @@ mod tests {
         let mut replacement = sample::holder();
         replacement.machine = MachineHash(99);
         let held = HeldBlock { cidr: block.cidr, uid: block.uid };
-        let said = NodeIpamSpec { held: vec![held], ..sample::spec(replacement) };
+        let said = NodeIpamSpec { held: vec![held], ..NodeIpamSpec::of(replacement) };
         assert_eq!(fence(ALL, &block, FetchedNode::Found(same()), Some(&said)), FenceVerdict::Keep);
     }
 
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn without_proof_or_the_blocks_own_machine_a_living_node_would_be_fenced_or_replaced() {
-        let (block, silent) = (sample::block(), sample::spec(sample::holder()));
+        let (block, silent) = (sample::block(), NodeIpamSpec::of(sample::holder()));
         let not_ready = FetchedNode::Found(same());
         assert_eq!(fence(ALL, &block, not_ready, Some(&silent)), FenceVerdict::Keep);
         let verdict = fence(ALL.without(LeaseRule::Proof), &block, not_ready, Some(&silent));
@@ -250,7 +250,7 @@ mod tests {
         let mut replacement = sample::holder();
         (replacement.machine, replacement.uid) = (MachineHash(99), Uid(77));
         let evidence = NodeEvidence { uid: Uid(77), machine: MachineHash(99), ..same() };
-        let (node, said) = (FetchedNode::Found(evidence), sample::spec(replacement));
+        let (node, said) = (FetchedNode::Found(evidence), NodeIpamSpec::of(replacement));
         let expected = FenceVerdict::Quarantine(FenceReason::Replaced);
         assert_eq!(fence(ALL, &block, node, Some(&said)), expected);
         let without = fence(ALL.without(LeaseRule::MachineOfBlock), &block, node, Some(&said));

@@ -6,7 +6,7 @@ fn said() -> NodeIpamSpec {
     let block = sample::block();
     NodeIpamSpec {
         held: vec![HeldBlock { cidr: block.cidr, uid: block.uid }],
-        ..sample::spec(sample::holder())
+        ..NodeIpamSpec::of(sample::holder())
     }
 }
 
@@ -27,7 +27,7 @@ fn a_missing_block_is_believed_within_the_quota_and_on_the_grid() {
     assert_eq!(judge(&said(), Some(&unlimited), 63), HeldVerdict::Reclaim);
     assert_eq!(judge(&said(), Some(&unlimited), 64), HeldVerdict::Ignored);
     assert_eq!(judge(&said(), None, 0), HeldVerdict::Ignored);
-    assert_eq!(judge(&sample::spec(sample::holder()), Some(&pool), 0), HeldVerdict::Free);
+    assert_eq!(judge(&NodeIpamSpec::of(sample::holder()), Some(&pool), 0), HeldVerdict::Free);
     // A selector that was changed, or is again what it was, frees nothing.
     let unselected = judge_missing(LeaseRules::ALL, &sample::space(), cidr, &said(), Some(&pool), false, 2);
     assert_eq!(unselected, HeldVerdict::Taken);
@@ -51,7 +51,7 @@ fn a_block_is_contested_while_another_machine_holds_it_under_another_uid() {
     let other = |uid, acks| NodeIpamSpec {
         held: vec![HeldBlock { cidr: block.cidr, uid }],
         acks,
-        ..sample::spec(sample::stranger())
+        ..NodeIpamSpec::of(sample::stranger())
     };
     let contested = |said: &NodeIpamSpec| is_contested(LeaseRules::ALL, &block, [said]);
     assert!(contested(&other(Uid(2), vec![])));

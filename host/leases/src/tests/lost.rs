@@ -9,7 +9,7 @@ fn what_was_answered_with_ready_for_the_present_mark_stays_frozen_and_the_rest_i
     let marked = IpBlock { mark: Some(sample::MARK), ..sample::block() };
     let said = |answer| NodeIpamSpec {
         acks: vec![MarkAck { uid: sample::block().uid, mark: sample::MARK.id, answer }],
-        ..sample::spec(sample::holder())
+        ..NodeIpamSpec::of(sample::holder())
     };
     let hold = |block: &IpBlock, said: Option<&NodeIpamSpec>| {
         rebuild(LeaseRules::ALL, &sample::holder(), block, said).unwrap().hold

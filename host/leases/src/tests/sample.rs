@@ -3,7 +3,7 @@
 use crate::agent::ledger::{BlockUsage, LeaseHold, LedgerBlock};
 use crate::{
     AddressSpace, BlockMark, BlockPhase, HolderIdentity, IpBlock, LeaseRules, MachineHash, MarkId,
-    MarkReason, NodeIpamSpec, ObjectVersion, PoolKey, RangeId, RangeState, RangeUse, SpaceRange, Uid,
+    MarkReason, ObjectVersion, PoolKey, RangeId, RangeState, RangeUse, SpaceRange, Uid,
 };
 
 pub(crate) const MARK: BlockMark = BlockMark { id: MarkId(5), why: MarkReason::Excess };
@@ -34,18 +34,6 @@ pub(crate) fn block() -> IpBlock {
         cleared: None,
         deleting: false,
         elapsed_seconds: 0,
-    }
-}
-
-pub(crate) fn spec(identity: HolderIdentity) -> NodeIpamSpec {
-    NodeIpamSpec {
-        identity,
-        held: vec![],
-        demand: vec![],
-        idle: vec![],
-        returned: vec![],
-        acks: vec![],
-        pools: vec![],
     }
 }
 

@@ -1,6 +1,6 @@
 //! The outbox of events: one for each cause and object in an hour, and never in a pass's way.
 //!
-//! A pass finds the same again each time, so that what was told within the hour is only counted. The queue is bounded: what does not fit is dropped
+//! Each pass finds the same facts again, so a cause that was reported about an object within the hour is only counted. The queue is bounded: what does not fit is dropped
 //! and counted, as is what the API server does not take. Then the hour does not count, and the next pass that finds it tells it again.
 
 use std::collections::HashMap;

@@ -247,13 +247,11 @@ impl TestAgent {
     /// Writes its half of NodeIPAM, if it differs.
     pub(crate) fn say(&self, cluster: &Cluster) -> anyhow::Result<()> {
         let spec = NodeIPAMSpec::from(&NodeIpamSpec {
-            identity: self.identity.clone(),
             held: self.ledger.iter().map(|row| HeldBlock { cidr: row.cidr, uid: row.uid }).collect(),
             demand: self.demand.clone(),
             idle: self.idle.clone(),
-            returned: vec![],
             acks: self.acks.clone(),
-            pools: vec![],
+            ..NodeIpamSpec::of(self.identity.clone())
         });
         let name = &*self.identity.name;
         cluster.until("the agent's write", || {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Client, Resource};
@@ -14,7 +14,8 @@ use serde_json::{Value, json};
 use tenure_cluster::client::{call, connect};
 use tenure_cluster::{AddressPool, AddressSpace, IPBlock, NodeIPAM};
 use tenure_fixtures::control_plane::proxy::FaultProxy;
-use tenure_fixtures::control_plane::{ADMIN_TOKEN, ControlPlane};
+use tenure_fixtures::control_plane::{ADMIN_TOKEN, ControlPlane, kubelets_node};
+use tenure_fixtures::wait;
 use tenure_operator::Operator;
 use tenure_operator::reports::Reports;
 use tenure_operator::view::Watches;
@@ -158,13 +159,7 @@ impl Cluster {
 
     /// Creates a Node, as the kubelet of a machine registers it.
     pub(crate) fn host(&self, name: &str, machine: &str, boot: u64) -> anyhow::Result<Node> {
-        let info = json!({
-            "architecture": "amd64", "bootID": format!("00000000-0000-4000-8000-{boot:012x}"),
-            "containerRuntimeVersion": "containerd://2", "kernelVersion": "6.18", "kubeProxyVersion": "",
-            "kubeletVersion": "v1.36.3", "machineID": machine, "operatingSystem": "linux", "osImage": "test",
-            "systemUUID": format!("firmware of {machine}"),
-        });
-        let node = json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": name }, "status": { "nodeInfo": info } });
+        let node = kubelets_node(name, machine, &format!("00000000-0000-4000-8000-{boot:012x}"));
         self.create(&serde_json::from_value::<Node>(node)?)
     }
 
@@ -206,18 +201,9 @@ impl Cluster {
     pub(crate) fn until<T>(
         &self,
         what: &str,
-        mut probe: impl FnMut() -> anyhow::Result<Option<T>>,
+        probe: impl FnMut() -> anyhow::Result<Option<T>>,
     ) -> anyhow::Result<T> {
-        let begin = Instant::now();
-        loop {
-            if let Some(found) = probe().with_context(|| format!("waiting for {what}"))? {
-                return Ok(found);
-            }
-            if begin.elapsed() > LIMIT {
-                bail!("waited {LIMIT:?} for {what}");
-            }
-            self.runtime.block_on(sleep(Duration::from_millis(20)));
-        }
+        wait::until(what, LIMIT, probe)
     }
 
     pub(crate) fn create<K>(&self, object: &K) -> anyhow::Result<K>

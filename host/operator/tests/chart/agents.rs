@@ -62,15 +62,7 @@ pub(crate) fn agent(cluster: &Cluster, node: &str) -> anyhow::Result<Client> {
 pub(crate) fn object(name: &str) -> Value {
     let identity =
         HolderIdentity { name: name.into(), uid: Uid(11), machine: MachineHash(12), boot: Uid(13) };
-    let spec = NodeIpamSpec {
-        identity,
-        held: vec![],
-        demand: vec![],
-        idle: vec![],
-        returned: vec![],
-        acks: vec![],
-        pools: vec![],
-    };
+    let spec = NodeIpamSpec::of(identity);
     let mut object = serde_json::to_value(NodeIPAM::new(name, NodeIPAMSpec::from(&spec))).unwrap();
     object.as_object_mut().unwrap().remove("status");
     object

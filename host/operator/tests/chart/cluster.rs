@@ -14,7 +14,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tenure_cluster::client::{ApiCallError, call, connect};
 use tenure_cluster::{AddressPool, AddressSpace, IPBlock, NodeIPAM};
-use tenure_fixtures::control_plane::{ADMIN_TOKEN, ControlPlane, helm};
+use tenure_fixtures::control_plane::{ADMIN_TOKEN, ControlPlane, helm, kubelets_node};
+use tenure_fixtures::wait;
 use tokio::runtime::Runtime;
 use tokio::time::{Instant, sleep};
 
@@ -137,13 +138,7 @@ impl Cluster {
 
     /// Creates a Node, as the kubelet of a machine registers it, unless there is one.
     pub(crate) fn node(&self, name: &str) -> anyhow::Result<Node> {
-        let info = json!({
-            "architecture": "amd64", "bootID": "00000000-0000-4000-8000-000000000001",
-            "containerRuntimeVersion": "containerd://2", "kernelVersion": "6.18", "kubeProxyVersion": "",
-            "kubeletVersion": "v1.36.3", "machineID": format!("machine of {name}"), "operatingSystem": "linux",
-            "osImage": "test", "systemUUID": format!("firmware of {name}"),
-        });
-        let node = json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": name }, "status": { "nodeInfo": info } });
+        let node = kubelets_node(name, &format!("machine of {name}"), "00000000-0000-4000-8000-000000000001");
         let api: Api<Node> = Api::all(self.client.clone());
         if let Some(node) = self.call(api.get_opt(name))? {
             return Ok(node);
@@ -165,18 +160,9 @@ impl Cluster {
     pub(crate) fn until<T>(
         &self,
         what: &str,
-        mut probe: impl FnMut() -> anyhow::Result<Option<T>>,
+        probe: impl FnMut() -> anyhow::Result<Option<T>>,
     ) -> anyhow::Result<T> {
-        let begin = Instant::now();
-        loop {
-            if let Some(found) = probe().with_context(|| format!("waiting for {what}"))? {
-                return Ok(found);
-            }
-            if begin.elapsed() > LIMIT {
-                bail!("waited {LIMIT:?} for {what}");
-            }
-            self.runtime.block_on(sleep(Duration::from_millis(50)));
-        }
+        wait::until(what, LIMIT, probe)
     }
 }
 

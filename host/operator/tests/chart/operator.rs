@@ -84,20 +84,9 @@ fn life(cluster: &Cluster, agent: &kube::Client) -> anyhow::Result<()> {
         cooling: 0,
         want: 1,
     };
-    let spec = NodeIpamSpec {
-        identity: HolderIdentity {
-            name: "node-a".into(),
-            uid: proof.uid,
-            machine: proof.machine,
-            boot: proof.boot,
-        },
-        held: vec![],
-        demand: vec![demand],
-        idle: vec![],
-        returned: vec![],
-        acks: vec![],
-        pools: vec![],
-    };
+    let identity =
+        HolderIdentity { name: "node-a".into(), uid: proof.uid, machine: proof.machine, boot: proof.boot };
+    let spec = NodeIpamSpec { demand: vec![demand], ..NodeIpamSpec::of(identity) };
     cluster.call(said.create(&post, &NodeIPAM::new("node-a", NodeIPAMSpec::from(&spec))))?;
     cluster.until("a block, and the hint to it", || {
         let hinted = cluster.call(said.get("node-a"))?.status.map_or(0, |status| status.blocks.len());

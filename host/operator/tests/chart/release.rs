@@ -10,6 +10,8 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::Api;
 use serde_json::json;
 
+use tenure_fixtures::folder;
+
 use crate::Test;
 use crate::cluster::{Cluster, NAMESPACE, RELEASE, chart};
 
@@ -28,27 +30,13 @@ fn short_names(cluster: &Cluster) -> anyhow::Result<Vec<String>> {
 /// A version of the chart from before NodeIPAM had its short name.
 fn older(folder: &Path) -> anyhow::Result<String> {
     let to = folder.join("older");
-    copy(&chart(), &to)?;
+    folder::copy(&chart(), &to)?;
     let path = to.join("files/definitions/nodeipams.yaml");
     let text = fs::read_to_string(&path)?;
     let short = "- nipam\n";
     ensure!(text.contains(short), "no short name in {}", path.display());
     fs::write(&path, text.replace(short, "- older\n"))?;
     Ok(to.to_str().context("not text")?.to_owned())
-}
-
-fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let target = to.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
-            copy(&entry.path(), &target)?;
-        } else {
-            fs::copy(entry.path(), target)?;
-        }
-    }
-    Ok(())
 }
 
 fn life(cluster: &Cluster) -> anyhow::Result<()> {
