@@ -21,6 +21,7 @@ pub mod agent;
 pub mod client;
 pub mod convert;
 pub mod definitions;
+pub mod event;
 pub mod objects;
 #[cfg(feature = "agent")]
 pub mod pods;

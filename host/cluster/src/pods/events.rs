@@ -13,6 +13,7 @@ use tenure_types::PodIdentity;
 use tokio::sync::mpsc;
 
 use crate::client::call;
+use crate::event::note;
 
 /// Events that may wait to be written.
 const WAITING: usize = 128;
@@ -27,7 +28,7 @@ pub struct PodEvent {
     pub pod: PodIdentity,
     /// The cause in CamelCase, as `AddressReclaimed`.
     pub reason: &'static str,
-    /// For people; at most 1,024 bytes, which the API server demands.
+    /// For people; cut off where the API server takes no more.
     pub note: String,
 }
 
@@ -95,7 +96,7 @@ impl PodEventWriter {
             },
             action: owned("Reclaim"),
             event_time: Some(MicroTime(Timestamp::now())),
-            note: Some(event.note.chars().take(1000).collect()),
+            note: Some(note(&event.note)),
             reason: owned(event.reason),
             regarding: Some(ObjectReference {
                 api_version: owned("v1"),

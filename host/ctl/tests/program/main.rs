@@ -2,5 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "test helpers are part of the tests")]
 
+mod admin;
 mod author;
 mod exit_codes;

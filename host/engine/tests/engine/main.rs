@@ -47,3 +47,4 @@ mod versions;
 mod vetting;
 mod watched;
 mod way_of_a_request;
+mod witnessed;

@@ -9,6 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::Client;
 use kube::api::{Api, ObjectMeta, PostParams};
 use tenure_cluster::client::call;
+use tenure_cluster::event::note;
 use tenure_supervise::Interruptible;
 use tenure_types::Clock;
 use tokio::time::sleep;
@@ -22,9 +23,6 @@ const NAMESPACE: &str = "default";
 
 /// The pause after each event: at most ten a second, so that a node's arrival in thousands does not crowd out leases.
 const PACE: Duration = Duration::from_millis(100);
-
-/// The longest sentence that the API server takes, in bytes.
-const NOTE: usize = 1024;
 
 /// The part that sends what is in the queue.
 pub struct EventSender {
@@ -50,8 +48,6 @@ impl EventSender {
         let hash = cause.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         });
-        let mut note = notice.note.clone();
-        note.truncate(note.floor_char_boundary(NOTE));
         // A name has at most 253 bytes, all of them ASCII.
         let stem = name.get(..name.len().min(200)).unwrap_or_default().trim_end_matches(['.', '-']);
         Event {
@@ -68,7 +64,7 @@ impl EventSender {
             type_: Some(notice.reason.severity().to_owned()),
             regarding: Some(reference(&notice.regarding)),
             related: notice.related.as_ref().map(reference),
-            note: Some(note),
+            note: Some(note(&notice.note)),
             ..Event::default()
         }
     }

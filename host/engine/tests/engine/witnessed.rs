@@ -1,0 +1,88 @@
+//! The witness of claims, which outlives the state: what it is told, and what is restored from it.
+
+use tenure_engine::{Claimed, WitnessedChange, WitnessedClaim, WitnessedClaims};
+use tenure_ledger::{Claimant, Presence};
+use tenure_types::{ConditionName, ErrorCode};
+
+use crate::claiming::{agent, ask, key};
+use crate::support::Bench;
+
+#[tokio::test]
+async fn the_claims_of_a_lost_state_are_restored_before_anybody_gets_their_addresses() {
+    let witnessed = |name: &str, address: &str| WitnessedClaim {
+        key: key("cilium", name),
+        addresses: vec![address.parse().unwrap()],
+        is_awaited: false,
+        claimant: Claimant::default(),
+    };
+    let bench = Bench::with_network().await;
+    // An older state: the agent has claimed another address since, and another claim.
+    assert_eq!(bench.claimed("cilium", &ask("router")).await.unwrap(), "10.0.0.2");
+    let elsewhere = witnessed("elsewhere", "10.9.0.1");
+    bench.engine.await_claims([
+        witnessed("router", "10.0.0.4"),
+        witnessed("ingress", "10.0.0.2"),
+        elsewhere.clone(),
+    ]);
+    let lost = |is_lost: bool| match is_lost {
+        true => bench.engine.conditions().set(ConditionName::StateLost, "", "lost"),
+        false => bench.engine.conditions().clear(ConditionName::StateLost, ""),
+    };
+    lost(true);
+    let staged = bench.journal.facts().len();
+    let answers = [
+        bench.claimed("cilium", &ask("router")).await.map(drop),
+        bench.engine.changes(&agent("cilium").name, None).await.map(drop),
+        bench.engine.declare(&agent("cilium"), &[], true).await.map(drop),
+        bench.engine.release_claim(&key("cilium", "router")).await.map(drop),
+        bench.engine.confirm(&key("cilium", "router")).await,
+    ];
+    assert!(
+        answers.iter().all(|answer| answer.as_ref().is_err_and(|error| error.code == ErrorCode::NotReady))
+    );
+    assert_eq!(bench.journal.facts().len(), staged, "nothing is written to an unconfirmed state");
+    lost(false);
+    assert_eq!(bench.address(1).await.unwrap(), "10.0.0.3");
+    let is_reserved = |claimed: &Claimed| matches!(claimed.claim.presence, Presence::Reserved(_));
+    assert!(bench.engine.claims_of(None).iter().all(is_reserved));
+    assert_eq!(bench.claimed("cilium", &ask("router")).await.unwrap(), "10.0.0.4");
+    assert_eq!(bench.claimed("cilium", &ask("ingress")).await.unwrap(), "10.0.0.2");
+    let awaited: Vec<_> =
+        bench.engine.witnessed_claims().into_iter().filter(|claim| claim.is_awaited).collect();
+    assert_eq!(awaited, [WitnessedClaim { is_awaited: true, ..elsewhere }], "its range may come");
+    bench.engine.declare(&agent("cilium"), &[ask("router")], true).await.unwrap();
+    assert_eq!(bench.engine.witnessed_claims().len(), 1, "what is not declared is given up");
+}
+
+#[tokio::test]
+async fn a_witness_is_told_what_has_changed_and_nothing_else() {
+    let bench = Bench::with_network().await;
+    let mut witness = WitnessedClaims::default();
+    for name in ["ingress", "router"] {
+        bench.claimed("cilium", &ask(name)).await.unwrap();
+    }
+    let present = |changes: Vec<WitnessedChange>| {
+        let name = |change: &WitnessedChange| match change {
+            WitnessedChange::Present(claim) => (true, claim.key.name.to_string()),
+            WitnessedChange::Ended(key) => (false, key.name.to_string()),
+        };
+        changes.iter().map(name).collect::<Vec<_>>()
+    };
+    let of = |is_present, name: &str| (is_present, name.to_owned());
+    let told = |witness: &mut WitnessedClaims| present(bench.engine.follow_claims(witness));
+    assert_eq!(told(&mut witness), [of(true, "ingress"), of(true, "router")]);
+    assert_eq!(told(&mut witness), [], "nothing has changed");
+    bench.engine.release_claim(&key("cilium", "ingress")).await.unwrap();
+    bench.claimed("cilium", &ask("api")).await.unwrap();
+    bench.claimed("cilium", &ask("zone")).await.unwrap();
+    assert_eq!(told(&mut witness), [of(false, "ingress"), of(true, "api"), of(true, "zone")]);
+    // Ended and made again: another allocation.
+    bench.engine.release_claim(&key("cilium", "router")).await.unwrap();
+    let again = bench.claimed("cilium", &ask("router")).await.unwrap();
+    assert_eq!(told(&mut witness), [of(true, "router")], "{again}");
+    let all: Vec<_> = witness.iter().cloned().collect();
+    assert_eq!(all, bench.engine.witnessed_claims());
+    bench.engine.declare(&agent("cilium"), &[], true).await.unwrap();
+    assert_eq!(told(&mut witness), [of(false, "api"), of(false, "router"), of(false, "zone")]);
+    assert_eq!(witness.iter().len(), 0);
+}
