@@ -26,6 +26,7 @@ mod ready;
 mod reload;
 mod spool;
 mod stat;
+mod timer;
 mod undo;
 mod vetting;
 

@@ -6,12 +6,10 @@
 //! the kernel, the runtime ─▶ the second witness ──────────▶            └─▶ tenurectl, metrics: its status
 //! ```
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tenure_aws::executor::{Config, Executor, Handle, Parts, Status, Timer};
+use tenure_aws::executor::{Config, Executor, Handle, Parts, Status};
 use tenure_aws::identity::Identity;
 use tenure_aws::metadata::{Hint, HintRound, Imds};
 use tenure_aws::situation::{CustomNetwork, NodeFacts};
@@ -26,6 +24,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
+use super::timer::TokioTimer;
 use crate::aws::{AskedLimits, Describing, Looking, Who, ec2, follow_ranges, missing};
 use crate::config;
 
@@ -116,7 +115,7 @@ impl AwsPart {
             ec2: Arc::clone(&ec2),
             metadata: Arc::clone(&imds) as _,
             clock: Arc::clone(&self.given.clock),
-            timer: Arc::new(Sleep),
+            timer: Arc::new(TokioTimer),
             witness: Arc::clone(&witness) as _,
         };
         let seed = self.given.clock.now().boot_ns ^ u64::from(std::process::id());
@@ -306,15 +305,6 @@ async fn until_attended(handle: &Handle, attending: Attending) {
     let _ = changes.wait_for(|changes| *changes > 0).await;
     drop(attending);
     std::future::pending::<()>().await;
-}
-
-/// Waits by tokio's clock.
-pub(super) struct Sleep;
-
-impl Timer for Sleep {
-    fn sleep(&self, time: Duration) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        Box::pin(sleep(time))
-    }
 }
 
 impl Part for AwsPart {

@@ -8,18 +8,18 @@ use tenure_cluster::agent::{Agent, AgentHandle, AgentSettings, machine_of};
 use tenure_conditions::{Conditions, Report};
 use tenure_engine::Engine;
 use tenure_engine::ports::Clock;
-use tenure_supervise::Part;
+use tenure_supervise::{Part, beat};
 use tenure_types::{ConditionName, NetworkName, NodeIdentity};
 use tokio::sync::watch;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::aws::Sleep;
+use super::timer::TokioTimer;
 use crate::cluster::ClusterAgent;
 use crate::config::ClusterTable;
 
 /// How often to look how the agent fares.
-const EVERY: Duration = Duration::from_millis(500);
+const EVERY: Duration = Duration::from_secs(1);
 
 /// How long to wait before connecting is tried again, such as with a kubeconfig that is not there yet.
 const AGAIN: Duration = Duration::from_secs(5);
@@ -67,7 +67,7 @@ impl ClusterPart {
         };
         let agent = loop {
             let connected =
-                Agent::connect(Arc::clone(engine), Arc::clone(clock), Arc::new(Sleep), settings.clone())
+                Agent::connect(Arc::clone(engine), Arc::clone(clock), Arc::new(TokioTimer), settings.clone())
                     .await;
             match connected {
                 Ok(agent) => break agent,
@@ -127,7 +127,7 @@ impl ClusterPart {
                 [] => self.conflict.well(),
                 blocks => self.conflict.wrong(format!("another holder is named for {}", blocks.join(", "))),
             }
-            sleep(EVERY).await;
+            beat(EVERY).await;
         }
     }
 }

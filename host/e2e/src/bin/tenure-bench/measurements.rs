@@ -1,5 +1,6 @@
 //! The measurements of each group of rows, on one daemon.
 
+use std::fs;
 use std::time::Duration;
 
 use anyhow::Context;
