@@ -27,8 +27,17 @@ const STEP: usize = 100;
 /// # Errors
 /// If there is neither Go nor Python to get it with, or the build fails.
 pub(crate) fn install(workspace: &Workspace) -> Result<()> {
-    build_missing(workspace, &KUBERNETES, "the API server and etcd, once; takes 5 to 10 minutes")?;
+    api_server(workspace)?;
     build_missing(workspace, &HELM, "once; takes 3 to 5 minutes")
+}
+
+/// The folder of the API server and etcd, which are built unless they are there.
+///
+/// # Errors
+/// If they cannot be built.
+pub(crate) fn api_server(workspace: &Workspace) -> Result<PathBuf> {
+    build_missing(workspace, &KUBERNETES, "the API server and etcd, once; takes 5 to 10 minutes")?;
+    Ok(workspace.target.join(KUBERNETES.folder_name()))
 }
 
 /// Helm, which is built unless it is there.

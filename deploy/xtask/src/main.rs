@@ -52,8 +52,11 @@ enum Task {
     /// Demonstrates tenure on this machine with real pods; needs root, leaves nothing behind.
     Demo {
         /// A node on AWS instead: interfaces grow, traffic flows, EC2 and its metadata lie, nothing is lost
-        #[arg(long)]
+        #[arg(long, conflicts_with = "cluster")]
         aws: bool,
+        /// Three nodes of a cluster instead, with a real API server that goes away, a node that dies and one that returns
+        #[arg(long)]
+        cluster: bool,
     },
     /// Finds cycles between modules, through imports or methods, and files that are too long.
     Shape,
@@ -146,7 +149,14 @@ fn run(task: &Task) -> anyhow::Result<bool> {
     let workspace = Workspace::find()?;
     match task {
         Task::Test => Ok(test::test(&workspace)),
-        Task::Demo { aws } => demo::demo(&workspace, *aws).map(|()| true),
+        Task::Demo { aws, cluster } => {
+            let scene = match (*aws, *cluster) {
+                (true, _) => demo::DemoScene::Aws,
+                (false, true) => demo::DemoScene::Cluster,
+                (false, false) => demo::DemoScene::Bridge,
+            };
+            demo::demo(&workspace, scene).map(|()| true)
+        }
         Task::Shape => shape::check(&workspace).map(|()| true),
         Task::Prose { lower, all } => prose::check(&workspace, *lower, *all).map(|()| true),
         Task::Kubernetes => kubernetes::install(&workspace).map(|()| true),

@@ -22,6 +22,9 @@ pub(crate) const DEMO_PACKAGES: [&str; 4] =
 /// The packages that the demonstration of a node on AWS needs.
 pub(crate) const DEMO_AWS_PACKAGES: [&str; 3] = ["iproute2", "nftables", "util-linux"];
 
+/// The packages that the demonstration of a cluster needs.
+pub(crate) const DEMO_CLUSTER_PACKAGES: [&str; 3] = ["curl", "iproute2", "util-linux"];
+
 /// Installs everything that `cargo xtask test` uses.
 ///
 /// # Errors
