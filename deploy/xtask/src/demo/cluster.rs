@@ -159,7 +159,7 @@ fn die(plane: &DemoPlane<'_>, nodes: &mut [ClusterNode<'_>], tell: Teller) -> Re
     wait::holds("green's block to go to blue", || Ok(of(&plane.blocks()?, "blue").len() == 2))?;
     told(plane, tell)?;
     wait::holds("an address on blue", || Ok(blue.add().is_ok()))?;
-    tell.good("blue goes on with the block that was green's");
+    tell.good("blue continues with the block that was green's");
     Ok(())
 }
 

@@ -17,7 +17,7 @@ use crate::ObjectVersion;
 /// The time after which a node's lost leases are again a sign of a restored store.
 const LOST: Duration = Duration::from_secs(3600);
 
-/// What a leader has read of the store. Lives in memory alone: a successor begins without it.
+/// The versions that a leader has read. Lives in memory alone: a successor begins without it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RestoreSigns {
     highest: Option<ObjectVersion>,
