@@ -7,6 +7,7 @@ use anyhow::Result;
 
 use crate::command::run;
 use crate::dist;
+use crate::kubernetes;
 use crate::tools;
 use crate::workspace::{WHOLE, Workspace};
 
@@ -21,10 +22,12 @@ pub(crate) fn bench(
     only: Option<&str>,
 ) -> Result<()> {
     tools::install_all(workspace)?;
+    kubernetes::api_server(workspace)?;
     dist::dist(workspace)?;
     let release = ["build", "--release", "--package"];
     run(workspace.cargo().args(release).args(["tenure-e2e", "--bin", "tenure-bench"]))?;
     run(workspace.cargo().args(release).args(["tenure-policy", "--example", "measure"]))?;
+    run(workspace.cargo().args(release).args(["tenure-cluster", "--example", "herd"]))?;
     let mut bench = measuring(workspace, "release", "dist");
     bench.args(["--output", output]);
     if let Some(directory) = keep {
@@ -69,5 +72,6 @@ fn measuring(workspace: &Workspace, profile: &str, measured: &str) -> Command {
     let mut bench = Command::new(built.join("tenure-bench"));
     bench.env("TENURE_BIN_DIR", workspace.target.join(measured));
     bench.env("TENURE_MEASURE", built.join("examples/measure"));
+    bench.env("TENURE_HERD", built.join("examples/herd"));
     bench
 }

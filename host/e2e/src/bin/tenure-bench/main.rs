@@ -4,6 +4,7 @@
 //! Nothing here asserts a time. `--short` only checks that each measurement runs.
 
 mod agents;
+mod cluster;
 mod declared;
 mod exec;
 mod idle;

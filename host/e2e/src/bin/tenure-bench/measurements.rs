@@ -16,7 +16,9 @@ use crate::restarts::Ending;
 use crate::scale::{Large, Rows, Scale};
 use crate::times::Times;
 use crate::turns::{Turns, at_once};
-use crate::{agents, declared, idle, instructions, load, machine, policy, restarts, stalls, start, steady};
+use crate::{
+    agents, cluster, declared, idle, instructions, load, machine, policy, restarts, stalls, start, steady,
+};
 
 /// The inputs that all measurements share.
 struct Bench<'a> {
@@ -57,6 +59,7 @@ pub(crate) fn measure(scale: &Scale, needs_disk: bool, only: &[Rows]) -> anyhow:
             Rows::Stalls => rows.extend(bench.beside_stalls()?),
             Rows::Restarts => rows.extend(bench.restarted()?),
             Rows::Idle => rows.push(bench.idle()?),
+            Rows::Cluster => rows.extend(bench.in_a_cluster()?),
             Rows::Large => rows.extend(bench.large_states()?),
             Rows::Size => rows.extend(bench.size_and_instructions()?),
         }
@@ -347,6 +350,12 @@ impl Bench<'_> {
         Ok(Row::new("wake-ups of an idle daemon in a second, all threads", Unit::Each.of(each_second))
             .at_most(1.0)
             .raw("over", Unit::Seconds.of(f64::from(seconds))))
+    }
+
+    fn in_a_cluster(&self) -> anyhow::Result<Vec<Row>> {
+        let (agents, adds) = self.scale.herd;
+        say(&format!("{agents} simulated agents of a cluster, and a node of it"));
+        cluster::measure(agents, adds)
     }
 
     fn large_states(&self) -> anyhow::Result<Vec<Row>> {

@@ -27,6 +27,8 @@ pub(crate) enum Rows {
     Idle,
     /// Memory, start and listing of large states
     Large,
+    /// Blocks of a cluster: simulated agents, a real API server and operator
+    Cluster,
     /// Sizes of programs, and instructions
     Size,
 }
@@ -62,6 +64,8 @@ pub(crate) struct Scale {
     pub(crate) restarted: u32,
     /// Seconds for which a daemon is left alone.
     pub(crate) idle: u32,
+    /// Simulated agents of a cluster, and ADDs on a node of it.
+    pub(crate) herd: (u32, u32),
 }
 
 /// A large state, and the goals of what it costs.
@@ -94,6 +98,7 @@ pub(crate) const FULL: Scale = Scale {
     beside: 2_000,
     restarted: 600,
     idle: 60,
+    herd: (5_000, 300),
 };
 pub(crate) const SHORT: Scale = Scale {
     rounds: 3,
@@ -114,4 +119,5 @@ pub(crate) const SHORT: Scale = Scale {
     beside: 20,
     restarted: 30,
     idle: 1,
+    herd: (20, 3),
 };
