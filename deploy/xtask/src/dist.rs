@@ -70,25 +70,34 @@ fn release(workspace: &Workspace, package: &str, features: &[&str]) -> Result<Op
 /// takes longer than everything that the plugin itself does. musl makes no such queries.
 ///
 /// # Errors
-/// When it does not build, or needs a dynamic loader.
+/// As [`static_program`].
 pub(crate) fn shim(workspace: &Workspace) -> Result<PathBuf> {
+    static_program(workspace, "tenure-cni", "tenure")
+}
+
+/// Builds a small program that needs no files of the machine that it runs on, with musl if this toolchain has it or can install it.
+///
+/// # Errors
+/// When it does not build, or needs a dynamic loader.
+pub(crate) fn static_program(workspace: &Workspace, package: &str, name: &str) -> Result<PathBuf> {
     let version = output(Command::new("rustc").arg("-vV"))?;
     let host =
         version.lines().find_map(|line| line.strip_prefix("host: ")).context("rustc -vV names no host")?;
-    // Name the target even if it is the host's own: the flags are for the plugin, not for build scripts and macros.
+    // Name the target even if it is the host's own: the flags are for the program, not for build scripts and macros.
     let mut target = host.replace("-gnu", "-musl");
     if !tools::target(&target) {
-        println!("note: building the plugin for {host}, which makes it start more slowly");
+        println!("note: building {name} for {host}, which makes it start more slowly");
         host.clone_into(&mut target);
     }
     run(workspace
         .cargo()
-        .args(["build", "--profile", "shim", "--package", "tenure-cni", "--target", &target])
+        .args(["build", "--profile", "shim", "--package", package, "--bin", name, "--target", &target])
         .env("RUSTFLAGS", "-C target-feature=+crt-static -C relocation-model=static"))?;
-    let plugin = workspace.target.join(target).join("shim/tenure");
-    let is_static = loads_nothing(&fs::read(&plugin)?).context("the plugin is not a 64-bit ELF program")?;
-    ensure!(is_static, "the plugin needs a dynamic loader");
-    Ok(plugin)
+    let program = workspace.target.join(target).join("shim").join(name);
+    let is_static =
+        loads_nothing(&fs::read(&program)?).with_context(|| format!("{name} is not a 64-bit ELF program"))?;
+    ensure!(is_static, "{name} needs a dynamic loader");
+    Ok(program)
 }
 
 /// Whether a program needs no dynamic loader: it has no `PT_INTERP` header (System V ABI, ELF-64).

@@ -8,6 +8,7 @@
 //! The same programs give the same bytes. The test run packs the development build twice, compares, reads the layout back, and starts the programs in
 //! a root that has nothing else.
 
+mod development;
 mod layer;
 mod layout;
 mod materials;
@@ -28,6 +29,9 @@ use crate::workspace::Workspace;
 use layout::{PackedImage, WrittenImage};
 use root::ImageRoot;
 
+pub(crate) use development::{development, workload};
+pub(crate) use layout::TAG;
+
 /// The most bytes of an image's compressed layers.
 const LIMIT: u64 = 60_000_000;
 
@@ -41,7 +45,21 @@ struct ProgramSource<'a> {
     folder: PathBuf,
     /// The plugin, which is static.
     plugin: PathBuf,
+    tag: &'a str,
     compression: Compression,
+}
+
+impl<'a> ProgramSource<'a> {
+    /// The programs of the development build, without the tables of their symbols.
+    fn stripped(workspace: &'a Workspace, programs: &[&str], folder: PathBuf) -> Result<Self> {
+        fs::create_dir_all(&folder)?;
+        for name in programs {
+            let (from, to) = (workspace.binaries().join(name), folder.join(name));
+            run(Command::new("strip").arg("-o").arg(&to).arg(from))?;
+        }
+        let plugin = folder.join("tenure");
+        Ok(Self { workspace, folder, plugin, tag: TAG, compression: Compression::fast() })
+    }
 }
 
 /// Builds the release files and the operator, and writes both images to `image` in the target folder.
@@ -57,6 +75,7 @@ pub(crate) fn image(workspace: &Workspace) -> Result<()> {
         workspace,
         plugin: dist.join("tenure"),
         folder: dist,
+        tag: TAG,
         compression: Compression::best(),
     };
     let to = workspace.target.join("image");
@@ -86,14 +105,8 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     if folder.exists() {
         fs::remove_dir_all(&folder)?;
     }
-    let programs = folder.join("programs");
-    fs::create_dir_all(&programs)?;
-    for name in ["tenured", "tenurectl", "tenure-operator", "tenure"] {
-        let (from, to) = (workspace.binaries().join(name), programs.join(name));
-        run(Command::new("strip").arg("-o").arg(&to).arg(from))?;
-    }
-    let plugin = programs.join("tenure");
-    let source = ProgramSource { workspace, folder: programs, plugin, compression: Compression::fast() };
+    let programs = ["tenured", "tenurectl", "tenure-operator", "tenure"];
+    let source = ProgramSource::stripped(workspace, &programs, folder.join("programs"))?;
     let (once, again) = (folder.join("once"), folder.join("again"));
     let (first, second) = (write(&source, &once)?, write(&source, &again)?);
     ensure!(first == second, "the same programs gave other images: {first:?} and {second:?}");
@@ -139,6 +152,7 @@ fn agent(source: &ProgramSource<'_>) -> Result<(PackedImage, &'static [&'static 
     root.program_if_installed("nft", "usr/sbin/nft")?;
     let image = PackedImage {
         name: "tenure".to_owned(),
+        tag: source.tag.to_owned(),
         description: "The IP address manager of a node: daemon, CNI plugin and command line".to_owned(),
         user: 0,
         command: "/usr/local/bin/tenured".to_owned(),
@@ -154,6 +168,7 @@ fn operator(source: &ProgramSource<'_>) -> Result<(PackedImage, &'static [&'stat
     root.program(&source.folder.join("tenure-operator"), "usr/local/bin/tenure-operator")?;
     let image = PackedImage {
         name: "tenure-operator".to_owned(),
+        tag: source.tag.to_owned(),
         description: "Leases blocks of addresses to the nodes of a cluster".to_owned(),
         user: OPERATOR_USER,
         command: "/usr/local/bin/tenure-operator".to_owned(),

@@ -54,6 +54,12 @@ enum Task {
         /// A node on AWS instead: interfaces grow, traffic flows, EC2 and its metadata lie, nothing is lost
         #[arg(long)]
         aws: bool,
+        /// A real node of Kubernetes instead: kubelet, containerd and a control plane; upgrades, kills and a power cut
+        #[arg(long, conflicts_with = "aws")]
+        kubernetes: bool,
+        /// Only plays on the development build as it is, as the test run does
+        #[arg(long, requires = "kubernetes")]
+        check: bool,
     },
     /// Finds cycles between modules, through imports or methods, and files that are too long.
     Shape,
@@ -66,7 +72,7 @@ enum Task {
         #[arg(long)]
         all: bool,
     },
-    /// Builds the API server, etcd and Helm that the tests run, unless they are there.
+    /// Builds the API server, the kubelet, containerd and Helm that the tests run, unless they are there.
     Kubernetes,
     /// Writes what follows from the chart: its copy of the definitions, and the plain manifests.
     Chart {
@@ -146,7 +152,9 @@ fn run(task: &Task) -> anyhow::Result<bool> {
     let workspace = Workspace::find()?;
     match task {
         Task::Test => Ok(test::test(&workspace)),
-        Task::Demo { aws } => demo::demo(&workspace, *aws).map(|()| true),
+        Task::Demo { kubernetes: true, check: true, .. } => demo::kubernetes::show(&workspace).map(|()| true),
+        Task::Demo { kubernetes: true, .. } => demo::kubernetes::demo(&workspace).map(|()| true),
+        Task::Demo { aws, .. } => demo::demo(&workspace, *aws).map(|()| true),
         Task::Shape => shape::check(&workspace).map(|()| true),
         Task::Prose { lower, all } => prose::check(&workspace, *lower, *all).map(|()| true),
         Task::Kubernetes => kubernetes::install(&workspace).map(|()| true),

@@ -4,6 +4,7 @@
 
 mod aws;
 mod enclave;
+pub(crate) mod kubernetes;
 mod node;
 mod pod;
 mod tell;

@@ -17,11 +17,12 @@ const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
 const LAYER: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
 
 /// The tag: the version of the workspace, as the chart's appVersion.
-const TAG: &str = env!("CARGO_PKG_VERSION");
+pub(crate) const TAG: &str = env!("CARGO_PKG_VERSION");
 
 /// An image that is to be written.
 pub(super) struct PackedImage {
     pub(super) name: String,
+    pub(super) tag: String,
     pub(super) description: String,
     /// The user, by number.
     pub(super) user: u32,
@@ -66,7 +67,7 @@ pub(super) fn write(image: &PackedImage, revision: &str, folder: &Path) -> Resul
         "org.opencontainers.image.licenses": "Apache-2.0",
         "org.opencontainers.image.revision": revision,
         "org.opencontainers.image.title": image.name,
-        "org.opencontainers.image.version": TAG,
+        "org.opencontainers.image.version": image.tag,
     });
     let architecture = architecture()?;
     let config = json!({
@@ -98,15 +99,15 @@ pub(super) fn write(image: &PackedImage, revision: &str, folder: &Path) -> Resul
     let index = blob(folder, INDEX, &bytes(&index)?)?;
     // containerd takes the reference from the first, skopeo the tag from the second.
     let annotations = json!({
-        "io.containerd.image.name": format!("localhost/{}:{TAG}", image.name),
-        "org.opencontainers.image.ref.name": TAG,
+        "io.containerd.image.name": format!("localhost/{}:{}", image.name, image.tag),
+        "org.opencontainers.image.ref.name": image.tag,
     });
     let digest = index.get("digest").and_then(Value::as_str).unwrap_or_default().to_owned();
     let index = with(index, "annotations", annotations);
     let outer = json!({ "manifests": [index], "mediaType": INDEX, "schemaVersion": 2 });
     fs::write(folder.join("index.json"), bytes(&outer)?)?;
     fs::write(folder.join("oci-layout"), bytes(&json!({ "imageLayoutVersion": "1.0.0" }))?)?;
-    Ok(WrittenImage { name: image.name.clone(), tag: TAG.to_owned(), digest, size })
+    Ok(WrittenImage { name: image.name.clone(), tag: image.tag.clone(), digest, size })
 }
 
 /// Reads a layout back as a registry does: each descriptor leads to a blob of its size and digest, and each blob is named.
@@ -246,7 +247,8 @@ mod tests {
     fn image(user: u32) -> PackedImage {
         let (name, description) = ("one".to_owned(), "An image".to_owned());
         let (command, root) = ("/one".to_owned(), ImageRoot::new().unwrap());
-        PackedImage { name, description, user, command, root, compression: Compression::fast() }
+        let tag = TAG.to_owned();
+        PackedImage { name, tag, description, user, command, root, compression: Compression::fast() }
     }
 
     #[test]
