@@ -89,9 +89,22 @@ pub(crate) fn static_program(workspace: &Workspace, package: &str, name: &str) -
         println!("note: building {name} for {host}, which makes it start more slowly");
         host.clone_into(&mut target);
     }
-    run(workspace
-        .cargo()
-        .args(["build", "--profile", "shim", "--package", package, "--bin", name, "--target", &target])
+    static_program_for(workspace, workspace.cargo(), package, name, &target)
+}
+
+/// Builds a static program for a target with a cargo that can.
+///
+/// # Errors
+/// As [`static_program`].
+pub(crate) fn static_program_for(
+    workspace: &Workspace,
+    mut cargo: Command,
+    package: &str,
+    name: &str,
+    target: &str,
+) -> Result<PathBuf> {
+    run(cargo
+        .args(["build", "--profile", "shim", "--package", package, "--bin", name, "--target", target])
         .env("RUSTFLAGS", "-C target-feature=+crt-static -C relocation-model=static"))?;
     let program = workspace.target.join(target).join("shim").join(name);
     let is_static =

@@ -83,11 +83,7 @@ enum Task {
     /// Builds the release files in target/dist.
     Dist,
     /// Builds the release files, and writes the container images to target/image.
-    Image {
-        /// Only packs the development build, twice, and checks the result, as the test run does
-        #[arg(long)]
-        check: bool,
-    },
+    Image(image::ImageArguments),
     /// Generates pages of the book, then builds the book.
     Docs,
     /// Measures the cost of an address, compared with /bin/true and host-local, and prints one table.
@@ -161,8 +157,7 @@ fn run(task: &Task) -> anyhow::Result<bool> {
         Task::Chart { check: true } => chart::check(&workspace).map(|()| true),
         Task::Chart { check: false } => chart::write(&workspace).map(|()| true),
         Task::Dist => dist::dist(&workspace).map(|()| true),
-        Task::Image { check: true } => image::check(&workspace).map(|()| true),
-        Task::Image { check: false } => image::image(&workspace).map(|()| true),
+        Task::Image(arguments) => image::image(&workspace, arguments).map(|()| true),
         Task::Docs => pages::write_all(&workspace).map(|()| true),
         Task::Bench { short: true, .. } => bench::short(&workspace).map(|()| true),
         Task::Bench { output, keep, only, .. } => {

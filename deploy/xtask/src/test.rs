@@ -7,6 +7,7 @@ use std::process::Command;
 use anyhow::{Result, ensure};
 
 use crate::command::{lines, run, succeeds};
+use crate::image::ImageArguments;
 use crate::progress::StepProgress;
 use crate::tally::TestTally;
 use crate::workspace::{WHOLE, Workspace};
@@ -47,7 +48,9 @@ const STEPS: &[CheckStep] = &[
     CheckStep("tests", Some("build"), tests),
     CheckStep("plugin", Some("build"), plugin),
     CheckStep("chart", Some("build"), |context| chart::check(context.workspace)),
-    CheckStep("image", Some("build"), |context| image::check(context.workspace)),
+    CheckStep("image", Some("build"), |context| {
+        image::image(context.workspace, &ImageArguments::of_test_run())
+    }),
     CheckStep("kubelet", Some("build"), kubelet),
     CheckStep("bench", Some("build"), bench),
     CheckStep("fuzz", None, |context| fuzz::fuzz(context.workspace, 20, None)),

@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use flate2::Compression;
 
+use super::agent;
 use super::layout::{self, PackedImage};
+use super::platform::Platform;
+use super::programs::ProgramSource;
 use super::root::ImageRoot;
-use super::{ProgramSource, agent};
 use crate::dist;
 use crate::workspace::Workspace;
 
@@ -24,12 +26,12 @@ pub(crate) fn development(workspace: &Workspace, folder: &Path, tags: &[&str]) -
         fs::remove_dir_all(folder)?;
     }
     let programs = ["tenured", "tenurectl", "tenure"];
-    let mut source = ProgramSource::stripped(workspace, &programs, folder.join("programs"))?;
-    source.compression = Compression::none();
+    let native = Platform::native()?;
+    let source = ProgramSource::development(workspace, native, &programs, folder.join("programs"))?;
+    let (mut image, _) = agent(&[source], Compression::none())?;
     let mut layouts = Vec::new();
     for tag in tags {
         let to = folder.join(tag);
-        let (mut image, _) = agent(&source)?;
         image.tag = (*tag).to_owned();
         layout::write(&image, REVISION, &to)?;
         layouts.push(to);
@@ -46,7 +48,7 @@ pub(crate) fn workload(workspace: &Workspace, folder: &Path, name: &str) -> Resu
     let program = dist::static_program(workspace, "tenure-fixtures", PROGRAM)?;
     let (name, tag) =
         name.trim_start_matches("localhost/").split_once(':').context("the image has no tag")?;
-    let mut root = ImageRoot::new()?;
+    let mut root = ImageRoot::new(Platform::native()?)?;
     root.program(&program, &format!("usr/local/bin/{PROGRAM}"))?;
     let image = PackedImage {
         name: name.to_owned(),
@@ -54,7 +56,7 @@ pub(crate) fn workload(workspace: &Workspace, folder: &Path, name: &str) -> Resu
         description: "The workloads of the demonstration".to_owned(),
         user: 65534,
         command: format!("/usr/local/bin/{PROGRAM}"),
-        root,
+        roots: vec![root],
         compression: Compression::none(),
     };
     let to = folder.join(name);
