@@ -148,7 +148,9 @@ fn run(task: &Task) -> anyhow::Result<bool> {
     let workspace = Workspace::find()?;
     match task {
         Task::Test => Ok(test::test(&workspace)),
-        Task::Demo { kubernetes: true, check: true, .. } => demo::kubernetes::show(&workspace).map(|()| true),
+        Task::Demo { kubernetes: true, check: true, .. } => {
+            demo::kubernetes::show(&workspace, false).map(|()| true)
+        }
         Task::Demo { kubernetes: true, .. } => demo::kubernetes::demo(&workspace).map(|()| true),
         Task::Demo { aws, .. } => demo::demo(&workspace, *aws).map(|()| true),
         Task::Shape => shape::check(&workspace).map(|()| true),

@@ -150,7 +150,7 @@ fn bench(context: &mut Context<'_>) -> Result<()> {
 fn kubelet(context: &mut Context<'_>) -> Result<()> {
     let obstacles = demo::kubernetes::obstacles();
     if obstacles.is_empty() {
-        return demo::kubernetes::show(context.workspace);
+        return demo::kubernetes::show(context.workspace, false);
     }
     ensure!(!in_ci(), "the node of Kubernetes must not be skipped in CI: {}", obstacles.join("; "));
     let note = format!("SKIP kubelet: this machine cannot run a node: {}", obstacles.join("; "));

@@ -4,16 +4,13 @@ use std::fs;
 
 use anyhow::{Result, ensure};
 
-use super::super::tell::Teller;
 use super::super::wait;
-use super::cluster::{self, Cluster};
-use super::groups::ControlGroups;
+use super::cluster;
+use super::figures;
 use super::images::UPGRADE;
 use super::machine::NAME;
-use super::node::KubernetesNode;
-use super::plane::ControlPlane;
+use super::stage::Stage;
 use super::workloads;
-use crate::workspace::Workspace;
 
 /// The namespace of the shipped manifests.
 const NAMESPACE: &str = "tenure-system";
@@ -28,16 +25,6 @@ const NETWORK: &str = "pods";
 const WEB: usize = 10;
 const STORE: usize = 3;
 
-/// The cluster and its only node.
-pub(super) struct Stage<'a> {
-    pub(super) workspace: &'a Workspace,
-    pub(super) tell: Teller,
-    pub(super) groups: &'a ControlGroups,
-    pub(super) plane: ControlPlane,
-    pub(super) node: KubernetesNode<'a>,
-    pub(super) cluster: Cluster<'a>,
-}
-
 impl Stage<'_> {
     /// All acts, in order.
     ///
@@ -50,6 +37,10 @@ impl Stage<'_> {
         self.upgrade()?;
         self.kill()?;
         self.reboot()?;
+        if self.with_figures {
+            self.tell.act("7. Beside host-local, with the development build");
+            figures::compare(self)?;
+        }
         self.remove()
     }
 
@@ -196,7 +187,7 @@ impl Stage<'_> {
 
     /// The workloads are deleted, and no address is left.
     fn remove(&mut self) -> Result<()> {
-        self.tell.act("7. Deleting everything");
+        self.tell.act("Deleting everything");
         self.cluster.run(&["delete", "deployment/web", "statefulset/store", "job/reach", "--timeout=60s"])?;
         self.agree(0)?;
         self.plane.check()

@@ -5,22 +5,24 @@
 
 mod acts;
 mod cluster;
+mod figures;
 mod groups;
 mod images;
 mod machine;
 mod node;
 mod plane;
 mod process;
+mod stage;
 mod workloads;
 
 use anyhow::{Context as _, Result};
 
-use self::acts::Stage;
 use self::cluster::Cluster;
 use self::groups::ControlGroups;
 use self::machine::Machine;
 use self::node::KubernetesNode;
 use self::plane::ControlPlane;
+use self::stage::Stage;
 use super::enclave::Enclave;
 use super::tell::Teller;
 use crate::workspace::Workspace;
@@ -38,14 +40,14 @@ pub(crate) fn demo(workspace: &Workspace) -> Result<()> {
     kubernetes::node(workspace)?;
     tell.line("building: the first time takes much longer, mostly for the compiler in wasmtime");
     command::run(workspace.cargo().arg("build").args(super::BUILD))?;
-    show(workspace)
+    show(workspace, true)
 }
 
-/// Demonstrates with what was built.
+/// Demonstrates with what was built, and measures starts of pods if that is wanted.
 ///
 /// # Errors
 /// When a guarantee is broken; the message ends with the last lines of the daemons' logs.
-pub(crate) fn show(workspace: &Workspace) -> Result<()> {
+pub(crate) fn show(workspace: &Workspace, with_figures: bool) -> Result<()> {
     let tell = Teller::new();
     // Dropped in the opposite order: groups can be removed once their processes have ended.
     let groups = ControlGroups::new()?;
@@ -59,7 +61,7 @@ pub(crate) fn show(workspace: &Workspace) -> Result<()> {
     let node = KubernetesNode::start(machine)?;
     images::load(workspace, &node)?;
     let cluster = Cluster::new(&enclave, &workspace.target);
-    let mut stage = Stage { workspace, tell, groups: &groups, plane, node, cluster };
+    let mut stage = Stage { workspace, with_figures, tell, groups: &groups, plane, node, cluster };
     let played = stage.play();
     played.with_context(|| stage.node.tails())?;
     drop(stage);
