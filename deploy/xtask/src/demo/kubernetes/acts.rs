@@ -11,6 +11,7 @@ use super::images::UPGRADE;
 use super::machine::NAME;
 use super::stage::Stage;
 use super::workloads;
+use crate::{chart, kubernetes};
 
 /// The namespace of the shipped manifests.
 const NAMESPACE: &str = "tenure-system";
@@ -20,6 +21,9 @@ const AGENT: &str = "daemonset/tenure-agent";
 
 /// The network of the shipped manifests.
 const NETWORK: &str = "pods";
+
+/// The plugin and the network's configuration, on the machine.
+const FILES: [&str; 2] = ["/opt/cni/bin/tenure", "/etc/cni/net.d/00-tenure.conflist"];
 
 /// The pods of the Deployment and of the StatefulSet.
 const WEB: usize = 10;
@@ -185,10 +189,28 @@ impl Stage<'_> {
         self.none_failed("at the boot", failed)
     }
 
-    /// The workloads are deleted, and no address is left.
+    /// The workloads are deleted, and then tenure, as the chart does it. No address is left, and no network.
     fn remove(&mut self) -> Result<()> {
         self.tell.act("Deleting everything");
+        ensure!(
+            FILES.iter().all(|file| self.node.machine.outside(file).exists()),
+            "the plugin or its configuration is not where it belongs"
+        );
+        let helm = kubernetes::helm(self.workspace)?;
+        self.cluster.apply(&chart::render(
+            self.workspace,
+            &helm,
+            &["namespace.create=true", "uninstalling=true"],
+        )?)?;
+        self.tell.turn("helm upgrade tenure --set uninstalling=true");
+        self.cluster.rolled_out(NAMESPACE, AGENT)?;
+        self.agree(WEB + STORE)?;
         self.cluster.run(&["delete", "deployment/web", "statefulset/store", "job/reach", "--timeout=60s"])?;
+        wait::holds("the removal of the plugin and its configuration", || {
+            self.node.check()?;
+            Ok(FILES.iter().all(|file| !self.node.machine.outside(file).exists()))
+        })?;
+        self.tell.good("with its last pod, the node has lost the plugin and the network's configuration");
         self.agree(0)?;
         self.plane.check()
     }

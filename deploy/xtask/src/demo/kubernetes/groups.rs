@@ -33,7 +33,7 @@ impl ControlGroups {
     /// When a process has not ended within a minute.
     pub(super) fn remove(&self) -> Result<()> {
         wait::holds("the end of the processes in the control groups", || {
-            Ok(self.0.iter().fold(true, |gone, group| removed(group) && gone))
+            Ok(self.0.iter().filter(|group| !removed(group)).count() == 0)
         })
     }
 
@@ -43,7 +43,7 @@ impl ControlGroups {
     /// As [`Self::remove`].
     pub(super) fn empty(&self) -> Result<()> {
         wait::holds("the end of the processes in the control groups", || {
-            Ok(self.0.iter().fold(true, |gone, group| emptied(group) && gone))
+            Ok(self.0.iter().filter(|group| !emptied(group)).count() == 0)
         })
     }
 }
@@ -67,7 +67,8 @@ fn removed(group: &Path) -> bool {
 fn emptied(group: &Path) -> bool {
     let entries = fs::read_dir(group).into_iter().flatten().flatten();
     let below = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-    below.fold(true, |gone, entry| removed(&entry.path()) && gone)
+    // Each is tried, although one that is left decides.
+    below.filter(|entry| !removed(&entry.path())).count() == 0
 }
 
 /// The mounts of the hierarchies.
