@@ -31,7 +31,7 @@ pub enum Cooling {
     Preferred,
 }
 
-/// The attribute of a network's definition that asks for a longer cooldown than the node's, in seconds.
+/// The attribute of a network's definition, or of a range, that asks for a longer cooldown than the node's, in seconds.
 pub const COOLDOWN_SECONDS: &str = "cooldownSeconds";
 
 /// The definition of a network, which a policy derives from its configuration.

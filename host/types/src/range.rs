@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 pub(crate) use self::prefixes::span;
-use crate::{Attributes, RangeName, agreed};
+use crate::{Attributes, COOLDOWN_SECONDS, RangeName, agreed};
 
 /// A run of addresses inside one subnet, and the properties of addresses handed out from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -146,6 +146,12 @@ impl Range {
     #[must_use]
     pub fn attributes(&self) -> &Attributes {
         &self.attributes
+    }
+
+    /// The cooldown that the range's attributes ask for, in seconds; 0 if they ask for none.
+    #[must_use]
+    pub fn cooldown_seconds(&self) -> u32 {
+        self.attributes.get(COOLDOWN_SECONDS).and_then(|seconds| seconds.parse().ok()).unwrap_or(0)
     }
 
     /// The subnet that contains the range.
