@@ -57,7 +57,7 @@ use crate::NodeIPAM;
 use crate::client::{ConnectError, connect};
 
 pub use self::settings::{AgentSettings, PoolFamily, machine_of};
-pub use self::status::{AgentStatus, BlockStatus, DemandStatus, PoolStatus};
+pub use self::status::{AgentStatus, BlockStatus, DemandStatus, PoolSettingsStatus};
 pub use self::wing::ClusterWing;
 
 /// How often the agent looks although nothing has happened: pods come and go without a word to it.

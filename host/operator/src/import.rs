@@ -29,7 +29,7 @@ pub use self::plan::{FoundUse, ImportPlan, ImportPlanError};
 #[derive(Debug, Clone, clap::Args)]
 pub struct ImportArguments {
     /// The records to read
-    pub source: ImportSource,
+    pub source: PeerIpam,
     /// The AddressPool whose addresses they use
     #[arg(long, value_name = "NAME")]
     pub pool: String,
@@ -43,7 +43,7 @@ pub struct ImportArguments {
 
 /// The records of another IPAM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum ImportSource {
+pub enum PeerIpam {
     /// IPPools and OverlappingRangeIPReservations of whereabouts
     Whereabouts,
     /// IPAMBlocks and BlockAffinities of Calico
@@ -52,7 +52,7 @@ pub enum ImportSource {
     Podcidr,
 }
 
-impl ImportSource {
+impl PeerIpam {
     /// The name, as an entry of a pool has it.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -78,9 +78,9 @@ pub async fn import(client: &Client, arguments: &ImportArguments) -> anyhow::Res
         )
     };
     let found = match arguments.source {
-        ImportSource::Whereabouts => whereabouts::read(client, arguments.records_namespace.as_deref()).await,
-        ImportSource::Calico => calico::read(client).await,
-        ImportSource::Podcidr => nodes::read(client).await,
+        PeerIpam::Whereabouts => whereabouts::read(client, arguments.records_namespace.as_deref()).await,
+        PeerIpam::Calico => calico::read(client).await,
+        PeerIpam::Podcidr => nodes::read(client).await,
     };
     let found = found.with_context(|| format!("cannot read the records of {}", arguments.source.name()))?;
     let plan = ImportPlan::new(&pool, arguments.source.name(), found)?;

@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 pub(crate) use self::prefixes::span;
-use crate::{Attributes, COOLDOWN_SECONDS, RangeName, agreed};
+use crate::{Attributes, RangeName, agreed};
 
 /// A run of addresses inside one subnet, and the properties of addresses handed out from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -151,7 +151,7 @@ impl Range {
     /// The cooldown that the range's attributes ask for, in seconds; 0 if they ask for none.
     #[must_use]
     pub fn cooldown_seconds(&self) -> u32 {
-        self.attributes.get(COOLDOWN_SECONDS).and_then(|seconds| seconds.parse().ok()).unwrap_or(0)
+        self.attributes.get(agreed::COOLDOWN_SECONDS).and_then(|seconds| seconds.parse().ok()).unwrap_or(0)
     }
 
     /// The subnet that contains the range.

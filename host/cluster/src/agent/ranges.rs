@@ -18,10 +18,10 @@ type Run = (u128, u128);
 /// The reason for which a pool's settings cannot be applied to a block.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum BlockRangeError {
-    /// Its addresses cannot be a range.
+    /// The addresses cannot be a range.
     #[error(transparent)]
     Range(#[from] RangeError),
-    /// Its routes cannot be kept.
+    /// The routes cannot be kept.
     #[error(transparent)]
     Attributes(#[from] InvalidAttributes),
     /// A route of another version.

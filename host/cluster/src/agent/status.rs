@@ -54,7 +54,7 @@ pub struct DemandStatus {
 
 /// The settings of a pool in force on the node.
 #[derive(Debug, Clone)]
-pub struct PoolStatus {
+pub struct PoolSettingsStatus {
     /// The pool's name.
     pub name: String,
     /// The generation of its spec.
@@ -77,7 +77,7 @@ pub struct AgentStatus {
     /// The demand.
     pub demands: Vec<DemandStatus>,
     /// The settings of the pools, as told by the operator; none until then.
-    pub pools: Vec<PoolStatus>,
+    pub pools: Vec<PoolSettingsStatus>,
     /// Contradictions between the configuration, the networks and the pools.
     pub differences: Vec<String>,
     /// The answers to marks.
@@ -170,14 +170,14 @@ pub(crate) async fn status(core: &AgentCore) -> AgentStatus {
     }
 }
 
-fn pool(settings: &PoolSettings) -> PoolStatus {
+fn pool(settings: &PoolSettings) -> PoolSettingsStatus {
     let gateway = settings.gateway.as_ref().map(|gateway| {
         let of_block = gateway.block_index.map(|index| format!("place {index} of each block"));
         let addresses = [&gateway.ipv4, &gateway.ipv6].into_iter().flatten().cloned();
         let words: Vec<String> = addresses.chain(of_block).collect();
         if words.is_empty() { "none".to_owned() } else { words.join(", ") }
     });
-    PoolStatus {
+    PoolSettingsStatus {
         name: settings.name.clone(),
         generation: settings.generation,
         gateway,

@@ -41,7 +41,7 @@ pub struct PoolCondition {
 pub struct PoolSituation {
     /// One of its ranges was refused by the space.
     pub overlaps: bool,
-    /// Its selector of nodes is not valid.
+    /// The selector of nodes is not valid.
     pub selects_nobody: bool,
     /// Nodes that want more blocks than they have.
     pub nodes_waiting: u32,

@@ -13,7 +13,7 @@ use tenure_leases::RangeUse;
 use tenure_leases::space::overlap;
 use tokio::time::{Instant, sleep};
 
-use super::ImportSource;
+use super::PeerIpam;
 use super::plan::ImportPlan;
 
 /// How long an operator may take until it has the ranges.
@@ -46,7 +46,7 @@ pub(super) async fn leased(
 pub(super) async fn apply(
     client: &Client,
     pool: &AddressPool,
-    source: ImportSource,
+    source: PeerIpam,
     plan: &ImportPlan,
 ) -> anyhow::Result<()> {
     let api: Api<AddressPool> = Api::all(client.clone());

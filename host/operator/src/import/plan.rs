@@ -19,7 +19,7 @@ const NAMED_OWNERS: usize = 3;
 pub struct FoundUse {
     /// The addresses.
     pub cidr: IpNet,
-    /// Their user, for people.
+    /// The user of the addresses, for people.
     pub owner: String,
 }
 

@@ -14,7 +14,7 @@ use tenure_cluster::client::call;
 use tenure_cluster::objects::pool::TakenEntry;
 use tenure_cluster::{AddressPool, AddressSpace, IPBlock};
 use tenure_leases::space::overlap;
-use tenure_operator::import::{ImportArguments, ImportSource, import};
+use tenure_operator::import::{ImportArguments, PeerIpam, import};
 
 use crate::Test;
 use crate::cluster::{Cluster, TestOperator};
@@ -93,7 +93,7 @@ impl PeerKind {
     }
 }
 
-fn arguments(source: ImportSource, apply: bool) -> ImportArguments {
+fn arguments(source: PeerIpam, apply: bool) -> ImportArguments {
     ImportArguments { source, pool: "pods".into(), records_namespace: None, apply }
 }
 
@@ -161,7 +161,7 @@ fn whereabouts(cluster: &Cluster) -> anyhow::Result<()> {
     ensure!(taken(cluster)?.is_empty(), "a dry run wrote the pool");
 
     let mut operator = cluster.operator(&Arc::default())?;
-    let report = run(cluster, &mut operator, arguments(ImportSource::Whereabouts, true))?;
+    let report = run(cluster, &mut operator, arguments(PeerIpam::Whereabouts, true))?;
     ensure!(report.contains("wrote AddressPool pods"), "{report}");
     let before = taken(cluster)?;
     ensure!(cidrs(&before) == ["10.0.0.0/27", "10.0.0.128/27", "10.0.0.192/27"], "{before:?}");
@@ -197,7 +197,7 @@ fn whereabouts(cluster: &Cluster) -> anyhow::Result<()> {
     let refusal = String::from_utf8_lossy(&output.stderr).into_owned();
     ensure!(!output.status.success() && refusal.contains("there is no AddressPool elsewhere"), "{refusal}");
     RESERVATION.put(cluster, "10.0.0.6", &json!({ "podref": "", "containerid": "c1" }))?;
-    run(cluster, &mut operator, arguments(ImportSource::Whereabouts, true))?;
+    run(cluster, &mut operator, arguments(PeerIpam::Whereabouts, true))?;
     let after = taken(cluster)?;
     ensure!(after[0].owner == "container c1", "{after:?}");
     ensure!(after.len() == 3, "a reservation without a pod is taken all the same: {after:?}");
@@ -224,7 +224,7 @@ fn calico(cluster: &Cluster) -> anyhow::Result<()> {
     AFFINITY.put(cluster, "n4-10-1-1-64-26", &affinity("n4", "10.1.1.64/26", "true"))?;
     cluster.pool("pods", "10.1.0.0/16", 25, &json!({}))?;
     let mut operator = cluster.operator(&Arc::default())?;
-    run(cluster, &mut operator, arguments(ImportSource::Calico, true))?;
+    run(cluster, &mut operator, arguments(PeerIpam::Calico, true))?;
     let entries: Vec<(String, String)> =
         taken(cluster)?.into_iter().map(|entry| (entry.cidr, entry.owner)).collect();
     let entry = |cidr: &str, owner: &str| (cidr.to_owned(), owner.to_owned());
@@ -245,7 +245,7 @@ fn podcidr(cluster: &Cluster) -> anyhow::Result<()> {
     }
     let pool = cluster.pool("pods", "10.2.0.0/22", 25, &json!({}))?;
     let mut operator = cluster.operator(&Arc::default())?;
-    let report = run(cluster, &mut operator, arguments(ImportSource::Podcidr, true))?;
+    let report = run(cluster, &mut operator, arguments(PeerIpam::Podcidr, true))?;
     ensure!(report.contains("outside  fd00:2::/120"), "{report}");
     let entries = taken(cluster)?;
     ensure!(
@@ -260,7 +260,7 @@ fn podcidr(cluster: &Cluster) -> anyhow::Result<()> {
     let late = json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": "late" },
         "spec": { "podCIDR": "10.2.2.0/24", "podCIDRs": ["10.2.2.0/24"] } });
     cluster.create(&serde_json::from_value::<Node>(late)?)?;
-    let refused = run(cluster, &mut operator, arguments(ImportSource::Podcidr, true));
+    let refused = run(cluster, &mut operator, arguments(PeerIpam::Podcidr, true));
     let words = refused.err().context("the import of a leased block was accepted")?.to_string();
     ensure!(words.contains("leased already: default.10-2-2-0.25, default.10-2-2-128.25"), "{words}");
     ensure!(taken(cluster)? == entries, "the pool was written");
