@@ -71,7 +71,7 @@ impl CniService {
             match is_delegated {
                 // The routes and the DNS settings are the delegate's, too.
                 true => Success::of(addresses.to_vec()),
-                false => Success { addresses: addresses.to_vec(), ..frame.clone() },
+                false => Success { addresses: addresses.to_vec(), ..frame.clone() }.with_routes_of_ranges(),
             }
         };
         let fits = |addresses: &[AssignedAddress]| success(addresses).render(version).map(drop);

@@ -35,6 +35,7 @@ mod range;
 mod selector;
 
 pub use address::{AssignedAddress, Source};
+pub use agreed::COOLDOWN_SECONDS;
 pub use allocation::{Allocation, Generation, Link, PodIdentity, Sandbox};
 pub use attributes::{Attributes, InvalidAttributes, MOST_ATTRIBUTES};
 pub use clock::Clock;
@@ -53,7 +54,7 @@ pub use name::{
     AgentName, ClaimName, ContainerId, DelegateName, HolderName, IntentId, InterfaceName, InvalidName,
     NetworkName, PolicyName, PoolName, RangeName, ScopeName,
 };
-pub use network::{COOLDOWN_SECONDS, Cooling, Definer, Definition, Network, NetworkConfig, PolicyStamp};
+pub use network::{Cooling, Definer, Definition, Network, NetworkConfig, PolicyStamp};
 pub use origin::Origin;
 pub use outcome::{LONGEST_STATE, Outcome};
 pub use owner::Owner;

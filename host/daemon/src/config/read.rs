@@ -139,7 +139,12 @@ impl Config {
         for (name, table) in &self.networks {
             let key = |field: &str| format!("networks.{name}{field}");
             NetworkName::new(name).map_err(|error| (key(""), error.to_string()))?;
-            table.definition().map_err(|(field, message)| (key(&format!(".{field}")), message))?;
+            let definition =
+                table.definition().map_err(|(field, message)| (key(&format!(".{field}")), message))?;
+            if let Some(definition) = definition {
+                let compared = self.cluster.compare(name, &definition);
+                compared.map_err(|message| (key(".ipam.pools"), message))?;
+            }
             if let Some(delegate) = table.delegate.as_ref().filter(|name| !self.delegates.contains_key(*name))
             {
                 return Err((key(".delegate"), format!("there is no `[delegates.{delegate}]`")));

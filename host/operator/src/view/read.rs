@@ -108,15 +108,12 @@ pub fn evidence(host: &Node) -> Option<NodeEvidence> {
 }
 
 fn read_pool(pool: &Arc<AddressPool>) -> Result<PoolView, ConversionError> {
-    let selector = pool.spec.node_selector.clone().unwrap_or_default();
-    // A selector that this version cannot read is one that it must not guess.
-    let selector =
-        Selector::try_from(selector).map_err(|_| ConversionError::Missing("readable nodeSelector"))?;
     Ok(PoolView {
         lease: pool.as_ref().try_into()?,
         group: pool.spec.overlap_group.clone(),
         ranges: pool.ranges()?,
-        selector,
+        taken: pool.taken_ranges()?,
+        selector: Selector::try_from(pool.spec.node_selector.clone().unwrap_or_default()).ok(),
         object: Arc::clone(pool),
     })
 }
