@@ -22,6 +22,7 @@ mod ranges;
 mod rebuilding;
 mod records;
 mod saying;
+mod selectors;
 mod settings;
 mod state;
 mod status;

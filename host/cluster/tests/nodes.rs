@@ -3,6 +3,8 @@
 //! The nodes serve all tests, one after the other; each test deletes its pods at its end.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a panic fails the test")]
 
+#[path = "nodes/choices.rs"]
+mod choices;
 #[path = "nodes/faults.rs"]
 mod faults;
 #[path = "nodes/node.rs"]
@@ -13,6 +15,8 @@ mod pods;
 mod releases;
 #[path = "nodes/usual.rs"]
 mod usual;
+#[path = "nodes/whereabouts.rs"]
+mod whereabouts;
 #[path = "nodes/world.rs"]
 mod world;
 
@@ -31,7 +35,9 @@ type Test = (&'static str, fn(&mut World) -> anyhow::Result<()>);
 
 fn main() -> ExitCode {
     let start = || World::start().map(Mutex::new);
-    let tests = [usual::TESTS, faults::TESTS, releases::TESTS, pods::TESTS].concat();
+    let tests =
+        [usual::TESTS, faults::TESTS, releases::TESTS, pods::TESTS, whereabouts::TESTS, choices::TESTS]
+            .concat();
     let exit = suite::run(start, TestOrder::OneByOne, tests, |world, test| {
         let mut world = world.lock().unwrap_or_else(PoisonError::into_inner);
         let result = test(&mut world);

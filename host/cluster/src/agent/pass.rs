@@ -38,6 +38,7 @@ impl AgentPass<'_> {
         }
         self.pools().await?;
         if self.core.state().is_listed {
+            self.core.keep_selectors().await?;
             self.hints(&me).await?;
             freeze_drained(self.core, self.executors).await?;
             self.compare(&me).await?;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ipnet::IpNet;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use tenure_leases::{HolderIdentity, MarkAck, MarkId, NodeIpamSpec, NodeIpamStatus, PoolKey, Uid};
 use tenure_types::{NetworkName, PoolName};
 
@@ -20,10 +21,14 @@ pub(crate) struct ClusterPool {
 }
 
 /// The settings of a pool in force: the highest generation that was told.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct PoolInForce {
     pub(crate) generation: i64,
     pub(crate) exclusions: Vec<ExclusionEntry>,
+    /// The pods that it serves.
+    pub(crate) pods: Option<LabelSelector>,
+    /// The same by their namespace.
+    pub(crate) namespaces: Option<LabelSelector>,
 }
 
 /// The outcome of a frozen block, for its intent.
@@ -107,7 +112,12 @@ impl AgentState {
             let in_force = self.in_force.entry(uid).or_default();
             // A deposed operator, or a restored store, may still tell an older one.
             if pool.generation > in_force.generation {
-                *in_force = PoolInForce { generation: pool.generation, exclusions: pool.exclusions.clone() };
+                *in_force = PoolInForce {
+                    generation: pool.generation,
+                    exclusions: pool.exclusions.clone(),
+                    pods: pool.pod_selector.clone(),
+                    namespaces: pool.namespace_selector.clone(),
+                };
             }
         }
         self.object = object.map(Arc::new);

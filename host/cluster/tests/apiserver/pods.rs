@@ -150,7 +150,12 @@ fn event(cluster: &Cluster) -> anyhow::Result<()> {
         };
         for namespace in ["no-such-namespace", "default"] {
             let note = "10.64.0.2 was freed: the pod is gone".to_owned();
-            events.send(PodEvent { pod: pod(namespace), reason: "AddressReclaimed", note });
+            events.send(PodEvent {
+                pod: pod(namespace),
+                action: "Reclaim",
+                reason: "AddressReclaimed",
+                note,
+            });
         }
         let of_pod = ListParams::default().fields("regarding.name=reclaimed");
         let written: Api<Event> = Api::default_namespaced(cluster.client.clone());

@@ -83,6 +83,8 @@ fn settings(view: &ClusterView, said: &SaidView, blocks: &[&BlockView]) -> Vec<P
         uid: pool.lease.key.uid.to_string(),
         generation: pool.object.metadata.generation.unwrap_or_default(),
         exclusions: pool.object.spec.exclusions.clone(),
+        pod_selector: pool.object.spec.pod_selector.clone(),
+        namespace_selector: pool.object.spec.namespace_selector.clone(),
     });
     settings.map(|entry| (entry.name.clone(), entry)).collect::<BTreeMap<_, _>>().into_values().collect()
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::ResourceExt as _;
 use kube::core::Selector;
 use tenure_cluster::convert::object_version;
@@ -108,10 +109,14 @@ pub fn evidence(host: &Node) -> Option<NodeEvidence> {
 }
 
 fn read_pool(pool: &Arc<AddressPool>) -> Result<PoolView, ConversionError> {
-    let selector = pool.spec.node_selector.clone().unwrap_or_default();
     // A selector that this version cannot read is one that it must not guess.
-    let selector =
-        Selector::try_from(selector).map_err(|_| ConversionError::Missing("readable nodeSelector"))?;
+    let read = |selector: &Option<LabelSelector>, field| {
+        let selector = selector.clone().unwrap_or_default();
+        Selector::try_from(selector).map_err(|_| ConversionError::Missing(field))
+    };
+    let selector = read(&pool.spec.node_selector, "readable nodeSelector")?;
+    read(&pool.spec.pod_selector, "readable podSelector")?;
+    read(&pool.spec.namespace_selector, "readable namespaceSelector")?;
     Ok(PoolView {
         lease: pool.as_ref().try_into()?,
         group: pool.spec.overlap_group.clone(),

@@ -1,5 +1,6 @@
 //! The entries of the operator's half.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::KubeSchema;
 use serde::{Deserialize, Serialize};
 
@@ -41,7 +42,8 @@ pub struct HintEntry {
 }
 
 /// The settings of a pool, as of a generation of its spec. An agent never goes back to a lower one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct PoolSettings {
     /// The pool's name.
     #[schemars(schema_with = "schema::name")]
@@ -57,6 +59,12 @@ pub struct PoolSettings {
     #[schemars(length(max = 256))]
     #[x_kube(merge_strategy = ListMerge::Atomic)]
     pub exclusions: Vec<ExclusionEntry>,
+    /// The pods that get addresses of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pod_selector: Option<LabelSelector>,
+    /// The same by their namespace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace_selector: Option<LabelSelector>,
 }
 
 /// Addresses that are not handed out: a CIDR, or all from `start` to `end`.
