@@ -7,6 +7,8 @@
 mod choices;
 #[path = "nodes/faults.rs"]
 mod faults;
+#[path = "nodes/multus.rs"]
+mod multus;
 #[path = "nodes/node.rs"]
 mod node;
 #[path = "nodes/pods.rs"]
@@ -35,9 +37,16 @@ type Test = (&'static str, fn(&mut World) -> anyhow::Result<()>);
 
 fn main() -> ExitCode {
     let start = || World::start().map(Mutex::new);
-    let tests =
-        [usual::TESTS, faults::TESTS, releases::TESTS, pods::TESTS, whereabouts::TESTS, choices::TESTS]
-            .concat();
+    let tests = [
+        usual::TESTS,
+        faults::TESTS,
+        releases::TESTS,
+        pods::TESTS,
+        whereabouts::TESTS,
+        multus::TESTS,
+        choices::TESTS,
+    ]
+    .concat();
     let exit = suite::run(start, TestOrder::OneByOne, tests, |world, test| {
         let mut world = world.lock().unwrap_or_else(PoisonError::into_inner);
         let result = test(&mut world);

@@ -11,7 +11,7 @@ mod told;
 use std::sync::Arc;
 
 use tenure_cluster::pods::ObjectLabels;
-use tenure_cluster::pools::{KnownRules, PoolQuestion, PoolRefusal, candidates, pool_rules};
+use tenure_cluster::pools::{KnownRules, PoolQuestion, PoolRefusal, PoolRule, candidates, pool_rules};
 use tenure_engine::{Add, Engine};
 use tenure_rpc::cni::RequestContexts;
 use tenure_types::{Error, ErrorCode, PodIdentity, PoolName, RequestContext, Result};
@@ -111,18 +111,20 @@ impl RequestContexts for PodContexts {
         let granted = self.granted(&config, add);
         let asked = AskedPools::of(&add.config, pools);
         let rules = pool_rules(&self.engine.objects(), pools);
-        let has_selectors = rules.rules.iter().any(tenure_cluster::pools::PoolRule::has_selectors);
-        let chooses = !pools.is_empty() && (pools.len() > 1 || has_selectors || asked.is_special);
+        let has_selectors = rules.rules.iter().any(PoolRule::has_selectors);
+        // The only pool of a network needs no word of the cluster to serve every pod.
+        let is_plain = pools.len() <= 1 && (!has_selectors || !rules.unknown.is_empty());
+        let chooses = !pools.is_empty() && (!is_plain || asked.is_special);
         if !chooses && granted.is_empty() {
             return Ok(RequestContext::default());
         }
         let Some(requested) = self.requested(add).await else { return Ok(RequestContext::default()) };
         let chooses = chooses && (add.request.requested.is_empty() || !requested.is_empty());
+        let needs_labels = !granted.is_empty() || (chooses && requested.is_empty());
         let pod = add.request.sandbox.pod.as_ref();
-        let metadata = match pod {
-            // Not a pod of the cluster: it has no labels.
+        let metadata = match pod.filter(|_| needs_labels) {
+            // What is not a pod of the cluster has no labels.
             None => PodMetadata::default(),
-            Some(_) if granted.is_empty() && !requested.is_empty() => PodMetadata::default(),
             Some(pod) => match self.read(pod, chooses || names_namespace(&granted)).await {
                 Ok(metadata) => metadata,
                 Err(why) if has_selectors || asked.requires_match || !granted.is_empty() => {

@@ -135,7 +135,7 @@ fn two_pools() -> Node<Native<ClusterRange>> {
 #[test]
 fn of_several_pools_only_those_count_that_the_host_offers_in_its_order() {
     let mut node = two_pools();
-    let mut next = |node: &mut Node<_>, pod: &str| node.add(pod).map(|addresses| addresses[0].to_string());
+    let next = |node: &mut Node<_>, pod: &str| node.add(pod).map(|addresses| addresses[0].to_string());
     assert_eq!(next(&mut node, "x/first").unwrap(), "10.0.0.2");
     node.offer(&["b.v4", "b.v6"]).unwrap();
     assert_eq!(next(&mut node, "x/second").unwrap(), "10.0.0.18");

@@ -27,9 +27,9 @@ struct KeptSelectors {
 /// The rules of a network's pools.
 #[derive(Debug, Clone, Default)]
 pub struct KnownRules {
-    /// Those that the operator has told, in the network's order.
+    /// One for each pool, in the network's order.
     pub rules: Vec<PoolRule>,
-    /// The pools about which nothing is known yet.
+    /// The pools about which the operator has told nothing yet. They serve those that name them.
     pub unknown: Vec<String>,
 }
 
@@ -63,7 +63,10 @@ pub fn pool_rules(objects: &[Arc<Object>], pools: &[String]) -> KnownRules {
         let object = objects.iter().find(|object| object.kind == SELECTORS && object.name == *pool);
         match object.and_then(|object| read(object)) {
             Some(kept) => known.rules.push(PoolRule::new(pool, kept.pods, kept.namespaces)),
-            None => known.unknown.push(pool.clone()),
+            None => {
+                known.rules.push(PoolRule::unknown(pool));
+                known.unknown.push(pool.clone());
+            }
         }
     }
     known
@@ -89,7 +92,7 @@ mod tests {
         assert_eq!(read(&object), Some(KeptSelectors { pods: Some(pods), namespaces: None }));
         let plain = Arc::new(rules_object("plain", None, None).unwrap());
         let known = pool_rules(&[object, plain], &["plain", "web", "new"].map(str::to_owned));
-        assert_eq!(known.rules.iter().map(PoolRule::has_selectors).collect::<Vec<_>>(), [false, true]);
+        assert_eq!(known.rules.iter().map(PoolRule::has_selectors).collect::<Vec<_>>(), [false, true, true]);
         assert_eq!(known.unknown, ["new"]);
     }
 

@@ -39,7 +39,7 @@ pub struct PoolRule {
 #[derive(Debug, Clone)]
 enum LabelRule {
     Selector(Selector),
-    /// One that this version cannot read selects nothing: it must not be guessed.
+    /// One that this version cannot read, or that is not known, selects nothing: it must not be guessed.
     Unreadable,
 }
 
@@ -62,6 +62,11 @@ impl PoolRule {
     pub fn new(name: &str, pods: Option<LabelSelector>, namespaces: Option<LabelSelector>) -> Self {
         let rule = |selector: Option<LabelSelector>| selector.map(LabelRule::new);
         Self { name: name.to_owned(), pods: rule(pods), namespaces: rule(namespaces) }
+    }
+
+    /// The rule of a pool of which nothing is known but its name.
+    pub(crate) fn unknown(name: &str) -> Self {
+        Self { name: name.to_owned(), pods: Some(LabelRule::Unreadable), namespaces: None }
     }
 
     /// Whether the pool serves selected pods alone.

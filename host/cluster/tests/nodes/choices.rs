@@ -57,15 +57,20 @@ impl ChoosingNode {
         Ok(node)
     }
 
-    /// Adds a pod with this uid to the network, by a configuration with these keys in `ipam`.
+    /// Adds a pod to the network, by a configuration with these keys in `ipam`.
     fn add(&self, pod: &MadePod, ipam: &Value) -> anyhow::Result<Outcome> {
+        self.add_as(pod, &pod.name, ipam)
+    }
+
+    /// Adds a sandbox of a pod to the network.
+    fn add_as(&self, pod: &MadePod, container: &str, ipam: &Value) -> anyhow::Result<Outcome> {
         let mut config = json!({ "cniVersion": "1.1.0", "name": "tiers", "ipam": { "type": "tenure" } });
         config["ipam"].as_object_mut().unwrap().extend(ipam.as_object().cloned().unwrap_or_default());
         let MadePod { namespace, name, uid } = pod;
         let arguments = format!(
-            "IgnoreUnknown=1;K8S_POD_NAMESPACE={namespace};K8S_POD_NAME={name};K8S_POD_INFRA_CONTAINER_ID={name};K8S_POD_UID={uid}"
+            "IgnoreUnknown=1;K8S_POD_NAMESPACE={namespace};K8S_POD_NAME={name};K8S_POD_INFRA_CONTAINER_ID={container};K8S_POD_UID={uid}"
         );
-        self.daemon.shim()?.env("CNI_ARGS", &arguments).call("ADD", &Attachment::of(name), &config)
+        self.daemon.shim()?.env("CNI_ARGS", &arguments).call("ADD", &Attachment::of(container), &config)
     }
 
     /// The pool of the address that a pod gets.
@@ -161,7 +166,14 @@ fn decided(world: &mut World) -> anyhow::Result<()> {
     ensure!(node.pool(&gold, &none)? == "gold", "one that has its address keeps it");
 
     // Without the API server: what the watch has shown goes on, and what is not known is refused.
-    let later = create(world, "red", "later", &label("bronze"))?;
-    wait::holds("the watch to show the pod", LIMIT, || Ok(node.pool(&later, &none).is_ok()))?;
+    world.plane.stop_server()?;
+    let again = node.add_as(&red, "red-again", &none);
+    let held = node.pool(&gold, &none);
+    let unknown = node.add(&gone, &none);
+    world.start_server()?;
+    ensure!(again?.address()?.starts_with("10.97.2."), "a new sandbox of a pod that was shown");
+    ensure!(held? == "gold");
+    let unknown = unknown?.error_code(11)?;
+    ensure!(unknown.msg.contains("labels of pod default/gone"), "{unknown:?}");
     Ok(())
 }
