@@ -139,6 +139,8 @@ fn of_several_pools_only_those_count_that_the_host_offers_in_its_order() {
     assert_eq!(next(&mut node, "x/first").unwrap(), "10.0.0.2");
     node.offer(&["b.v4", "b.v6"]).unwrap();
     assert_eq!(next(&mut node, "x/second").unwrap(), "10.0.0.18");
+    let foreign = node.add_requesting("x/foreign", &["10.0.0.4".parse().unwrap()]).unwrap_err();
+    assert_eq!(foreign.code, ErrorCode::AddressUnavailable, "{foreign}");
     node.offer(&["b.v4", "a.v4"]).unwrap();
     for pod in 0..12 {
         assert!(next(&mut node, &format!("x/p{pod}")).unwrap() > "10.0.0.18".to_owned());
@@ -148,8 +150,6 @@ fn of_several_pools_only_those_count_that_the_host_offers_in_its_order() {
     let refused = next(&mut node, "x/last").unwrap_err();
     assert_eq!(refused.code, ErrorCode::NotYet);
     assert!(refused.cause.contains("pool b.v4 has 13 of 13 held") && !refused.cause.contains("a.v4"));
-    let foreign = node.add_requesting("x/foreign", &["10.0.0.4".parse().unwrap()]).unwrap_err();
-    assert_eq!(foreign.code, ErrorCode::AddressUnavailable, "{foreign}");
 }
 
 #[test]
