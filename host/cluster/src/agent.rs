@@ -25,6 +25,7 @@ mod reboot;
 mod rebuilding;
 mod records;
 mod saying;
+mod selectors;
 mod settings;
 mod state;
 mod status;

@@ -3,12 +3,16 @@
 //! The nodes serve all tests, one after the other; each test deletes its pods at its end.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a panic fails the test")]
 
+#[path = "nodes/choices.rs"]
+mod choices;
 #[path = "nodes/families.rs"]
 mod families;
 #[path = "nodes/faults.rs"]
 mod faults;
 #[path = "nodes/machine.rs"]
 mod machine;
+#[path = "nodes/multus.rs"]
+mod multus;
 #[path = "nodes/node.rs"]
 mod node;
 #[path = "nodes/pods.rs"]
@@ -19,6 +23,8 @@ mod releases;
 mod settings;
 #[path = "nodes/usual.rs"]
 mod usual;
+#[path = "nodes/whereabouts.rs"]
+mod whereabouts;
 #[path = "nodes/world.rs"]
 mod world;
 
@@ -43,6 +49,9 @@ fn main() -> ExitCode {
         releases::TESTS,
         machine::TESTS,
         pods::TESTS,
+        whereabouts::TESTS,
+        multus::TESTS,
+        choices::TESTS,
         families::TESTS,
         settings::TESTS,
         machine::LAST_TESTS,

@@ -13,7 +13,7 @@ use tenure_ledger::{Book, Defined, Direction, LedgerFact, Shelf, Standing, check
 use tenure_types::{
     AgentName, Allocation, AssignedAddress, Attributes, ClaimName, ContainerId, Cooling, DefinedPool,
     Definer, Definition, InterfaceName, InvalidName, Moment, Need, NetworkConfig, NetworkName, Owner,
-    PolicyName, PolicyStamp, Pool, PoolName, Proposal, Range, Request, Sandbox, Supply,
+    PolicyName, PolicyStamp, Pool, PoolName, Proposal, Range, Request, RequestContext, Sandbox, Supply,
 };
 
 use crate::input::Input;
@@ -115,6 +115,7 @@ impl World {
             requested,
             sandbox: Sandbox::default(),
             supply_full: false,
+            context: RequestContext::default(),
             requested_at: self.now(),
         };
         let Ok(allocation) = self.book.admit(&request, &proposal, &self.policy, self.now()) else { return };

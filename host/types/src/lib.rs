@@ -44,7 +44,7 @@ pub use delegate::{DELEGATED, DelegateCall, DelegateVerb};
 pub use effect::{Effect, EffectKind};
 pub use error::{Error, ErrorCode, Result};
 pub use failure::PolicyFailure;
-pub use grant::{Assignment, Connected, Grant, LinkEnd, Proposal, Request};
+pub use grant::{Assignment, Connected, Grant, LinkEnd, Proposal, Request, RequestContext};
 pub use identity::NodeIdentity;
 pub use lifetime::End;
 pub use lock::{hold, hold_exclusive, hold_shared};

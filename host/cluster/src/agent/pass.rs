@@ -39,6 +39,7 @@ impl AgentPass<'_> {
         self.pools().await?;
         self.forget_pools();
         if self.core.state().is_listed {
+            self.core.keep_selectors().await?;
             self.hints(&me).await?;
             freeze_drained(self.core, self.executors).await?;
             self.compare(&me).await?;

@@ -83,6 +83,13 @@ pub struct AddressPoolSpec {
     /// The nodes that get blocks; all, if it is missing or empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_selector: Option<LabelSelector>,
+    /// The pods that get addresses of it, by their labels, on a network of several pools. A pool with `podSelector` or `namespaceSelector` serves
+    /// no other pods, unless they name it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pod_selector: Option<LabelSelector>,
+    /// The same by the labels of the pods' namespace. With both, a pod must match both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace_selector: Option<LabelSelector>,
     /// The overlap group. Equal addresses may be in use twice in different groups only.
     #[serde(default = "default_group")]
     #[schemars(schema_with = "schema::group")]

@@ -13,7 +13,7 @@ use tenure_ledger::{Book, Defined, Intent, IntentOrigin, LedgerFact, Usage};
 use tenure_types::{
     ContainerId, DefinedPool, Definer, Definition, Effect, EffectKind, Error, ErrorCode, IntentId,
     InterfaceName, Moment, Need, NetworkConfig, Object, Owner, PolicyName, PolicyStamp, Pool, PoolName,
-    Proposal, RangeName, Request, Sandbox, Supply,
+    Proposal, RangeName, Request, RequestContext, Sandbox, Supply,
 };
 
 use super::*;
@@ -70,6 +70,7 @@ fn book() -> Book {
         requested: vec![address],
         sandbox: Sandbox::default(),
         supply_full: false,
+        context: RequestContext::default(),
         requested_at: Moment::default(),
     };
     let proposal = Proposal::of([(0, address)]);

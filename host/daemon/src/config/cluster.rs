@@ -50,6 +50,11 @@ impl ClusterTable {
         self.pods.unwrap_or(!self.networks.is_empty())
     }
 
+    /// Whether the node's pods are watched: as witnesses, or for their labels.
+    pub(crate) fn knows_pods(&self) -> bool {
+        !self.networks.is_empty() || self.pods == Some(true)
+    }
+
     /// Checks what the types cannot express; returns the invalid field and the reason.
     pub(super) fn check(&self) -> Result<(), (String, String)> {
         let wrong = |field: &str, message: &str| Err((field.to_owned(), message.to_owned()));

@@ -164,7 +164,7 @@ impl Granting<'_> {
             message: format!("there is no pool {} with the uid that the node names", demand.pool.name),
         })?;
         if pool.selector.is_none() {
-            let message = format!("the nodeSelector of pool {} is not valid", pool.lease.key.name);
+            let message = format!("a selector of pool {} is not valid", pool.lease.key.name);
             return Err(WaitReason { reason: INVALID_SELECTOR, message });
         }
         let space = self.view.spaces.get(&pool.group).ok_or_else(|| no_range(pool))?;

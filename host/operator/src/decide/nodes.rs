@@ -142,5 +142,7 @@ fn settings_of(pool: &PoolView, blocks: &[&BlockView]) -> PoolSettings {
         gateway_subnets: around.collect(),
         routes: spec.routes.clone(),
         cooldown_seconds: spec.cooldown_seconds,
+        pod_selector: spec.pod_selector.clone(),
+        namespace_selector: spec.namespace_selector.clone(),
     }
 }

@@ -173,7 +173,7 @@ fn message(reason: &str, now: &PoolSituation) -> String {
         "BlocksInUse" => format!("{} blocks are wanted back from nodes that use them", now.draining),
         "WaitingForNodes" => format!("{} nodes do not yet have the exclusions, the gateway and the routes in force", now.echoes_missing),
         "InvalidSelector" => {
-            "nodeSelector is not valid, so no node gets a block; an operator is In, NotIn, Exists or DoesNotExist, and the first two need values".to_owned()
+            "a selector is not valid, so no node gets a block; an operator is In, NotIn, Exists or DoesNotExist, and the first two need values".to_owned()
         }
         "Disabled" => "the pool is disabled".to_owned(),
         "Deleting" => "the pool is being deleted".to_owned(),

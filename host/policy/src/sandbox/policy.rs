@@ -274,7 +274,7 @@ impl WasmPolicy {
     /// # Errors
     /// As [`Policy::propose`](tenure_engine::ports::Policy::propose).
     pub fn propose(&self, request: &Request, state: &[u8], book: &Arc<Book>) -> Result<Outcome, Error> {
-        self.propose_watched(&question(request), state, Arc::clone(book), None, None)
+        self.propose_watched(&question(request, &self.grants()), state, Arc::clone(book), None, None)
     }
 
     pub(super) fn define_watched(

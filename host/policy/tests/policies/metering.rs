@@ -8,7 +8,7 @@ use tenure_ledger::{Book, Defined};
 use tenure_policy::AskedPolicy;
 use tenure_types::{
     ContainerId, Definer, InterfaceName, Moment, NetworkConfig, NetworkName, Owner, PolicyName, Request,
-    Sandbox,
+    RequestContext, Sandbox,
 };
 
 use crate::node::{build, runtime, wait};
@@ -33,6 +33,7 @@ impl Asked {
             requested: Vec::new(),
             sandbox: Sandbox::default(),
             supply_full: false,
+            context: RequestContext::default(),
             requested_at: Moment::default(),
         };
         Self { policy: AskedPolicy::new(policy), request }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use tenure_types::{
     Attributes, ContainerId, Cooling, DefinedPool, Definer, Definition, InterfaceName, Moment, NetworkName,
-    Owner, PodIdentity, PolicyName, PolicyStamp, Pool, Proposal, Range, RangeName, Request, Sandbox, Supply,
+    Owner, PodIdentity, PolicyName, PolicyStamp, Pool, Proposal, Range, RangeName, Request, RequestContext,
+    Sandbox, Supply,
 };
 
 use crate::{Book, Defined, LedgerFact, Usage, Violation};
@@ -62,6 +63,7 @@ fn give(book: &mut Book, container: &str, pod: &str, address: IpAddr) -> Result<
         requested: Vec::new(),
         sandbox: Sandbox { pod, ..Sandbox::default() },
         supply_full: false,
+        context: RequestContext::default(),
         requested_at: at(1),
     };
     let stamp = Arc::new(PolicyStamp { name: PolicyName::new("test").unwrap(), digest: "00".into() });
@@ -117,4 +119,29 @@ fn use_is_told_by_the_values_of_a_label_but_for_what_drains() {
     let fact = book.drain(&Pool::numbered(0).name, &rack_b, true, at(3)).unwrap().unwrap();
     apply(&mut book, &fact);
     assert_eq!(book.usage_by(0, "rack", None).map(|(rack, _)| rack).collect::<Vec<_>>(), ["a", "c"]);
+}
+
+#[test]
+fn an_address_of_a_pool_that_was_not_offered_is_refused() {
+    let book = racks(Cooling::Strict, Supply::Configuration, &[("a", 1)]);
+    let mut request = Request {
+        network: book.name().clone(),
+        owner: owner("c1"),
+        requested: Vec::new(),
+        sandbox: Sandbox::default(),
+        supply_full: false,
+        context: RequestContext::default(),
+        requested_at: at(1),
+    };
+    let proposal = Proposal::of([(0, ip(1))]);
+    let pool = Pool::numbered(0).name;
+    for (offered, expected) in [
+        (None, Ok(())),
+        (Some(vec![pool.clone()]), Ok(())),
+        (Some(vec![Pool::numbered(1).name]), Err(Violation::NotOffered(ip(1), pool.clone()))),
+        (Some(vec![]), Err(Violation::NotOffered(ip(1), pool))),
+    ] {
+        request.context.pools = offered.map(Into::into);
+        assert_eq!(book.check(&request, &proposal), expected);
+    }
 }
