@@ -56,7 +56,7 @@ fn hand_overs(seed: u64) -> anyhow::Result<()> {
                 let wanted = answers.load(Ordering::Relaxed) + CALLERS + usize::try_from(random.below(40))?;
                 wait::holds("more answers", LIMIT, || {
                     Ok(answers.load(Ordering::Relaxed) >= wanted
-                        || callers.iter().any(|caller| caller.is_finished()))
+                        || callers.iter().any(thread::ScopedJoinHandle::is_finished))
                 })?;
                 daemon.exchange_program(number.is_multiple_of(2).then(|| other.clone()));
                 if random.below(4) == 0 {
@@ -118,7 +118,7 @@ fn other_version(copy: &Path) -> anyhow::Result<PathBuf> {
     ensure!(from.len() == to.len(), "the versions differ in length");
     let at =
         program.windows(from.len()).position(|window| window == from).context("the daemon has no version")?;
-    program[at..at + from.len()].copy_from_slice(to);
+    program.splice(at..at + from.len(), to.iter().copied());
     fs::write(copy, program)?;
     fs::set_permissions(copy, fs::Permissions::from_mode(0o755))?;
     Ok(copy.to_owned())

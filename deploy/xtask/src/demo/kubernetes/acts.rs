@@ -1,29 +1,22 @@
 //! The acts of the demonstration, each with the facts that it asserts.
 
-use std::fs;
-
 use anyhow::{Result, ensure};
 
 use super::super::wait;
+use super::absence;
 use super::cluster;
 use super::figures;
 use super::images::UPGRADE;
 use super::machine::NAME;
-use super::stage::Stage;
+use super::stage::{AGENT, NAMESPACE, Stage};
 use super::workloads;
 use crate::{chart, kubernetes};
-
-/// The namespace of the shipped manifests.
-const NAMESPACE: &str = "tenure-system";
-
-/// The DaemonSet of the shipped manifests.
-const AGENT: &str = "daemonset/tenure-agent";
 
 /// The network of the shipped manifests.
 const NETWORK: &str = "pods";
 
 /// The plugin and the network's configuration, on the machine.
-const FILES: [&str; 2] = ["/opt/cni/bin/tenure", "/etc/cni/net.d/00-tenure.conflist"];
+const FILES: [&str; 2] = ["/opt/cni/bin/tenure", absence::CONFIGURATION];
 
 /// The pods of the Deployment and of the StatefulSet.
 const WEB: usize = 10;
@@ -41,8 +34,10 @@ impl Stage<'_> {
         self.upgrade()?;
         self.kill()?;
         self.reboot()?;
+        absence::play(self)?;
+        self.agree(WEB + STORE)?;
         if self.with_figures {
-            self.tell.act("7. Beside host-local, with the development build");
+            self.tell.act("8. Beside host-local, with the development build");
             figures::compare(self)?;
         }
         self.remove()
@@ -64,10 +59,8 @@ impl Stage<'_> {
         ])?;
         ensure!(ready != "True", "the node is ready before it has a network");
         self.tell.good("the kubelet has registered the node, which is not ready: it has no network");
-        let manifests = self.workspace.root.join("deploy/kubernetes/manifests/single-node.yaml");
         // The runtime is new enough, so a node without addresses is to be not ready.
-        let manifests =
-            fs::read_to_string(manifests)?.replace("\"cniVersion\": \"1.0.0\"", "\"cniVersion\": \"1.1.0\"");
+        let manifests = self.manifests()?.replace("\"cniVersion\": \"1.0.0\"", "\"cniVersion\": \"1.1.0\"");
         self.tell.turn("kubectl apply --server-side -f single-node.yaml, with CNI 1.1.0");
         self.cluster.apply(&manifests)?;
         self.cluster.rolled_out(NAMESPACE, AGENT)?;

@@ -95,8 +95,12 @@ impl<'a> Cluster<'a> {
     /// # Errors
     /// When the events cannot be listed.
     pub(super) fn failed_sandboxes(&self) -> Result<(u64, String)> {
-        let events =
-            self.list(&["events", "--all-namespaces", "--field-selector=reason=FailedCreatePodSandBox"])?;
+        let events = self.list(&[
+            "events",
+            "--all-namespaces",
+            "--field-selector=reason=FailedCreatePodSandBox",
+            "--sort-by=.lastTimestamp",
+        ])?;
         let count = |event: &Value| {
             let series = event.pointer("/series/count").or_else(|| event.get("count"));
             series.and_then(Value::as_u64).unwrap_or(1)

@@ -3,6 +3,7 @@
 //! Everything is in an [`Enclave`], which the kernel removes however the demonstration ends; the control groups of pods alone are removed
 //! by hand, by the next demonstration if this one is killed. No act asserts how long something takes.
 
+mod absence;
 mod acts;
 mod cluster;
 mod figures;
@@ -15,7 +16,7 @@ mod process;
 mod stage;
 mod workloads;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 
 use self::cluster::Cluster;
 use self::groups::ControlGroups;
@@ -27,6 +28,10 @@ use super::enclave::Enclave;
 use super::tell::Teller;
 use crate::workspace::Workspace;
 use crate::{command, kubernetes, tools};
+
+/// Mounts as the machine of the demonstration and containerd do.
+const MOUNTS: &str = "mount -t tmpfs tmpfs /run; mkdir /run/upper /run/work /run/at; \
+     mount -t overlay -o lowerdir=/etc,upperdir=/run/upper,workdir=/run/work overlay /run/at";
 
 /// Builds what is missing, and demonstrates.
 ///
@@ -49,6 +54,8 @@ pub(crate) fn demo(workspace: &Workspace) -> Result<()> {
 /// When a guarantee is broken; the message ends with the last lines of the daemons' logs.
 pub(crate) fn show(workspace: &Workspace, with_figures: bool) -> Result<()> {
     let tell = Teller::new();
+    let obstacles = obstacles();
+    ensure!(obstacles.is_empty(), "this machine cannot run a node: {}", obstacles.join("; "));
     // Dropped in the opposite order: groups can be removed once their processes have ended.
     let groups = ControlGroups::new()?;
     let enclave = Enclave::new()?;
@@ -88,9 +95,10 @@ pub(crate) fn obstacles() -> Vec<String> {
             found.push(format!("{program} of the package {package} is missing"));
         }
     }
-    match std::fs::read_to_string("/proc/filesystems") {
-        Ok(known) if known.contains("overlay") => {}
-        _ => found.push("the kernel has no overlay filesystem".to_owned()),
+    let mut mounting = std::process::Command::new("unshare");
+    mounting.args(["--mount", "--net", "--pid", "--fork", "bash", "-ec", MOUNTS]);
+    if let Err(error) = command::output(&mut mounting) {
+        found.push(format!("namespaces or overlay mounts are refused here: {error:#}"));
     }
     if let Err(error) = ControlGroups::new() {
         found.push(format!("control groups cannot be made here: {error:#}"));
