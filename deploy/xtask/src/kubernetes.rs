@@ -36,9 +36,18 @@ pub(crate) fn install(workspace: &Workspace) -> Result<()> {
 /// # Errors
 /// As [`install`].
 pub(crate) fn node(workspace: &Workspace) -> Result<()> {
-    build_missing(workspace, &KUBERNETES, "the API server and etcd, once; takes 5 to 10 minutes")?;
+    api_server(workspace)?;
     build_missing(workspace, &NODE, "the kubelet and its peers, once; takes 3 to 6 minutes")?;
     build_missing(workspace, &CONTAINERD, "the container runtime, once; takes 2 to 4 minutes")
+}
+
+/// The folder of the API server and etcd, which are built unless they are there.
+///
+/// # Errors
+/// If they cannot be built.
+pub(crate) fn api_server(workspace: &Workspace) -> Result<PathBuf> {
+    build_missing(workspace, &KUBERNETES, "the API server and etcd, once; takes 5 to 10 minutes")?;
+    Ok(workspace.target.join(KUBERNETES.folder_name()))
 }
 
 /// Helm, which is built unless it is there.

@@ -52,10 +52,13 @@ enum Task {
     /// Demonstrates tenure on this machine with real pods; needs root, leaves nothing behind.
     Demo {
         /// A node on AWS instead: interfaces grow, traffic flows, EC2 and its metadata lie, nothing is lost
-        #[arg(long)]
+        #[arg(long, conflicts_with = "cluster")]
         aws: bool,
+        /// Three nodes of a cluster instead, with a real API server that goes away, a node that dies and one that returns
+        #[arg(long)]
+        cluster: bool,
         /// A real node of Kubernetes instead: kubelet, containerd and a control plane; upgrades, kills and a power cut
-        #[arg(long, conflicts_with = "aws")]
+        #[arg(long, conflicts_with_all = ["aws", "cluster"])]
         kubernetes: bool,
         /// Only plays on the development build as it is, as the test run does
         #[arg(long, requires = "kubernetes")]
@@ -152,7 +155,14 @@ fn run(task: &Task) -> anyhow::Result<bool> {
             demo::kubernetes::show(&workspace, false).map(|()| true)
         }
         Task::Demo { kubernetes: true, .. } => demo::kubernetes::demo(&workspace).map(|()| true),
-        Task::Demo { aws, .. } => demo::demo(&workspace, *aws).map(|()| true),
+        Task::Demo { aws, cluster, .. } => {
+            let scene = match (*aws, *cluster) {
+                (true, _) => demo::DemoScene::Aws,
+                (false, true) => demo::DemoScene::Cluster,
+                (false, false) => demo::DemoScene::Bridge,
+            };
+            demo::demo(&workspace, scene).map(|()| true)
+        }
         Task::Shape => shape::check(&workspace).map(|()| true),
         Task::Prose { lower, all } => prose::check(&workspace, *lower, *all).map(|()| true),
         Task::Kubernetes => kubernetes::install(&workspace).map(|()| true),

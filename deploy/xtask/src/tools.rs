@@ -26,6 +26,9 @@ pub(crate) const DEMO_AWS_PACKAGES: [&str; 3] = ["iproute2", "nftables", "util-l
 pub(crate) const DEMO_KUBERNETES_PACKAGES: [&str; 5] =
     ["binutils", "iproute2", "iptables", "runc", "util-linux"];
 
+/// The packages that the demonstration of a cluster needs.
+pub(crate) const DEMO_CLUSTER_PACKAGES: [&str; 3] = ["curl", "iproute2", "util-linux"];
+
 /// Installs everything that `cargo xtask test` uses.
 ///
 /// # Errors

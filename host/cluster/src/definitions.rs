@@ -1,4 +1,6 @@
-//! The CustomResourceDefinitions, made from the types.
+//! The CustomResourceDefinitions, made from the types, and their reference in the book.
+
+pub mod page;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt as _;

@@ -2,7 +2,7 @@
 
 use ipnet::IpNet;
 
-use crate::{BlockMark, HolderIdentity, IpBlock, MarkAck, MarkId, PoolKey, Uid};
+use crate::{BlockMark, HolderIdentity, IpBlock, MarkAck, MarkAnswer, MarkId, PoolKey, Uid};
 
 /// The most entries of `held`, as the CRD limits the list.
 pub const MAX_HELD: usize = 256;
@@ -107,6 +107,12 @@ impl NodeIpamSpec {
     #[must_use]
     pub fn ack(&self, uid: Uid, mark: MarkId) -> Option<MarkAck> {
         self.acks.iter().find(|ack| ack.uid == uid && ack.mark == mark).copied()
+    }
+
+    /// Whether it answered ready to a mark on this lease, the present one or another: the block is frozen, or given back.
+    #[must_use]
+    pub fn gave_up(&self, uid: Uid) -> bool {
+        self.acks.iter().any(|ack| ack.uid == uid && ack.answer == MarkAnswer::Ready)
     }
 
     /// Whether what it says counts for a block: it is the block's machine, under the block's node name.

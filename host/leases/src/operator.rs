@@ -12,3 +12,4 @@ pub mod held;
 pub mod quarantine;
 pub mod release;
 pub mod shrink;
+pub mod signs;

@@ -11,3 +11,4 @@ mod lost;
 mod mark;
 mod release;
 pub(crate) mod sample;
+mod simulation;

@@ -10,15 +10,13 @@ use tenure_cluster::convert::object_version;
 use tenure_cluster::{AddressPool, AddressSpace, IPBlock, NodeIPAM};
 use tenure_leases::operator::barrier::LeaderBarrier;
 use tenure_leases::operator::release::MARK_TIMEOUT_SECONDS;
+use tenure_leases::operator::signs::RestoreSigns;
 use tenure_leases::{MarkAnswer, MarkId, MarkReason, ObjectVersion, Uid};
 
 use crate::view::{ClusterView, ViewSources, WrittenObjects};
 
 /// Seconds for which a block whose holder refused a mark is not marked again.
 pub const RELEASE_DELAY_SECONDS: u64 = 1800;
-
-/// The time after which a node's lost leases are again a sign of a restored store.
-const LOST: Duration = Duration::from_secs(3600);
 
 /// The longest time between two looks at the store's version.
 const COMPARE: Duration = Duration::from_secs(60);
@@ -50,11 +48,8 @@ pub struct OperatorMemory {
     quarantined: BTreeMap<Uid, Duration>,
     unmatched: BTreeMap<(Uid, String), Duration>,
     released: BTreeMap<(String, IpNet), u64>,
-    lost: BTreeMap<String, Duration>,
     gone: BTreeMap<String, Duration>,
-    highest: Option<ObjectVersion>,
-    /// The versions of the blocks and NodeIPAMs of the last view.
-    seen: BTreeMap<String, ObjectVersion>,
+    signs: RestoreSigns,
     compared: Option<Duration>,
     listings: u64,
     ticked: Option<Duration>,
@@ -96,22 +91,20 @@ impl OperatorMemory {
 
     /// Notes the highest resourceVersion seen.
     pub fn saw(&mut self, version: Option<ObjectVersion>) {
-        self.highest = self.highest.max(version);
+        self.signs.saw(version);
     }
 
     /// Compares the store's present version with what was seen: a lower one is a store that was restored. Returns whether it is one.
     pub fn compare_version(&mut self, version: ObjectVersion, now: Duration) -> bool {
         self.compared = Some(now);
-        if self.highest.is_some_and(|highest| version < highest) {
+        let restored = self.signs.compare_version(version);
+        if restored {
             tracing::warn!(
                 "the API server's store is older than what was read from it: nothing is granted for a while"
             );
-            self.highest = Some(version);
             self.suspect_restore();
-            return true;
         }
-        self.highest = self.highest.max(Some(version));
-        false
+        restored
     }
 
     /// Compares a view after an interruption with the one before: an object that is older than it was, or gone although this leader did not end it,
@@ -122,20 +115,17 @@ impl OperatorMemory {
             let metadata = &said.object.metadata;
             Some((metadata.uid.clone()?, object_version(metadata).ok()?))
         });
-        let now: BTreeMap<String, ObjectVersion> = blocks.chain(said).collect();
-        let older = |(uid, seen): (&String, &ObjectVersion)| now.get(uid).is_none_or(|now| now < seen);
-        if interrupted && self.seen.iter().any(older) {
+        if self.signs.compare_objects(blocks.chain(said).collect(), interrupted) {
             tracing::warn!(
                 "objects that were read are older now, or gone: nothing is granted until the nodes had time to say what they hold"
             );
             self.suspect_restore();
         }
-        self.seen = now;
     }
 
     /// Notes an object that this leader ended.
     pub fn ended(&mut self, uid: &str) {
-        self.seen.remove(uid);
+        self.signs.ended(uid);
     }
 
     fn forget_writes(&mut self) {
@@ -149,9 +139,7 @@ impl OperatorMemory {
     /// Notes a lease that is lost although its holder says that it holds it: a sign of a restored store. One node's word stops the grants once an
     /// hour only, since it may lie; its blocks count as taken all the same.
     pub fn lost_lease(&mut self, node: &str, uid: Uid, now: Duration) {
-        let told = self.lost.get(node).is_some_and(|at| now.saturating_sub(*at) < LOST);
-        if !told {
-            self.lost.insert(node.to_owned(), now);
+        if self.signs.lost_lease(node, now) {
             tracing::warn!(
                 "node {node} holds a block whose IPBlock {uid} is gone: nothing is granted for a while"
             );
@@ -279,7 +267,7 @@ impl OperatorMemory {
             self.cleared(mark);
         }
         self.answered.retain(|mark, _| marks.contains(mark));
-        self.lost.retain(|node, _| view.said.contains_key(node));
+        self.signs.keep_nodes(&view.said.keys().map(String::as_str).collect());
         let said: BTreeSet<&str> =
             view.said.values().filter_map(|said| said.object.metadata.uid.as_deref()).collect();
         self.gone.retain(|uid, _| said.contains(uid.as_str()));

@@ -3,6 +3,7 @@
 //! Everything happens in an [`Enclave`], which the kernel removes however the demonstration ends.
 
 mod aws;
+mod cluster;
 mod enclave;
 pub(crate) mod kubernetes;
 mod node;
@@ -22,7 +23,7 @@ use self::node::DemoNode;
 use self::pod::{DemoPod, DemoRuntime, NETWORK};
 use self::tell::Teller;
 use crate::workspace::Workspace;
-use crate::{command, tools};
+use crate::{command, kubernetes, tools};
 
 /// How many pods are added before the policy is activated, and how many after.
 const BEFORE: usize = 5;
@@ -42,36 +43,55 @@ const BUILD: [&str; 7] = [
     "tenure-cni",
 ];
 const BUILD_AWS: [&str; 4] = ["--package", "tenure-ec2-double", "--features", "tenure-daemon/aws"];
+const BUILD_CLUSTER: [&str; 4] = ["--package", "tenure-operator", "--features", "tenure-daemon/cluster"];
 
-/// Builds tenure and demonstrates it: with a bridge, or as the node of a cloud.
+/// The surroundings of the node, or of the nodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DemoScene {
+    /// A bridge on this machine.
+    Bridge,
+    /// A cloud.
+    Aws,
+    /// A cluster of three nodes.
+    Cluster,
+}
+
+/// Builds tenure and demonstrates it.
 ///
 /// # Errors
 /// When a guarantee is broken.
-pub(crate) fn demo(workspace: &Workspace, aws: bool) -> Result<()> {
+pub(crate) fn demo(workspace: &Workspace, scene: DemoScene) -> Result<()> {
     ensure!(
         rustix::process::geteuid().is_root(),
         "the demonstration creates network namespaces: run it as root"
     );
     let tell = Teller::new();
     tell.act("Preparing");
-    tools::apt(if aws { &tools::DEMO_AWS_PACKAGES } else { &tools::DEMO_PACKAGES })?;
+    tools::apt(match scene {
+        DemoScene::Bridge => &tools::DEMO_PACKAGES,
+        DemoScene::Aws => &tools::DEMO_AWS_PACKAGES,
+        DemoScene::Cluster => &tools::DEMO_CLUSTER_PACKAGES,
+    })?;
     tools::rustup();
     let mut build = workspace.cargo();
     build.arg("build").args(BUILD);
-    if aws {
-        build.args(BUILD_AWS);
-        tell.line(
-            "building: the first time takes much longer, mostly for wasmtime's compiler and the AWS SDK",
-        );
-    } else {
-        tell.line("building: the first time takes much longer, mostly for the compiler in wasmtime");
-    }
+    let (more, what): (&[&str], _) = match scene {
+        DemoScene::Bridge => (&[], "the compiler in wasmtime"),
+        DemoScene::Aws => (&BUILD_AWS, "wasmtime's compiler and the AWS SDK"),
+        DemoScene::Cluster => (&BUILD_CLUSTER, "wasmtime's compiler and the API server"),
+    };
+    build.args(more);
+    tell.line(&format!("building: the first time takes much longer, mostly for {what}"));
     command::run(&mut build)?;
     let enclave = Enclave::new()?;
     tell.line(
         "private namespaces are ready; the kernel removes them and everything in them when this program ends",
     );
-    if aws { aws::show(&enclave, &workspace.binaries(), tell) } else { show(&enclave, workspace, &tell) }
+    match scene {
+        DemoScene::Bridge => show(&enclave, workspace, &tell),
+        DemoScene::Aws => aws::show(&enclave, &workspace.binaries(), tell),
+        DemoScene::Cluster => cluster::show(&enclave, workspace, kubernetes::api_server(workspace)?, tell),
+    }
 }
 
 /// Runs the demonstration in four acts.

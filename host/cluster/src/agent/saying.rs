@@ -83,7 +83,8 @@ pub(crate) async fn spec(core: &AgentCore, me: &HolderIdentity) -> NodeIpamSpec 
     acks.extend(more);
     let is_held = |uid: Uid| leases.values().any(|lease| lease.uid == uid);
     let returned = told.blocks.iter().filter(|hint| dropped.contains_key(&hint.uid) && !is_held(hint.uid));
-    let returned = returned.filter(|hint| hint.mark.is_none()).map(|hint| hint.uid).collect();
+    // Also once it is marked: the mark stays for as long as the lease is given up.
+    let returned = returned.map(|hint| hint.uid).collect();
     let offered: BTreeSet<_> = core.state().offered.values().flatten().copied().collect();
     let idle =
         leases.values().filter(|lease| offered.contains(&lease.cidr())).map(|lease| lease.uid).collect();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use super::files;
+use super::{definitions, files, page};
 
 #[test]
 fn the_committed_definitions_are_generated() {
@@ -37,4 +37,22 @@ fn the_api_server_knows_each_format() {
             assert!(["date-time", "int32", "int64"].contains(&format), "{name}: {format}");
         }
     }
+}
+
+#[test]
+fn the_committed_reference_is_generated_and_has_every_field() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/book/src").join(page::FILE);
+    let generated = page::page(&definitions());
+    assert_eq!(
+        fs::read_to_string(path).unwrap(),
+        generated,
+        "{} is out of date: run `cargo run -p tenure-cluster --example definitions`",
+        page::FILE
+    );
+    for field in ["`spec.overlapGroup`", "`spec.exclusions[]", "`spec.held[]", "`status.mark.why`"] {
+        assert!(generated.contains(field), "{field}");
+    }
+    let rows = generated.lines().filter(|row| row.starts_with('|'));
+    assert!(rows.clone().all(|row| row.replace("\\|", "").matches('|').count() == 4));
+    assert!(rows.count() > 60);
 }

@@ -4,19 +4,20 @@
 //!   the Node, by a quorum GET just before each write         leased block              quarantined block
 //!   ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 //!   no answer                                                keep                      keep
-//!   its uid; NotReady, Unknown, stale, anything else         keep                      leased again, once the agent says `held`
+//!   its uid; NotReady, Unknown, stale, anything else         keep                      leased again, once the agent speaks
 //!   its uid, taint out-of-service                            quarantine                stays; released after max(cooldown, 60 s)
 //!   its uid in the annotation `fenced`                       quarantine                released
 //!   gone                                                     quarantine                released after nodeGoneQuarantineSeconds
 //!   another uid, same machine, same boot                     adopt                     adopt: leased again
-//!   another uid, same machine, another boot                  adopt: rebooted           adopt, once the agent says `held`
+//!   another uid, same machine, another boot                  adopt: rebooted           adopt, once the agent speaks
 //!   another uid or the same, another machine                 quarantine                as "gone": the old machine may still run
 //! ```
 //!
 //! The machine is compared with the one in the IPBlock, which never changes: a replacement under the same name overwrites everything in NodeIPAM.
 //! Each row's write carries the block's uid and resourceVersion, and a release comes only after a CAS to Quarantined, so the late write of another
 //! leader fails once a block was quarantined, adopted or returned. A node that rebooted checks its leases by quorum GETs before its first ADD.
-//! A block stays in quarantine while the taint is there, also if its agent says otherwise.
+//! A block stays in quarantine while the taint is there, also if its agent says otherwise. The agent speaks by a NodeIPAM of the block's machine; one
+//! that does not hold the block gets it again all the same, since a block that waits for a word that never comes is lost to everybody.
 
 use crate::operator::quarantine::{ATTESTED_SECONDS, QuarantineDelay};
 use crate::{BlockPhase, IpBlock, LeasePool, LeaseRule, LeaseRules, MachineHash, NodeIpamSpec, Uid};
@@ -126,15 +127,12 @@ fn judge(
     if !node.ready && !rules.has(LeaseRule::Proof) {
         return Err(FenceReason::OutOfService);
     }
-    let says_held = said.is_some_and(|said| {
-        let counts = said.counts_for(block) || !rules.has(LeaseRule::MachineOfBlock);
-        counts && said.held_uid(block.cidr) == Some(block.uid)
-    });
+    let speaks = said.is_some_and(|said| said.counts_for(block) || !rules.has(LeaseRule::MachineOfBlock));
     let quarantined = block.phase == BlockPhase::Quarantined;
     Ok(match known {
-        true if quarantined && says_held => FenceVerdict::Return,
+        true if quarantined && speaks => FenceVerdict::Return,
         true => FenceVerdict::Keep,
-        false if !quarantined || says_held || node.boot == block.holder.boot => FenceVerdict::Adopt(node.uid),
+        false if !quarantined || speaks || node.boot == block.holder.boot => FenceVerdict::Adopt(node.uid),
         false => FenceVerdict::Keep,
     })
 }
@@ -197,7 +195,7 @@ mod tests {
         };
         assert_eq!(row(FetchedNode::Unreachable), [Keep; 3]);
         assert_eq!(row(FetchedNode::Missing), fenced(NodeGone));
-        assert_eq!(node(|_| ()), [Keep, Keep, Return]);
+        assert_eq!(node(|_| ()), [Keep, Return, Return]);
         assert_eq!(node(|node| node.out_of_service = true), fenced(OutOfService));
         assert_eq!(node(|node| node.fenced = Some(node.uid)), fenced(Annotation));
         assert_eq!(node(|node| node.machine.0 += 1), fenced(Replaced));
@@ -205,12 +203,12 @@ mod tests {
         let new = Adopt(Uid(77));
         assert_eq!(node(|node| node.uid = Uid(77)), [new; 3]);
         let rebooted = node(|node| (node.uid, node.boot) = (Uid(77), Uid(78)));
-        assert_eq!(rebooted, [new, Keep, new]);
+        assert_eq!(rebooted, [new; 3]);
         // Taint and annotation of another Node of that name say nothing about this lease.
         let other =
             node(|node| (node.uid, node.out_of_service, node.fenced) = (Uid(77), true, Some(Uid(77))));
         assert_eq!(other, [new; 3]);
-        assert_eq!(node(|node| node.fenced = Some(Uid(77))), [Keep, Keep, Return]);
+        assert_eq!(node(|node| node.fenced = Some(Uid(77))), [Keep, Return, Return]);
     }
 
     #[test]

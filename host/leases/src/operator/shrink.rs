@@ -4,7 +4,7 @@
 //!   why                                          asked back                                             the node's last open block
 //!   ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 //!   the pool is being deleted                    at once, as retire                                     goes
-//!   a deletionTimestamp on the IPBlock           at once, as drain                                      after a replacement is held
+//!   a deletionTimestamp on the IPBlock           at once, as drain                                      after a replacement is held, or frozen
 //!   its CIDR was taken out of the pool           at once, as drain                                      after a replacement is held
 //!   contested by another node's held             at once, as drain                                      goes, if the agent agrees
 //!   given up by its holder (`returned`)          at once, as drain                                      it is not open
@@ -52,6 +52,8 @@ pub struct ShrinkCase {
     pub pool_nodes: u32,
     /// Other open blocks of the node for the same network and family, in any pool, that are not marked.
     pub replacements: u32,
+    /// The holder answered ready to a mark, and keeps the block frozen: it is not open.
+    pub frozen: bool,
     /// The node lists the block as idle.
     pub idle: bool,
     /// The pool releases excess.
@@ -76,7 +78,8 @@ pub fn wanted_back(case: &ShrinkCase) -> Option<MarkReason> {
     }
     let selector = case.unmatched_seconds.is_some_and(|seconds| seconds >= SELECTOR_SECONDS)
         && case.draining_nodes < selector_budget(case.pool_nodes);
-    if (case.block_deleting || case.cidr_removed || case.orphaned || selector) && case.replacements > 0 {
+    let stays_open = case.replacements > 0 || case.frozen;
+    if (case.block_deleting || case.cidr_removed || case.orphaned || selector) && stays_open {
         return Some(MarkReason::Drain);
     }
     let short = case.free_blocks < case.total_blocks.div_ceil(SHORT_SHARE);
@@ -105,6 +108,7 @@ mod tests {
         draining_nodes: 0,
         pool_nodes: 50,
         replacements: 1,
+        frozen: false,
         idle: false,
         release_excess: true,
         free_blocks: 100,
@@ -123,6 +127,8 @@ mod tests {
         for case in reasons {
             assert_eq!(wanted_back(&case), Some(MarkReason::Drain), "{case:?}");
             assert_eq!(wanted_back(&ShrinkCase { replacements: 0, ..case }), None);
+            let frozen = ShrinkCase { replacements: 0, frozen: true, ..case };
+            assert_eq!(wanted_back(&frozen), Some(MarkReason::Drain));
             assert_eq!(wanted_back(&ShrinkCase { crd_deleting: true, ..case }), None);
             let deleted = ShrinkCase { replacements: 0, pool_deleting: true, ..case };
             assert_eq!(wanted_back(&deleted), Some(MarkReason::Retire));

@@ -233,6 +233,7 @@ fn shrink_case(
         draining_nodes: number(draining_nodes),
         pool_nodes: number(facts.pool_nodes.get(&lease.pool.uid).map_or(0, BTreeSet::len)),
         replacements: number(view.blocks_of(&said.spec).filter(replaces).count()),
+        frozen: said.spec.gave_up(lease.uid),
         idle: said.spec.idle.contains(&lease.uid),
         release_excess: pool.is_some_and(|pool| pool.lease.release_excess),
         free_blocks: counted.free.try_into().unwrap_or(u32::MAX),

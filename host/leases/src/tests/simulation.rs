@@ -1,0 +1,123 @@
+//! A simulation of a cluster: nodes with pods, two leaders that both believe they lead, and a model of the API server with its races: watches that lag
+//! or break, calls that are lost, repeated and late, versions, a store that is restored, machines that die, reboot, lose their ledger, register again or
+//! are replaced.
+//!
+//! The model in `cluster` explores all histories of two nodes within bounds; here histories are long, and everything happens in them, by chance from
+//! a seed. Both decide by the tables of this crate, like agent and operator.
+
+mod leader;
+mod machine;
+mod referee;
+mod server;
+mod world;
+
+use std::collections::BTreeMap;
+
+use tenure_fixtures::random::many_seeds;
+
+use self::world::{Tally, World};
+use crate::{LeaseRule, LeaseRules};
+
+/// Steps of a history before it settles.
+const STEPS: u64 = 500;
+
+/// Histories of a test run.
+const SEEDS: u64 = 1000;
+
+/// A fault that is planted where no rule of the tables can be taken out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Planted {
+    /// The agent offers blocks as idle that are in use.
+    IdleInUse,
+    /// The leader takes a refusal for ready.
+    RefusedIsReady,
+    /// The agent takes exclusions of a lower generation.
+    LowerGeneration,
+}
+
+/// A fault, planted in one way or the other.
+#[derive(Debug, Clone, Copy)]
+enum Fault {
+    Without(LeaseRule),
+    With(Planted),
+}
+
+/// The rows of the release table, in its order, each with faults in it.
+const ROWS: [(&str, &[Fault]); 14] = [
+    ("leased, nothing in use for the delay: idle", &[Fault::With(Planted::IdleInUse)]),
+    ("leased and wanted back: marked, then the hint", &[Fault::Without(LeaseRule::HintFollows)]),
+    (
+        "marked and empty: ready, in one step",
+        &[Fault::Without(LeaseRule::AtomicFreeze), Fault::Without(LeaseRule::FreezeFirst)],
+    ),
+    ("marked as excess and in use: refused", &[Fault::Without(LeaseRule::RefuseInUse)]),
+    ("marked to drain and in use: cordoned", &[Fault::Without(LeaseRule::CordonDrain)]),
+    ("refused: leased, the mark is cleared", &[Fault::With(Planted::RefusedIsReady)]),
+    ("ready: deleted, if the answer is to the present mark", &[Fault::Without(LeaseRule::AckOfMark)]),
+    ("released: the ledger drops it", &[Fault::Without(LeaseRule::DropReleased)]),
+    (
+        "marked or ready, no longer wanted: the mark is cleared first",
+        &[Fault::Without(LeaseRule::ClearStale)],
+    ),
+    ("frozen, the hint lost its mark: a GET, then open", &[Fault::Without(LeaseRule::UnfreezeByGet)]),
+    ("frozen, no answer: stays frozen", &[Fault::Without(LeaseRule::UnfreezeByGet)]),
+    ("marked, no answer: never assumed ready", &[Fault::Without(LeaseRule::ReadyOnly)]),
+    ("frozen and needed: open once the mark is taken back", &[Fault::Without(LeaseRule::Unfreeze)]),
+    ("ready, and the operator restarts: marked again", &[Fault::Without(LeaseRule::Remark)]),
+];
+
+/// Faults besides the release table: of fencing, and of exclusions.
+const OTHERS: [Fault; 3] = [
+    Fault::Without(LeaseRule::Proof),
+    Fault::Without(LeaseRule::MachineOfBlock),
+    Fault::With(Planted::LowerGeneration),
+];
+
+fn live(fault: Option<Fault>, seed: u64) -> Result<Tally, String> {
+    let (rules, planted) = match fault {
+        None => (LeaseRules::ALL, None),
+        Some(Fault::Without(rule)) => (LeaseRules::ALL.without(rule), None),
+        Some(Fault::With(planted)) => (LeaseRules::ALL, Some(planted)),
+    };
+    World::new(rules, planted, seed).run(STEPS)
+}
+
+#[test]
+fn no_history_of_a_seed_breaks_a_promise_and_each_settles() {
+    let mut total = Tally::default();
+    let mut count = 0_u64;
+    for seed in many_seeds("leases", SEEDS).expect("seeds.txt has a seed of the suite") {
+        let tally = live(None, seed).unwrap_or_else(|broken| panic!("seed {seed}: {broken}"));
+        count += 1;
+        total.steps += tally.steps;
+        total.pods += tally.pods;
+        total.leases += tally.leases;
+        total.ended += tally.ended;
+        total.restores += tally.restores;
+        for (reason, times) in tally.excuses.0 {
+            *total.excuses.0.entry(reason).or_default() += times.min(1);
+        }
+    }
+    println!(
+        "{count} seeds: {} steps, {} pods, {} leases granted and {} ended, {} restores; excused histories: {:?}",
+        total.steps, total.pods, total.leases, total.ended, total.restores, total.excuses.0
+    );
+    assert!(count < 100 || (total.ended > count && total.restores > 0), "the histories are too quiet");
+}
+
+#[test]
+fn a_fault_planted_in_any_row_of_the_release_table_is_found() {
+    let rows = ROWS.iter().flat_map(|(row, faults)| faults.iter().map(move |fault| (*row, *fault)));
+    let others = OTHERS.iter().map(|fault| ("beside the release table", *fault));
+    let mut unnoticed = BTreeMap::new();
+    for (row, fault) in rows.chain(others) {
+        match (1..=SEEDS).find_map(|seed| live(Some(fault), seed).err().map(|broken| (seed, broken))) {
+            Some((seed, broken)) => {
+                let broken: String = broken.chars().take(140).collect();
+                println!("{row}; {fault:?}: seed {seed}: {broken}");
+            }
+            None => drop(unnoticed.insert(format!("{fault:?}"), row)),
+        }
+    }
+    assert!(unnoticed.is_empty(), "the simulation does not miss {unnoticed:#?}");
+}

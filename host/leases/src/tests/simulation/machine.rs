@@ -1,0 +1,541 @@
+//! A node: its ledger, its pods, and its agent, which decides by the tables. The runtime's pods are the truth, whatever the ledger says.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+use super::Planted;
+use super::server::{Exclusions, Said, Server, Store, Watch, Write};
+use crate::agent::accept::{AcceptCase, accept};
+use crate::agent::compare::{CompareVerdict, compare, is_settled};
+use crate::agent::demand::{EmptyBlock, PoolNeed, spare_blocks};
+use crate::agent::ledger::{BlockUsage, LeaseHold, LedgerBlock};
+use crate::agent::lost::{may_write, rebuild, settle};
+use crate::agent::mark::{MarkCase, MarkVerdict, answer};
+use crate::agent::tombstones::LeaseTombstones;
+use crate::node::PoolEcho;
+use crate::{
+    BlockHint, FetchedBlock, HeldBlock, HolderIdentity, LeaseRule, LeaseRules, MarkAck, MarkAnswer,
+    NodeIpamSpec, PoolDemand, PoolKey, Uid,
+};
+
+/// Seconds for which a freed address cools down.
+pub(super) const COOLDOWN: u64 = 60;
+
+/// Seconds for which a block must have been empty before it is idle.
+const IDLE: u64 = 60;
+
+/// What an agent has read and not yet recorded; a crash forgets it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Pending {
+    /// The block was read for an acceptance, and the space was not.
+    Accept(BlockHint, FetchedBlock),
+    /// The block was read for a comparison.
+    Compare(IpNet, FetchedBlock),
+    /// A planted fault: a freeze that was decided and not recorded.
+    Freeze(IpNet, crate::MarkId),
+}
+
+/// A machine.
+#[derive(Debug)]
+pub(super) struct Machine {
+    pub(super) me: HolderIdentity,
+    rules: LeaseRules,
+    planted: Option<Planted>,
+    pool: PoolKey,
+    /// Whether it is on.
+    pub(super) is_on: bool,
+    /// Whether it cannot reach the API server.
+    pub(super) is_cut: bool,
+    /// Why the referee excuses what becomes of its addresses.
+    pub(super) excused: Option<&'static str>,
+    // Durable: the ledger.
+    pub(super) rows: BTreeMap<IpNet, (Uid, LeaseHold)>,
+    stones: LeaseTombstones,
+    cooling: BTreeMap<IpAddr, u64>,
+    idle_since: BTreeMap<IpNet, u64>,
+    pub(super) exclusions: Exclusions,
+    // The runtime.
+    pub(super) pods: BTreeSet<IpAddr>,
+    // Volatile: the agent.
+    pub(super) told: Option<Said>,
+    watch: Watch,
+    is_listed: bool,
+    written: Option<NodeIpamSpec>,
+    /// The ledger was lost and has not been read back.
+    pub(super) must_rebuild: bool,
+    /// The ledger was read back, and the pods are not known.
+    pub(super) is_unsure: bool,
+    /// Blocks that a reboot left to be checked before the first address.
+    pub(super) unchecked: BTreeSet<IpNet>,
+    answers: BTreeMap<Uid, MarkAck>,
+    to_compare: BTreeSet<IpNet>,
+    pending: Option<Pending>,
+    /// Pods that wait for an address.
+    pub(super) waiting: u32,
+    /// Whether it has spoken since the store was restored.
+    pub(super) is_silent: bool,
+}
+
+impl Machine {
+    pub(super) fn new(
+        rules: LeaseRules,
+        planted: Option<Planted>,
+        me: HolderIdentity,
+        pool: PoolKey,
+    ) -> Self {
+        Self {
+            me,
+            rules,
+            planted,
+            pool,
+            is_on: true,
+            is_cut: false,
+            excused: None,
+            rows: BTreeMap::new(),
+            stones: LeaseTombstones::default(),
+            cooling: BTreeMap::new(),
+            idle_since: BTreeMap::new(),
+            exclusions: Exclusions::default(),
+            pods: BTreeSet::new(),
+            told: None,
+            watch: Watch::default(),
+            is_listed: false,
+            written: None,
+            must_rebuild: false,
+            is_unsure: false,
+            unchecked: BTreeSet::new(),
+            answers: BTreeMap::new(),
+            to_compare: BTreeSet::new(),
+            pending: None,
+            waiting: 0,
+            is_silent: false,
+        }
+    }
+
+    /// The agent starts again: what is not in the ledger is forgotten.
+    pub(super) fn restart(&mut self) {
+        (self.told, self.written, self.pending) = (None, None, None);
+        (self.watch, self.is_listed) = (Watch::default(), false);
+        self.answers.clear();
+        self.to_compare.clear();
+    }
+
+    /// The machine is switched off: no container of before lives.
+    pub(super) fn switch_off(&mut self) {
+        self.is_on = false;
+        self.pods.clear();
+        self.waiting = 0;
+        self.restart();
+    }
+
+    /// The machine boots: leases are checked before the first address, since it may have been fenced meanwhile.
+    pub(super) fn boot(&mut self, boot: Uid) {
+        self.switch_off();
+        (self.is_on, self.me.boot) = (true, boot);
+        self.cooling.clear();
+        self.unchecked = self.rows.keys().copied().collect();
+    }
+
+    /// The ledger is lost, and pods live on.
+    pub(super) fn lose_ledger(&mut self) {
+        self.restart();
+        self.rows.clear();
+        self.stones = LeaseTombstones::default();
+        self.cooling.clear();
+        self.idle_since.clear();
+        self.unchecked.clear();
+        self.exclusions = Exclusions::default();
+        (self.must_rebuild, self.is_unsure) = (true, false);
+    }
+
+    /// Whether addresses of a block may be handed out, or are.
+    pub(super) fn uses(&self, cidr: IpNet) -> bool {
+        let open = self.rows.get(&cidr).is_some_and(|(_, hold)| *hold == LeaseHold::Open);
+        let usable = open && !self.must_rebuild && !self.is_unsure && !self.unchecked.contains(&cidr);
+        self.is_on && (usable || self.pods.iter().any(|pod| cidr.contains(pod)))
+    }
+
+    /// Whether the ledger has the lease in a state in which its end may not come.
+    pub(super) fn relies_on(&self, cidr: IpNet, uid: Uid) -> bool {
+        let recorded = self.rows.get(&cidr).is_some_and(|(held, hold)| {
+            *held == uid && !matches!(hold, LeaseHold::Frozen(_)) && !self.unchecked.contains(&cidr)
+        });
+        self.is_on && (recorded || self.pods.iter().any(|pod| cidr.contains(pod)))
+    }
+
+    /// Whether it has pods in a block that it answered for with ready. A ledger that was lost may not know them yet.
+    pub(super) fn uses_frozen(&self) -> bool {
+        let frozen = |cidr: &IpNet| matches!(self.rows.get(cidr), Some((_, LeaseHold::Frozen(_))));
+        !self.is_unsure && self.pods.iter().any(|pod| frozen(&block_of(*pod)))
+    }
+
+    /// Whether the API server names another holder of a block that it holds.
+    pub(super) fn has_conflict(&self) -> bool {
+        self.is_on && self.rows.values().any(|(_, hold)| *hold == LeaseHold::Contested)
+    }
+
+    /// Whether every lease is open, and nothing is left to do.
+    pub(super) fn is_settled(&self) -> bool {
+        let open = self.rows.values().all(|(_, hold)| *hold == LeaseHold::Open);
+        open && !self.must_rebuild && !self.is_unsure && self.unchecked.is_empty() && self.pending.is_none()
+    }
+
+    fn usage(&self, cidr: IpNet, now: u64) -> BlockUsage {
+        let count = |addresses: usize| u32::try_from(addresses).unwrap_or(u32::MAX);
+        let cooling = self.cooling.iter().filter(|(at, until)| cidr.contains(*at) && **until > now);
+        let known = !self.must_rebuild && !self.is_unsure;
+        let in_use = self.pods.iter().filter(|pod| known && cidr.contains(*pod)).count();
+        BlockUsage { in_use: count(in_use), cooling: count(cooling.count()), ..BlockUsage::default() }
+    }
+
+    fn row(&self, cidr: IpNet, now: u64) -> Option<LedgerBlock> {
+        let (uid, hold) = *self.rows.get(&cidr)?;
+        Some(LedgerBlock { cidr, uid, hold, usage: self.usage(cidr, now) })
+    }
+
+    fn ledger(&self, now: u64) -> Vec<LedgerBlock> {
+        self.rows.keys().filter_map(|cidr| self.row(*cidr, now)).collect()
+    }
+
+    fn set(&mut self, cidr: IpNet, hold: LeaseHold) {
+        if let Some((_, held)) = self.rows.get_mut(&cidr) {
+            *held = hold;
+        }
+    }
+
+    fn open_blocks(&self, except: IpNet) -> Vec<IpNet> {
+        let open = self.rows.iter().filter(|(cidr, (_, hold))| **cidr != except && *hold == LeaseHold::Open);
+        open.map(|(cidr, _)| *cidr).collect()
+    }
+
+    fn free(&self, cidr: IpNet, now: u64) -> Vec<IpAddr> {
+        let is_free = |address: &IpAddr| {
+            let cooling = self.cooling.get(address).is_some_and(|until| *until > now);
+            !self.pods.contains(address) && !cooling && !self.exclusions.addresses.contains(address)
+        };
+        addresses(cidr).filter(is_free).collect()
+    }
+
+    /// A pod asks for an address. `None` if there is none now.
+    pub(super) fn add(&mut self, now: u64) -> Option<IpAddr> {
+        if !self.is_on || self.must_rebuild || self.is_unsure || !self.unchecked.is_empty() {
+            return None;
+        }
+        let open = self.rows.iter().filter(|(_, (_, hold))| *hold == LeaseHold::Open);
+        let address = open.map(|(cidr, _)| *cidr).find_map(|cidr| self.free(cidr, now).first().copied());
+        match address {
+            Some(address) => {
+                self.pods.insert(address);
+                self.waiting = self.waiting.saturating_sub(1);
+            }
+            None => self.waiting = (self.waiting + 1).min(4),
+        }
+        address
+    }
+
+    /// A pod ends.
+    pub(super) fn delete(&mut self, address: IpAddr, now: u64) {
+        if self.pods.remove(&address) {
+            self.cooling.insert(address, now + COOLDOWN);
+        }
+    }
+
+    /// Takes in what the watch of its own object shows. An interruption lists again, by a quorum read.
+    pub(super) fn see(&mut self, server: &Server, most: usize) {
+        let mut cache = Store { said: BTreeMap::new(), ..server.store.clone() };
+        cache.said.extend(self.told.clone().map(|told| (std::sync::Arc::clone(&self.me.name), told)));
+        if !self.is_listed || !server.deliver(&mut self.watch, &mut cache, most) {
+            (cache, self.watch) = server.list();
+            self.is_listed = true;
+            self.to_compare = self.rows.keys().copied().collect();
+            self.written = None;
+        }
+        let told = cache.said.remove(&self.me.name);
+        if told.as_ref().map(|told| &told.spec) != self.written.as_ref() {
+            self.written = None;
+        }
+        if let Some(told) = &told
+            && (told.exclusions.generation > self.exclusions.generation
+                || self.planted == Some(Planted::LowerGeneration))
+        {
+            self.exclusions = told.exclusions.clone();
+        }
+        self.told = told;
+    }
+
+    /// Learns its Node's uid, if that is there. A kubelet that registered again has another.
+    pub(super) fn look_up(&mut self, server: &Server) {
+        let host = server.store.hosts.get(&self.me.name).filter(|host| host.machine == self.me.machine);
+        if let Some(host) = host {
+            self.me.uid = host.uid;
+        }
+    }
+
+    /// Reads back what the API server knows after the ledger was lost.
+    pub(super) fn read_back(&mut self, server: &Server) {
+        if !self.must_rebuild {
+            return;
+        }
+        let said = server.store.said.get(&self.me.name).map(|said| &said.spec);
+        for block in server.store.blocks.values() {
+            let is_new = !self.rows.contains_key(&block.cidr) && !self.stones.contains(block.uid);
+            if let Some(row) = rebuild(self.rules, &self.me, block, said).filter(|_| is_new) {
+                self.rows.insert(row.cidr, (row.uid, row.hold));
+            }
+        }
+        (self.must_rebuild, self.is_unsure) = (false, true);
+    }
+
+    /// Learns which pods the runtime has.
+    pub(super) fn learn_pods(&mut self, now: u64) {
+        if !std::mem::take(&mut self.is_unsure) {
+            return;
+        }
+        for row in self.ledger(now) {
+            self.set(row.cidr, settle(row, row.usage).hold);
+        }
+    }
+
+    /// Answers the mark of a hint: checked, frozen and recorded in one step.
+    pub(super) fn answer_mark(&mut self, pick: usize, now: u64) {
+        let hints = self.hints();
+        let marked: Vec<_> = hints.iter().filter_map(|hint| Some((*hint, hint.mark?))).collect();
+        if marked.is_empty() || (self.must_rebuild && self.rules.has(LeaseRule::LostReadsFirst)) {
+            return;
+        }
+        let (hint, mark) = marked[pick % marked.len()];
+        let left: usize = self.open_blocks(hint.cidr).iter().map(|cidr| self.free(*cidr, now).len()).sum();
+        let accepting = match &self.pending {
+            Some(Pending::Accept(pending, _)) => pending.cidr == hint.cidr,
+            Some(Pending::Compare(cidr, _)) => *cidr == hint.cidr,
+            _ => false,
+        };
+        let case = MarkCase {
+            uid: hint.uid,
+            mark,
+            row: self.row(hint.cidr, now),
+            dropped: self.stones.contains(hint.uid),
+            accepting,
+            lost: self.must_rebuild || self.is_unsure || self.unchecked.contains(&hint.cidr),
+            other_open: u32::try_from(self.open_blocks(hint.cidr).len()).unwrap_or(u32::MAX),
+            keeps_reserve: left >= 1,
+        };
+        let said = match answer(self.rules, &case) {
+            MarkVerdict::Freeze if !self.rules.has(LeaseRule::AtomicFreeze) && self.pending.is_none() => {
+                self.pending = Some(Pending::Freeze(hint.cidr, mark.id));
+                return;
+            }
+            MarkVerdict::Freeze if !self.rules.has(LeaseRule::FreezeFirst) && self.pending.is_none() => {
+                self.pending = Some(Pending::Freeze(hint.cidr, mark.id));
+                MarkAnswer::Ready
+            }
+            MarkVerdict::Freeze => {
+                self.set(hint.cidr, LeaseHold::Frozen(mark.id));
+                return;
+            }
+            MarkVerdict::Cordon => {
+                self.set(hint.cidr, LeaseHold::Cordoned(mark.id));
+                return;
+            }
+            MarkVerdict::Look => {
+                self.to_compare.insert(hint.cidr);
+                return;
+            }
+            MarkVerdict::Bury => {
+                self.stones.add(hint.uid, now);
+                MarkAnswer::Ready
+            }
+            MarkVerdict::Answer(said) => said,
+        };
+        self.answers.insert(hint.uid, MarkAck { uid: hint.uid, mark: mark.id, answer: said });
+    }
+
+    /// Freezes cordoned blocks that have become empty.
+    pub(super) fn freeze_drained(&mut self, now: u64) {
+        for row in self.ledger(now) {
+            if let Some(mark) = row.drained() {
+                self.set(row.cidr, LeaseHold::Frozen(mark));
+            }
+        }
+    }
+
+    /// Makes the next read that a hint or a comparison needs, or records what was read.
+    pub(super) fn look(&mut self, server: Option<&Server>, pick: usize, now: u64) {
+        match self.pending.take() {
+            Some(Pending::Freeze(cidr, mark)) => return self.set(cidr, LeaseHold::Frozen(mark)),
+            Some(Pending::Compare(cidr, fetched)) => return self.compared(cidr, &fetched, now),
+            Some(Pending::Accept(hint, block)) => return self.accepted(server, hint, &block, now),
+            None => {}
+        }
+        let hints = self.hints();
+        let fetch = |cidr| server.map_or(FetchedBlock::Unreachable, |server| server.store.fetched(cidr));
+        let due: Vec<_> = self.ledger(now).into_iter().filter(|row| self.is_due(row, &hints)).collect();
+        let new: Vec<_> = hints
+            .iter()
+            .filter(|hint| hint.mark.is_none() && !self.rows.contains_key(&hint.cidr) && !self.is_lost())
+            .filter(|hint| !self.stones.contains(hint.uid) || !self.rules.has(LeaseRule::Tombstones))
+            .collect();
+        if !due.is_empty() && (new.is_empty() || pick % 2 == 0) {
+            let row = due[pick / 2 % due.len()];
+            if !self.rules.has(LeaseRule::UnfreezeByGet) && matches!(row.hold, LeaseHold::Frozen(_)) {
+                return self.set(row.cidr, LeaseHold::Open);
+            }
+            self.pending = Some(Pending::Compare(row.cidr, fetch(row.cidr)));
+        } else if let Some(hint) = new.get(pick / 2 % new.len().max(1)) {
+            self.pending = Some(Pending::Accept(**hint, fetch(hint.cidr)));
+        }
+    }
+
+    fn is_lost(&self) -> bool {
+        (self.must_rebuild && self.rules.has(LeaseRule::LostReadsFirst)) || self.is_unsure
+    }
+
+    fn is_due(&self, row: &LedgerBlock, hints: &[BlockHint]) -> bool {
+        let hint = hints.iter().find(|hint| hint.cidr == row.cidr);
+        let hint = hint.map(|hint| (hint.uid, hint.mark.map(|mark| mark.id)));
+        self.to_compare.contains(&row.cidr)
+            || self.unchecked.contains(&row.cidr)
+            || (self.is_listed && is_settled(row, hint))
+    }
+
+    fn accepted(&mut self, server: Option<&Server>, hint: BlockHint, block: &FetchedBlock, now: u64) {
+        let case = AcceptCase {
+            me: &self.me,
+            hint,
+            block,
+            space: server.map(|server| &server.store.space),
+            dropped: self.stones.contains(hint.uid),
+            ledger: &self.ledger(now),
+        };
+        if accept(self.rules, &case).is_ok() {
+            self.rows.insert(hint.cidr, (hint.uid, LeaseHold::Open));
+        }
+    }
+
+    fn compared(&mut self, cidr: IpNet, fetched: &FetchedBlock, now: u64) {
+        let Some(row) = self.row(cidr, now) else { return };
+        if *fetched == FetchedBlock::Unreachable {
+            return;
+        }
+        self.to_compare.remove(&cidr);
+        match compare(self.rules, &self.me, &row, fetched) {
+            CompareVerdict::Keep => {}
+            CompareVerdict::Reassert => self.written = None,
+            CompareVerdict::Open => self.set(cidr, LeaseHold::Open),
+            CompareVerdict::Refreeze(mark) => self.set(cidr, LeaseHold::Frozen(mark)),
+            CompareVerdict::Contest => self.set(cidr, LeaseHold::Contested),
+            CompareVerdict::Rebind(uid) => {
+                self.stones.add(row.uid, now);
+                self.stones.remove(uid);
+                self.rows.insert(cidr, (uid, LeaseHold::Open));
+            }
+            CompareVerdict::Drop => {
+                self.stones.add(row.uid, now);
+                self.rows.remove(&cidr);
+            }
+        }
+        self.unchecked.remove(&cidr);
+    }
+
+    fn hints(&self) -> Vec<BlockHint> {
+        self.told.iter().flat_map(|told| told.status.blocks.iter().copied()).collect()
+    }
+
+    /// Its half of NodeIPAM, if that is not what was written last.
+    pub(super) fn to_say(&mut self, now: u64) -> Option<Write> {
+        if !self.is_listed || !may_write(self.rules, self.must_rebuild) {
+            return None;
+        }
+        let spec = self.spec(now);
+        (self.written.as_ref() != Some(&spec)).then_some(Write::Say(spec))
+    }
+
+    /// Notes that the API server confirmed what it said.
+    pub(super) fn said(&mut self, spec: &NodeIpamSpec) {
+        self.written = Some(spec.clone());
+        self.is_silent = false;
+    }
+
+    fn spec(&mut self, now: u64) -> NodeIpamSpec {
+        let (ledger, hints) = (self.ledger(now), self.hints());
+        let held = ledger.iter().map(|row| HeldBlock { cidr: row.cidr, uid: row.uid }).collect();
+        let mut acks: Vec<MarkAck> = ledger.iter().filter_map(LedgerBlock::standing_ack).collect();
+        let asked = |ack: &MarkAck| {
+            hints.iter().any(|hint| hint.uid == ack.uid && hint.mark.is_some_and(|mark| mark.id == ack.mark))
+        };
+        self.answers.retain(|_, ack| asked(ack));
+        let stands: BTreeSet<Uid> = acks.iter().map(|ack| ack.uid).collect();
+        acks.extend(self.answers.values().filter(|ack| !stands.contains(&ack.uid)));
+        let returned = hints.iter().filter(|hint| {
+            let is_held = ledger.iter().any(|row| row.uid == hint.uid);
+            self.stones.contains(hint.uid) && !is_held
+        });
+        let returned = returned.map(|hint| hint.uid).collect();
+        let pools =
+            vec![PoolEcho { uid: self.pool.uid, generation: self.exclusions.generation, excluded_in_use: 0 }];
+        let (idle, want) = (self.idle(now), self.want(now));
+        let demand =
+            vec![PoolDemand { pool: self.pool.clone(), is_ipv6: false, in_use: 0, cooling: 0, want }];
+        NodeIpamSpec { identity: self.me.clone(), held, demand, idle, returned, acks, pools }
+    }
+
+    fn want(&self, now: u64) -> u32 {
+        let stays = self
+            .rows
+            .values()
+            .filter(|(_, hold)| !matches!(hold, LeaseHold::Cordoned(_) | LeaseHold::Frozen(_)));
+        let open = self.rows.iter().filter(|(_, (_, hold))| *hold == LeaseHold::Open);
+        let free: usize = open.map(|(cidr, _)| self.free(*cidr, now).len()).sum();
+        let need = PoolNeed {
+            blocks: u32::try_from(stays.count()).unwrap_or(u32::MAX),
+            free: u32::try_from(free).unwrap_or(u32::MAX),
+            waiting: self.waiting,
+            preallocation: 1,
+            adds_per_hour: 0,
+            slowest_lease_seconds: 0,
+            block_addresses: 4,
+        };
+        need.want().min(3)
+    }
+
+    fn idle(&mut self, now: u64) -> Vec<Uid> {
+        let ledger = self.ledger(now);
+        let open: Vec<_> = ledger.iter().filter(|row| row.hold == LeaseHold::Open).collect();
+        let in_use = self.planted == Some(Planted::IdleInUse);
+        let empty = |row: &LedgerBlock| row.usage.is_empty() || in_use;
+        self.idle_since.retain(|cidr, _| open.iter().any(|row| row.cidr == *cidr && empty(row)));
+        let mut idle = Vec::new();
+        for row in open.iter().filter(|row| empty(row)) {
+            let since = *self.idle_since.entry(row.cidr).or_insert(now);
+            idle.push(EmptyBlock { cidr: row.cidr, uid: row.uid, addresses: 4, idle_seconds: now - since });
+        }
+        let free = open.iter().map(|row| self.free(row.cidr, now).len()).sum::<usize>();
+        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let mut spare = spare_blocks(idle, IDLE, count(free), 1, count(open.len()));
+        // What is frozen for a mark stays idle for as long as it is not needed: else the operator takes the mark back.
+        let is_needed = free < 1 || self.waiting > 0;
+        let frozen = ledger.iter().filter(|row| matches!(row.hold, LeaseHold::Frozen(_)) && !is_needed);
+        spare.extend(frozen.map(|row| row.uid));
+        spare
+    }
+
+    /// The blocks of a spec's `idle` that are in use.
+    pub(super) fn idle_in_use(&self, spec: &NodeIpamSpec, now: u64) -> bool {
+        let in_use = |row: &LedgerBlock| spec.idle.contains(&row.uid) && !row.usage.is_empty();
+        self.ledger(now).iter().any(in_use)
+    }
+}
+
+/// The addresses of a block.
+pub(super) fn addresses(cidr: IpNet) -> impl Iterator<Item = IpAddr> {
+    let IpNet::V4(cidr) = cidr else { unreachable!("the pool is IPv4") };
+    let first = u32::from(cidr.network());
+    (0..1_u32 << (32 - cidr.prefix_len())).map(move |index| IpAddr::V4((first + index).into()))
+}
+
+/// The block of an address.
+pub(super) fn block_of(address: IpAddr) -> IpNet {
+    IpNet::new(address, 30).map(|cidr| cidr.trunc()).unwrap_or_else(|_| unreachable!("30 is a prefix length"))
+}

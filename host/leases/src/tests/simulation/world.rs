@@ -1,0 +1,521 @@
+//! The world: who takes the next step, what people do, and what breaks.
+
+use std::sync::Arc;
+
+use ipnet::IpNet;
+use tenure_fixtures::random::Random;
+
+use super::Planted;
+use super::leader::{Leader, range};
+use super::machine::{Machine, addresses};
+use super::referee::{self, Excuses};
+use super::server::{Exclusions, Pool, Refused, Server, Store, Write};
+use crate::operator::barrier::RESTORE_PAUSE_SECONDS;
+use crate::operator::fence::NodeEvidence;
+use crate::{
+    AddressSpace, HolderIdentity, IpBlock, LeasePool, LeaseRules, MachineHash, ObjectVersion, PoolKey, Uid,
+};
+
+/// Nodes at the start. Machines that replace others come on top.
+const NODES: usize = 3;
+
+/// The ranges of the pool: eight blocks of four addresses.
+const RANGES: [&str; 2] = ["10.0.0.0/28", "10.0.1.0/28"];
+
+/// A range that joins the pool at the end.
+const ROOM: &str = "10.0.2.0/27";
+
+/// Seconds of quarantine of the blocks of a deleted Node.
+const GONE: u64 = 1200;
+
+/// Steps after the faults in which everything has to settle.
+const SETTLING: u64 = 6000;
+
+/// The counts of one run.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Tally {
+    pub(super) steps: u64,
+    pub(super) pods: u64,
+    pub(super) leases: u64,
+    pub(super) ended: u64,
+    pub(super) restores: u64,
+    pub(super) excuses: Excuses,
+}
+
+/// What becomes of a call.
+enum Fate {
+    Answered,
+    /// It does not reach the server.
+    Lost,
+    /// It is carried out, and the answer is lost.
+    Unanswered,
+    /// It is carried out, and once more later.
+    Repeated,
+}
+
+/// One run.
+pub(super) struct World {
+    rules: LeaseRules,
+    planted: Option<Planted>,
+    random: Random,
+    now: u64,
+    server: Server,
+    machines: Vec<Machine>,
+    leaders: [Leader; 2],
+    /// Writes that arrive late.
+    late: Vec<Write>,
+    snapshot: Option<Store>,
+    restored: Option<u64>,
+    ids: u64,
+    is_calm: bool,
+    may_excuse: bool,
+    tally: Tally,
+}
+
+impl World {
+    pub(super) fn new(rules: LeaseRules, planted: Option<Planted>, seed: u64) -> Self {
+        let key = PoolKey { name: "p".into(), uid: Uid(1) };
+        let mut space = AddressSpace::default();
+        let ranges: Vec<IpNet> = RANGES.iter().map(|range| range.parse().expect("a CIDR")).collect();
+        for (id, cidr) in (1..).zip(&ranges) {
+            space.add(rules, range(id, *cidr, &key)).expect("the ranges do not overlap");
+        }
+        let lease = LeasePool { node_gone_quarantine_seconds: Some(GONE), ..LeasePool::new(key.clone()) };
+        let pool = Pool { lease, ranges, exclusions: Exclusions::default() };
+        let version = ObjectVersion(1);
+        let store = Store {
+            version,
+            blocks: Default::default(),
+            said: Default::default(),
+            hosts: Default::default(),
+            pool,
+            space,
+            space_version: version,
+        };
+        let mut random = Random::new(seed);
+        let may_excuse = random.below(4) == 0;
+        let mut world = Self {
+            rules,
+            planted,
+            random,
+            now: 0,
+            server: Server::new(rules, store),
+            machines: Vec::new(),
+            leaders: [Leader::new(rules, planted), Leader::new(rules, planted)],
+            late: Vec::new(),
+            snapshot: None,
+            restored: None,
+            ids: 100,
+            is_calm: false,
+            may_excuse,
+            tally: Tally::default(),
+        };
+        for node in 0..NODES {
+            world.join(format!("n{node}").into());
+        }
+        world
+    }
+
+    /// A new machine registers under a name.
+    fn join(&mut self, name: Arc<str>) {
+        let machine = MachineHash(100 + self.machines.len() as u128);
+        let me = HolderIdentity { name, uid: self.server.uid(), machine, boot: self.server.uid() };
+        self.server.set_host(&me.name, Some(evidence(&me)));
+        let key = self.server.store.pool.lease.key.clone();
+        self.machines.push(Machine::new(self.rules, self.planted, me, key));
+    }
+
+    /// Runs the history of the seed, and lets it settle.
+    pub(super) fn run(mut self, steps: u64) -> Result<Tally, String> {
+        for _ in 0..steps {
+            self.step()?;
+        }
+        self.calm_down();
+        let mut left = None;
+        for _ in 0..SETTLING {
+            self.step()?;
+            // Delays end.
+            self.now += if self.random.below(400) == 0 { 2000 } else { 0 };
+            left = referee::unsettled(&self.server, &self.machines);
+            if left.is_none() {
+                break;
+            }
+        }
+        if left.is_some() && self.machines.iter().any(Machine::has_conflict) {
+            *self.tally.excuses.0.entry("a conflict that stays visible").or_default() += 1;
+        }
+        match left {
+            Some(left)
+                if self.tally.excuses.0.is_empty()
+                    && !referee::is_disbelieved(&self.server, &self.machines) =>
+            {
+                Err(format!("a mark or a lease does not settle: {left}"))
+            }
+            _ => Ok(self.tally),
+        }
+    }
+
+    /// Ends the faults: what is off for good is deleted, everything else is on and reachable.
+    fn calm_down(&mut self) {
+        self.is_calm = true;
+        // With room for replacements, nothing waits for one.
+        let mut pool = self.server.store.pool.clone();
+        pool.ranges.push(ROOM.parse().expect("a CIDR"));
+        self.server.set_pool(pool);
+        for index in 0..self.machines.len() {
+            self.machines[index].is_cut = false;
+            let name = Arc::clone(&self.machines[index].me.name);
+            let host = self.server.store.hosts.get(&name).copied();
+            let me = self.machines[index].me.clone();
+            match host.filter(|host| host.machine == me.machine) {
+                Some(host) if self.machines[index].is_on => {
+                    self.server
+                        .set_host(&name, Some(NodeEvidence { out_of_service: false, fenced: None, ..host }));
+                }
+                Some(_) => self.server.set_host(&name, None),
+                None if self.machines[index].is_on && host.is_none() => self.register(index),
+                None => {}
+            }
+            if self.server.store.hosts.get(&name).is_none_or(|host| host.machine != me.machine) {
+                self.machines[index].switch_off();
+            }
+        }
+    }
+
+    /// The kubelet of a machine registers its Node again.
+    fn register(&mut self, index: usize) {
+        let uid = self.server.uid();
+        let me = HolderIdentity { uid, ..self.machines[index].me.clone() };
+        self.server.set_host(&me.name, Some(evidence(&me)));
+    }
+
+    fn step(&mut self) -> Result<(), String> {
+        self.tally.steps += 1;
+        self.now += self.random.below(3);
+        match self.random.below(100) {
+            0..45 => self.agent()?,
+            45..75 => self.leader()?,
+            75..95 => self.pods()?,
+            _ if self.is_calm => {}
+            95..98 => self.people(),
+            _ => self.fault(),
+        }
+        if !self.late.is_empty() && self.random.below(20) == 0 {
+            let index = self.pick(self.late.len());
+            let late = self.late.remove(index);
+            let _ = self.apply(&late)?;
+        }
+        if self.restored.is_some_and(|at| self.now >= at + RESTORE_PAUSE_SECONDS) {
+            self.restored = None;
+            for machine in self.machines.iter_mut().filter(|machine| machine.is_silent) {
+                machine.excused = Some("could not speak during the barrier after a restore");
+            }
+        }
+        referee::check(&self.server, &self.machines, &mut self.tally.excuses)
+    }
+
+    fn pick(&mut self, count: usize) -> usize {
+        usize::try_from(self.random.below(count as u64)).unwrap_or_default()
+    }
+
+    fn fate(&mut self) -> Fate {
+        match self.random.below(100) {
+            _ if self.is_calm => Fate::Answered,
+            0..4 => Fate::Lost,
+            4..8 => Fate::Unanswered,
+            8..12 => Fate::Repeated,
+            _ => Fate::Answered,
+        }
+    }
+
+    /// Carries out a write, and shows the referee what it ended.
+    fn apply(&mut self, write: &Write) -> Result<Result<Option<IpBlock>, Refused>, String> {
+        let answer = self.server.apply(write);
+        self.tally.leases += u64::from(matches!((write, &answer), (Write::Create(_), Ok(_))));
+        for lease in std::mem::take(&mut self.server.ended) {
+            self.tally.ended += 1;
+            self.excuse_gone(&lease);
+            referee::ended(&self.machines, &lease, &mut self.tally.excuses)?;
+        }
+        Ok(answer)
+    }
+
+    /// A Node that was deleted while its machine lives: after the quarantine, the machine is excused.
+    fn excuse_gone(&mut self, lease: &IpBlock) {
+        let host = self.server.store.hosts.get(&lease.holder.name);
+        let is_gone = host.is_none_or(|host| host.machine != lease.holder.machine);
+        let is_over = lease.elapsed_seconds >= GONE;
+        let holder =
+            self.machines.iter_mut().find(|machine| lease.is_held_by(&machine.me.name, machine.me.machine));
+        if let Some(holder) = holder.filter(|_| is_gone && is_over) {
+            holder.excused = Some("its Node was deleted for longer than the quarantine");
+        }
+    }
+
+    /// Sends a write. `None` if there was no answer.
+    fn send(&mut self, write: &Write) -> Result<Option<Result<Option<IpBlock>, Refused>>, String> {
+        match self.fate() {
+            Fate::Lost => return Ok(None),
+            Fate::Answered => {}
+            Fate::Repeated => self.late.push(write.clone()),
+            Fate::Unanswered => {
+                let _ = self.apply(write)?;
+                return Ok(None);
+            }
+        }
+        self.apply(write).map(Some)
+    }
+
+    fn agent(&mut self) -> Result<(), String> {
+        let index = self.pick(self.machines.len());
+        let (pick, now) = (self.pick(64), self.now);
+        let is_reachable = !self.machines[index].is_cut && (self.is_calm || self.random.below(20) > 0);
+        let has_node = self.server.store.hosts.get(&self.machines[index].me.name).copied();
+        // The token of a deleted Node is dead.
+        let is_known = has_node.is_some_and(|host| host.machine == self.machines[index].me.machine);
+        let most = if self.is_calm { usize::MAX } else { 1 + self.pick(20) };
+        let server = (is_reachable && is_known).then_some(&self.server);
+        let machine = &mut self.machines[index];
+        if !machine.is_on {
+            return Ok(());
+        }
+        match (self.random.below(10), server) {
+            (0 | 1, Some(server)) => {
+                let before = machine.exclusions.generation;
+                machine.see(server, most);
+                if machine.exclusions.generation < before {
+                    return Err("a node took exclusions of a lower generation".to_owned());
+                }
+            }
+            (2, Some(server)) => {
+                machine.look_up(server);
+                machine.read_back(server);
+            }
+            (3, _) => machine.learn_pods(now),
+            (4 | 5, _) => machine.answer_mark(pick, now),
+            (6, _) => machine.freeze_drained(now),
+            (7 | 8, server) => machine.look(server, pick, now),
+            (_, Some(_)) => {
+                if let Some(write @ Write::Say(_)) = machine.to_say(now) {
+                    let Write::Say(spec) = &write else { return Ok(()) };
+                    if machine.idle_in_use(spec, now) {
+                        return Err("a block in use is offered as idle".to_owned());
+                    }
+                    if let Some(Ok(_)) = self.send(&write)? {
+                        self.machines[index].said(spec);
+                    }
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn leader(&mut self) -> Result<(), String> {
+        // Two leaders mark each other's marks again; in the end there is one.
+        let index = if self.is_calm { 0 } else { self.pick(2) };
+        let now = self.now;
+        let is_reachable = self.is_calm || self.random.below(20) > 0;
+        let most = if self.is_calm { usize::MAX } else { self.pick(30) };
+        let leader = &mut self.leaders[index];
+        let Some(planned) = leader.plans.pop_front() else {
+            if is_reachable {
+                leader.see(&self.server, most);
+                leader.pass(&self.server, &mut self.ids, now);
+            }
+            return Ok(());
+        };
+        let Some(write) = leader.write(is_reachable.then_some(&self.server), planned, now) else {
+            return Ok(());
+        };
+        if let Some(answer) = self.send(&write)? {
+            self.leaders[index].wrote(&write, answer, now);
+        }
+        Ok(())
+    }
+
+    fn pods(&mut self) -> Result<(), String> {
+        let index = self.pick(self.machines.len());
+        let (pick, now) = (self.pick(64), self.now);
+        let machine = &mut self.machines[index];
+        let pods: Vec<_> = machine.pods.iter().copied().collect();
+        let ends = self.is_calm || pods.len() >= 9 || self.random.below(100) < 45;
+        if ends {
+            if let Some(pod) = pods.get(pick % pods.len().max(1)) {
+                machine.delete(*pod, now);
+            }
+            machine.waiting = if self.is_calm { 0 } else { machine.waiting };
+            return Ok(());
+        }
+        let Some(address) = machine.add(now) else { return Ok(()) };
+        self.tally.pods += 1;
+        referee::given(&self.machines[index], address)
+    }
+
+    /// Wishes: exclusions, shrinking, deletions, and time that passes.
+    fn people(&mut self) {
+        match self.random.below(6) {
+            0 => {
+                let mut pool = self.server.store.pool.clone();
+                let all: Vec<_> = pool.ranges.iter().flat_map(|range| addresses(*range)).collect();
+                let address = all[self.pick(all.len())];
+                pool.exclusions.generation += 1;
+                if !pool.exclusions.addresses.remove(&address) && pool.exclusions.addresses.len() < 4 {
+                    pool.exclusions.addresses.insert(address);
+                }
+                self.server.set_pool(pool);
+            }
+            1 => {
+                let mut pool = self.server.store.pool.clone();
+                let second = RANGES[1].parse().expect("a CIDR");
+                match pool.ranges.len() {
+                    1 => pool.ranges.push(second),
+                    _ => drop(pool.ranges.pop()),
+                }
+                self.server.set_pool(pool);
+            }
+            2 => {
+                let blocks: Vec<_> = self.server.store.blocks.keys().copied().collect();
+                if !blocks.is_empty() {
+                    let cidr = blocks[self.pick(blocks.len())];
+                    self.server.order_deletion(cidr);
+                }
+            }
+            3 => self.now += self.random.below(2000),
+            4 => self.now += self.random.below(200),
+            _ => {
+                if self.snapshot.is_none() {
+                    self.snapshot = Some(self.server.store.clone());
+                }
+            }
+        }
+    }
+
+    fn fault(&mut self) {
+        let index = self.pick(self.machines.len());
+        match self.random.below(12) {
+            0 => self.machines[index].restart(),
+            1 => self.machines[index].is_cut = !self.machines[index].is_cut,
+            2 => {
+                let leader = self.pick(2);
+                self.leaders[leader] = Leader::new(self.rules, self.planted);
+            }
+            3 => self.server.compact(),
+            4 => self.reboot(index),
+            5 if self.machines[index].is_on => self.machines[index].lose_ledger(),
+            6 => self.restore(),
+            7 => self.fence(index),
+            8 => self.delete_node(index),
+            9 => self.not_ready(index),
+            10 => self.replace(index),
+            _ if self.has_host(index) => self.register_again(index),
+            _ => {}
+        }
+    }
+
+    fn has_host(&self, index: usize) -> bool {
+        let me = &self.machines[index].me;
+        self.server.store.hosts.get(&me.name).is_some_and(|host| host.machine == me.machine)
+    }
+
+    /// A machine is switched off, or on again.
+    fn reboot(&mut self, index: usize) {
+        if self.machines[index].is_on && self.random.below(2) == 0 {
+            self.machines[index].switch_off();
+            return;
+        }
+        let boot = self.server.uid();
+        self.machines[index].boot(boot);
+        match self.server.store.hosts.get(&self.machines[index].me.name).copied() {
+            Some(host) if host.machine == self.machines[index].me.machine => {
+                let name = Arc::clone(&self.machines[index].me.name);
+                let host = NodeEvidence { boot, out_of_service: false, fenced: None, ..host };
+                self.server.set_host(&name, Some(host));
+            }
+            None => self.register(index),
+            // Another machine has its name: it is not let in.
+            Some(_) => self.machines[index].switch_off(),
+        }
+    }
+
+    /// The store is restored. That takes minutes: calls under way fail, and watches break.
+    fn restore(&mut self) {
+        let Some(snapshot) = self.snapshot.take() else { return };
+        self.tally.restores += 1;
+        let hosts = self.server.store.hosts.clone();
+        let bump = self.random.below(2) == 0;
+        self.server.restore(snapshot, bump);
+        self.late.clear();
+        for leader in &mut self.leaders {
+            leader.plans.clear();
+        }
+        for machine in &mut self.machines {
+            machine.is_silent = machine.is_on;
+        }
+        self.restored = Some(self.now);
+        for (name, host) in hosts {
+            self.server.set_host(&name, Some(host));
+        }
+    }
+
+    /// Somebody attests that a machine is off, by the taint or by the annotation.
+    fn fence(&mut self, index: usize) {
+        if !self.has_host(index) || (self.machines[index].is_on && !self.may_excuse) {
+            return;
+        }
+        let name = Arc::clone(&self.machines[index].me.name);
+        let host = self.server.store.hosts[&name];
+        let taint = self.random.below(2) == 0;
+        let fenced = if taint { host.fenced } else { Some(host.uid) };
+        self.server.set_host(
+            &name,
+            Some(NodeEvidence { out_of_service: taint || host.out_of_service, fenced, ..host }),
+        );
+        if self.machines[index].is_on {
+            self.machines[index].excused = Some("a false attestation");
+        }
+    }
+
+    fn delete_node(&mut self, index: usize) {
+        let living = self.machines[index].is_on;
+        if self.has_host(index) && (!living || self.may_excuse) {
+            let name = Arc::clone(&self.machines[index].me.name);
+            self.server.set_host(&name, None);
+        }
+    }
+
+    /// The kubelet falls silent, or speaks again. Nothing follows from it.
+    fn not_ready(&mut self, index: usize) {
+        if self.has_host(index) {
+            let name = Arc::clone(&self.machines[index].me.name);
+            let host = self.server.store.hosts[&name];
+            self.server.set_host(&name, Some(NodeEvidence { ready: !host.ready, ..host }));
+        }
+    }
+
+    /// A new machine takes the place of one that is off, under its name.
+    fn replace(&mut self, index: usize) {
+        if !self.machines[index].is_on && self.has_host(index) && self.machines.len() < 2 * NODES {
+            let name = Arc::clone(&self.machines[index].me.name);
+            self.join(name);
+        }
+    }
+
+    /// A kubelet registers under a new uid, in the same boot.
+    fn register_again(&mut self, index: usize) {
+        if self.machines[index].is_on {
+            self.register(index);
+        }
+    }
+}
+
+fn evidence(me: &HolderIdentity) -> NodeEvidence {
+    NodeEvidence {
+        uid: me.uid,
+        machine: me.machine,
+        boot: me.boot,
+        out_of_service: false,
+        fenced: None,
+        ready: true,
+    }
+}
