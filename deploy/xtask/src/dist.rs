@@ -1,4 +1,4 @@
-//! Builds the release files: the binaries, the policies, the SDK, and the manuals and completions.
+//! Builds the release files: the binaries, the policies, the SDK, the interface, and the manuals and completions.
 
 mod manual;
 mod sdk;
@@ -24,7 +24,7 @@ pub(crate) fn dist(workspace: &Workspace) -> Result<()> {
     if dist.exists() {
         fs::remove_dir_all(&dist)?;
     }
-    for folder in ["policies", "man", "completions"] {
+    for folder in ["policies", "man", "completions", "wit"] {
         fs::create_dir_all(dist.join(folder))?;
     }
     let policies = release(workspace, "tenure-daemon", &["--features", "aws,cluster"])?
@@ -42,8 +42,20 @@ pub(crate) fn dist(workspace: &Workspace) -> Result<()> {
         }
     }
     sdk::sdk(&workspace.root, &dist.join("sdk"))?;
+    interface(&dist)?;
     documents(workspace, &dist)?;
     sizes(&dist)
+}
+
+/// Packs the packages of the interface as OCI image layouts, which `wkg` reads from a registry.
+fn interface(dist: &Path) -> Result<()> {
+    let text = dist.join("sdk/guest/wit/ipam.wit");
+    for name in ["ipam", "supply"] {
+        let mut pack = Command::new(dist.join("tenurectl"));
+        pack.args(["policy", "pack"]).arg(&text).args(["--package", &format!("tenure:{name}")]);
+        output(pack.arg("--to").arg(dist.join("wit").join(format!("{name}.oci"))))?;
+    }
+    Ok(())
 }
 
 /// Builds a package in release mode, alone, so that no other package enables features in it.

@@ -217,7 +217,7 @@ impl From<A> for Shelf<'_> {
 /// Rules.
 pub trait Policy: Sized {
     /// Defines.
-    fn define(_: &Config) -> Result<Definition, Refusal>;
+    fn define(_: &Config) -> Result<Definition, ConfigError>;
 }
 
 /// Not for readers.

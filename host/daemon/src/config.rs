@@ -158,7 +158,7 @@ pub(crate) struct PolicyTable {
     pub(crate) within: Vec<IpNet>,
     /// The networks that it may serve: names, or patterns such as `blue-*`, in which `*` stands for any characters. Without any, it may serve all.
     pub(crate) networks: Vec<String>,
-    /// The worlds that it may use besides `policy`, if it exports them: `planner`, `stateful`. By default none if there is a `path`, and both for a policy that is loaded with `tenurectl policy load`. One that is not granted is never called.
+    /// The worlds that it may use besides `policy`, if it exports them: `planner`, `stateful`. By default none if there is a `path`, and both for a policy that is loaded with `tenurectl policy load`. One that is not granted is never called: without `stateful`, a policy that only proposes with a state fails each request.
     pub(crate) worlds: Option<Vec<World>>,
     /// The kinds of effects that its plans may contain, such as `assign-prefix`; a plan with any other fails. The built-in `aws-eni` may do all that concerns interfaces, if `aws.network` is set and this table does not name others.
     #[schemars(with = "Vec<String>")]

@@ -127,6 +127,7 @@ fn known() -> Status {
     };
     let foreign = Some(Duty::Foreign("it is of type efa".to_owned()));
     Status {
+        imds_only: false,
         now: seconds(1000),
         confirmed: Some(seconds(990)),
         trouble: None,
@@ -233,6 +234,9 @@ fn times_are_ages_and_what_is_left() {
         (shown.network.as_str(), shown.confirmed_age_ms, shown.trouble.as_str()),
         ("pods", Some(10_000), "")
     );
+    assert_eq!(shown.source, "ec2");
+    let alone = status(&network(), &Status { imds_only: true, ..known() }, &CloudStock::default());
+    assert_eq!(alone.source, "imds");
     let limits = shown.limits.unwrap();
     assert_eq!(
         (limits.interfaces, limits.addresses, limits.ipv6_addresses, limits.prefixes),

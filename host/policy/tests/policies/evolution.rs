@@ -224,7 +224,7 @@ fn components_of_today_fit_what_later_versions_add() {
     for (world, component) in [
         ("policy", embedded::HOST_LOCAL),
         ("policy", embedded::HIGHEST_FIRST),
-        ("tenure:supply/planner@0.1.0", &planner),
+        ("tenure:supply/planner@0.1.0-rc.1", &planner),
         ("stateful", &stateful),
     ] {
         assert_eq!(fits(&next, world, component), Ok(()), "{world}");

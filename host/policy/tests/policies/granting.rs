@@ -39,8 +39,12 @@ fn a_world_that_is_not_granted_is_never_called() {
     policy.grant(Grants { stateful: false, ..Grants::default() });
     assert_eq!((policy.worlds(), policy.keeps_state()), (vec![("stateful", false)], false));
     node.state = b"kept".to_vec();
-    node.add("c", &[]).unwrap();
-    assert_eq!(node.state, b"kept", "it proposes without a state");
+    let failed = node.add("c", &[]).unwrap_err();
+    assert!(
+        failed.code == ErrorCode::PolicyFailed && failed.cause.contains("add \"stateful\" to `worlds`"),
+        "{failed}"
+    );
+    assert_eq!(node.state, b"kept");
     let refused = policy.migrate(b"kept", policy.stamp(), &node.book).unwrap_err();
     assert!(refused.code == ErrorCode::Internal && refused.cause.contains("not granted"), "{refused}");
 

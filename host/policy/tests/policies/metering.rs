@@ -69,19 +69,19 @@ fn each_call_is_metered_however_it_ends() {
         asked.ask(misbehaviour);
     }
     for misbehaviour in [
-        "define-refuse-config",
-        "define-refuse-exhausted",
-        "define-refuse-unavailable",
-        "define-refuse-not-yet",
-        "define-refuse-denied",
-        "define-refuse-over-quota",
-        "define-refuse-other",
-        "define-refuse-silently",
+        "refuse-config",
+        "refuse-exhausted",
+        "refuse-unavailable",
+        "refuse-not-yet",
+        "refuse-denied",
+        "refuse-over-quota",
+        "refuse-other",
+        "refuse-silently",
     ] {
         asked.ask(misbehaviour);
     }
     let meter = asked.policy.meter();
-    assert_eq!(meter.calls, 2 + 6 * 2 + 8);
+    assert_eq!(meter.calls, 2 + 6 * 2 + 8 * 2);
     let failures = [("trap", 2), ("deadline", 1), ("memory", 1), ("length", 1), ("nonsense", 1)].to_vec();
     assert_eq!(meter.failures, failures);
     let once = ["invalid-config", "exhausted", "unavailable", "not-yet", "denied", "over-quota"];

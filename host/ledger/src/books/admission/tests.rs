@@ -110,15 +110,22 @@ fn use_is_told_by_the_values_of_a_label_but_for_what_drains() {
     give(&mut book, "c2", "p2", ip(1)).unwrap();
     release(&mut book, "c2");
     let usage = |held, cooling| Usage { total: 2, held, cooling };
-    let by = |after| book.usage_by(0, "rack", after).collect::<Vec<_>>();
+    let by = |after| book.usage_by(Shelf::whole(0), "rack", after).collect::<Vec<_>>();
     assert_eq!(by(None), [("a", usage(0, 1)), ("b", usage(1, 0)), ("c", usage(0, 0))]);
     assert_eq!(by(Some("a")), [("b", usage(1, 0)), ("c", usage(0, 0))]);
     assert_eq!(by(Some("bb")), [("c", usage(0, 0))]);
-    assert_eq!(book.usage_by(0, "zone", None).count() + book.usage_by(1, "rack", None).count(), 0);
+    assert_eq!(
+        book.usage_by(Shelf::whole(0), "zone", None).count()
+            + book.usage_by(Shelf::whole(1), "rack", None).count(),
+        0
+    );
     let rack_b = RangeName::new("b").unwrap();
     let fact = book.drain(&Pool::numbered(0).name, &rack_b, true, at(3)).unwrap().unwrap();
     apply(&mut book, &fact);
-    assert_eq!(book.usage_by(0, "rack", None).map(|(rack, _)| rack).collect::<Vec<_>>(), ["a", "c"]);
+    assert_eq!(
+        book.usage_by(Shelf::whole(0), "rack", None).map(|(rack, _)| rack).collect::<Vec<_>>(),
+        ["a", "c"]
+    );
 }
 
 #[test]
