@@ -47,7 +47,7 @@ impl Deny {
         if suffix.as_deref() == Some("") || one_in == Some(0) {
             return Err(deny.wrong("podSuffix must not be empty, and oneIn must be at least 1"));
         }
-        let reason = text("reason")?.unwrap_or_else(|| "refused on purpose, to try this policy");
+        let reason = text("reason")?.unwrap_or_else(|| "refused on purpose, to try this policy".to_owned());
         Ok(Self { suffix, one_in, reason })
     }
 

@@ -90,7 +90,9 @@ pub(crate) fn demo(workspace: &Workspace, scene: DemoScene) -> Result<()> {
     match scene {
         DemoScene::Bridge => show(&enclave, workspace, &tell),
         DemoScene::Aws => aws::show(&enclave, &workspace.binaries(), tell),
-        DemoScene::Cluster => cluster::show(&enclave, workspace, crate::kubernetes::api_server(workspace)?, tell),
+        DemoScene::Cluster => {
+            cluster::show(&enclave, workspace, crate::kubernetes::api_server(workspace)?, tell)
+        }
     }
 }
 

@@ -7,7 +7,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::ResourceExt as _;
 use kube::core::Selector;
 use tenure_cluster::convert::object_version;
-use tenure_cluster::{AddressPool, AddressPoolSpec, AddressSpace, ConversionError, FENCED_ANNOTATION, IPBlock, NodeIPAM};
+use tenure_cluster::{
+    AddressPool, AddressPoolSpec, AddressSpace, ConversionError, FENCED_ANNOTATION, IPBlock, NodeIPAM,
+};
 use tenure_leases::operator::fence::NodeEvidence;
 use tenure_leases::{BlockName, MachineHash, ObjectVersion};
 

@@ -46,7 +46,9 @@ async fn is_gone(held: &Arc<Allocation>, listed: Option<Vec<&'static str>>, now:
     let serving = listed.map(|listed| FakeRuntime(listed).serve(&socket));
     let sandboxes = Sandboxes::new(Some(Runtime::at(socket)));
     let gone = sandboxes.gone(&[Arc::clone(held)], now).await.unwrap();
-    drop(serving.map(|serving| serving.abort()));
+    if let Some(serving) = serving {
+        serving.abort();
+    }
     !gone.is_empty()
 }
 

@@ -9,7 +9,7 @@ use tenure_types::{
     Sandbox, Supply,
 };
 
-use crate::{Book, Defined, LedgerFact, Usage, Violation};
+use crate::{Book, Defined, LedgerFact, Shelf, Usage, Violation};
 
 fn at(ms: u64) -> Moment {
     Moment { boot_ns: ms * 1_000_000, wall_ms: ms }
