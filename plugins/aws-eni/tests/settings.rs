@@ -1,6 +1,6 @@
 //! The settings: what each key and each of ipamd's names becomes, and what is refused.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "test helpers are part of the tests")]
+#![expect(clippy::unwrap_used, reason = "test helpers are part of the tests")]
 
 use std::rc::Rc;
 

@@ -143,7 +143,7 @@ fn of_several_pools_only_those_count_that_the_host_offers_in_its_order() {
     assert_eq!(foreign.code, ErrorCode::AddressUnavailable, "{foreign}");
     node.offer(&["b.v4", "a.v4"]).unwrap();
     for pod in 0..12 {
-        assert!(next(&mut node, &format!("x/p{pod}")).unwrap() > "10.0.0.18".to_owned());
+        assert!(next(&mut node, &format!("x/p{pod}")).unwrap().as_str() > "10.0.0.18");
     }
     assert_eq!(next(&mut node, "x/next").unwrap(), "10.0.0.3", "b is full, and a is offered, too");
     node.offer(&["b.v4"]).unwrap();

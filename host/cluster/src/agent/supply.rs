@@ -69,11 +69,8 @@ impl AgentCore {
         let is_frozen = matches!(lease.hold, LeaseHold::Frozen(_));
         let (Some(settings), false) = (settings, is_frozen && present.is_empty()) else { return Vec::new() };
         let wanted = block_ranges(lease.cidr(), &settings, &book.network().attributes);
-        let wanted = match self.noted(lease.cidr(), wanted) {
-            Some(wanted) => wanted,
-            // A mistake in the pool takes nothing from a running node.
-            None => return Vec::new(),
-        };
+        // A mistake in the pool takes nothing from a running node.
+        let Some(wanted) = self.noted(lease.cidr(), wanted) else { return Vec::new() };
         let drains = lease.hold != LeaseHold::Open || self.state().unconfirmed.contains(&lease.cidr());
         let mut changes = Vec::new();
         let mut kept = Vec::new();

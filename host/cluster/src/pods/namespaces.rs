@@ -19,11 +19,14 @@ const KEPT: Duration = Duration::from_secs(60);
 /// The most namespaces that are kept; the oldest answer goes first.
 const MOST: usize = 1024;
 
+/// An answer and its time.
+type TimedLabels = (Instant, Arc<ObjectLabels>);
+
 /// The answers about namespaces.
 #[derive(Debug, Default)]
 pub(crate) struct KnownNamespaces {
     /// Held to copy an `Arc`.
-    known: std::sync::Mutex<HashMap<Arc<str>, (Instant, Arc<ObjectLabels>)>>,
+    known: std::sync::Mutex<HashMap<Arc<str>, TimedLabels>>,
 }
 
 impl KnownNamespaces {

@@ -119,7 +119,7 @@ impl PoolQuestion<'_> {
             match best {
                 Some((known, _)) if exactness < known => {}
                 Some((known, other)) if exactness == known => {
-                    equal = equal.or(Some((known, other, rule.name.as_str())))
+                    equal = equal.or(Some((known, other, rule.name.as_str())));
                 }
                 _ => (best, equal) = (Some((exactness, rule.name.as_str())), None),
             }

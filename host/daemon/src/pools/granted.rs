@@ -8,7 +8,7 @@ use crate::config::PodMetadataName;
 
 /// Whether any of these is one of the pod's namespace.
 pub(super) fn names_namespace(granted: &[String]) -> bool {
-    granted.iter().filter_map(|name| PodMetadataName::read(name)).any(|name| name.is_of_namespace())
+    granted.iter().filter_map(|name| PodMetadataName::read(name)).any(PodMetadataName::is_of_namespace)
 }
 
 /// The values of what was granted, as far as the pod and its namespace have them.
