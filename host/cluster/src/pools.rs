@@ -11,7 +11,7 @@ mod rule;
 pub use self::order::{PoolQuestion, PoolRefusal, candidates};
 pub(crate) use self::records::rules_object;
 pub use self::records::{KnownRules, pool_rules};
-pub use self::rule::PoolRule;
+pub use self::rule::PoolSelectors;
 
 /// The annotation of a pod or a namespace that names AddressPools, separated by commas, the preferred one first.
 pub const POOLS_ANNOTATION: &str = "ipam.tenure.dev/pools";

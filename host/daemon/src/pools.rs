@@ -11,7 +11,7 @@ mod told;
 use std::sync::Arc;
 
 use tenure_cluster::pods::ObjectLabels;
-use tenure_cluster::pools::{KnownRules, PoolQuestion, PoolRefusal, PoolRule, candidates, pool_rules};
+use tenure_cluster::pools::{KnownRules, PoolQuestion, PoolRefusal, PoolSelectors, candidates, pool_rules};
 use tenure_engine::{Add, Engine};
 use tenure_rpc::cni::RequestContexts;
 use tenure_types::{Error, ErrorCode, PodIdentity, PoolName, RequestContext, Result};
@@ -111,7 +111,7 @@ impl RequestContexts for PodContexts {
         let granted = self.granted(&config, add);
         let asked = AskedPools::of(&add.config, pools);
         let rules = pool_rules(&self.engine.objects(), pools);
-        let has_selectors = rules.rules.iter().any(PoolRule::has_selectors);
+        let has_selectors = rules.rules.iter().any(PoolSelectors::has_selectors);
         // The only pool of a network needs no word of the cluster to serve every pod.
         let is_plain = pools.len() <= 1 && (!has_selectors || !rules.unknown.is_empty());
         let chooses = !pools.is_empty() && (!is_plain || asked.is_special);

@@ -22,7 +22,7 @@ struct Uids {
 
 /// A pod: who it is, and how it is labelled.
 #[derive(Debug, Clone)]
-struct KnownPod {
+struct ListedPod {
     uids: Uids,
     labels: Arc<ObjectLabels>,
 }
@@ -30,9 +30,9 @@ struct KnownPod {
 /// The pods of the node. While they are listed again, those of before stay until the list is complete.
 #[derive(Debug, Default)]
 pub(crate) struct KnownPods {
-    pods: HashMap<PodKey, KnownPod>,
+    pods: HashMap<PodKey, ListedPod>,
     /// The list that is not complete yet.
-    listing: HashMap<PodKey, KnownPod>,
+    listing: HashMap<PodKey, ListedPod>,
     is_complete: bool,
 }
 
@@ -52,7 +52,7 @@ impl KnownPods {
                 let before = std::mem::replace(&mut self.pods, std::mem::take(&mut self.listing));
                 // What was allocated before the first list may have gone before it.
                 let is_first = !std::mem::replace(&mut self.is_complete, true);
-                let is_there = |key: &PodKey, before: &KnownPod| {
+                let is_there = |key: &PodKey, before: &ListedPod| {
                     self.pods.get(key).is_some_and(|now| now.uids == before.uids)
                 };
                 is_first || before.iter().any(|(key, before)| !is_there(key, before))
@@ -82,19 +82,19 @@ impl KnownPods {
         self.get(pod).map(|known| Arc::clone(&known.labels))
     }
 
-    fn get(&self, pod: &PodIdentity) -> Option<&KnownPod> {
+    fn get(&self, pod: &PodIdentity) -> Option<&ListedPod> {
         let known = self.pods.get(&(Arc::clone(&pod.namespace), pod.name.clone()));
-        known.filter(|KnownPod { uids, .. }| {
+        known.filter(|ListedPod { uids, .. }| {
             pod.uid.is_empty() || uids.own == pod.uid || uids.of_file.as_ref() == Some(&pod.uid)
         })
     }
 }
 
-fn entry(mut pod: ObjectMeta) -> Option<(PodKey, KnownPod)> {
+fn entry(mut pod: ObjectMeta) -> Option<(PodKey, ListedPod)> {
     let of_file = config_hash(&pod).map(Box::from);
     let labels = Arc::new(ObjectLabels::take(&mut pod));
     let key = (pod.namespace?.into(), pod.name?.into());
-    Some((key, KnownPod { uids: Uids { own: pod.uid?.into(), of_file }, labels }))
+    Some((key, ListedPod { uids: Uids { own: pod.uid?.into(), of_file }, labels }))
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@
 //! The first row that applies decides alone. An annotation may name pools of other networks of the node, since a pod may have several networks:
 //! those do not count here. A name that no network of the node has is a mistake, and refuses the pod.
 
-use super::rule::{Exactness, PoolRule};
+use super::rule::{Exactness, PoolSelectors};
 use super::{MATCH_ANNOTATION, POOLS_ANNOTATION};
 use crate::pods::ObjectLabels;
 
@@ -22,7 +22,7 @@ pub struct PoolQuestion<'a> {
     /// The network's name.
     pub network: &'a str,
     /// The network's pools, in the order of its configuration.
-    pub rules: &'a [PoolRule],
+    pub rules: &'a [PoolSelectors],
     /// All pools of the node, of whichever network.
     pub of_node: &'a [String],
     /// The pod, as `namespace/name`, for words.

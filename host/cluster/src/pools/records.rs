@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde::{Deserialize, Serialize};
 use tenure_types::{Attributes, InvalidAttributes, Object};
 
-use super::rule::PoolRule;
+use super::rule::PoolSelectors;
 
 /// The kind of the object.
 const SELECTORS: &str = "pool-selectors";
@@ -28,7 +28,7 @@ struct KeptSelectors {
 #[derive(Debug, Clone, Default)]
 pub struct KnownRules {
     /// One for each pool, in the network's order.
-    pub rules: Vec<PoolRule>,
+    pub rules: Vec<PoolSelectors>,
     /// The pools about which the operator has told nothing yet. They serve those that name them.
     pub unknown: Vec<String>,
 }
@@ -62,9 +62,9 @@ pub fn pool_rules(objects: &[Arc<Object>], pools: &[String]) -> KnownRules {
     for pool in pools {
         let object = objects.iter().find(|object| object.kind == SELECTORS && object.name == *pool);
         match object.and_then(|object| read(object)) {
-            Some(kept) => known.rules.push(PoolRule::new(pool, kept.pods, kept.namespaces)),
+            Some(kept) => known.rules.push(PoolSelectors::new(pool, kept.pods, kept.namespaces)),
             None => {
-                known.rules.push(PoolRule::unknown(pool));
+                known.rules.push(PoolSelectors::unknown(pool));
                 known.unknown.push(pool.clone());
             }
         }
@@ -92,7 +92,10 @@ mod tests {
         assert_eq!(read(&object), Some(KeptSelectors { pods: Some(pods), namespaces: None }));
         let plain = Arc::new(rules_object("plain", None, None).unwrap());
         let known = pool_rules(&[object, plain], &["plain", "web", "new"].map(str::to_owned));
-        assert_eq!(known.rules.iter().map(PoolRule::has_selectors).collect::<Vec<_>>(), [false, true, true]);
+        assert_eq!(
+            known.rules.iter().map(PoolSelectors::has_selectors).collect::<Vec<_>>(),
+            [false, true, true]
+        );
         assert_eq!(known.unknown, ["new"]);
     }
 

@@ -29,7 +29,7 @@ impl Exactness {
 
 /// An AddressPool, and the pods that it selects.
 #[derive(Debug, Clone)]
-pub struct PoolRule {
+pub struct PoolSelectors {
     /// The pool's name.
     pub name: String,
     pods: Option<LabelRule>,
@@ -56,7 +56,7 @@ impl LabelRule {
     }
 }
 
-impl PoolRule {
+impl PoolSelectors {
     /// The rule of a pool. An empty selector selects everything, and none makes the pool a default one.
     #[must_use]
     pub fn new(name: &str, pods: Option<LabelSelector>, namespaces: Option<LabelSelector>) -> Self {

@@ -8,7 +8,7 @@ use super::Answer;
 
 /// Knows which sandboxes exist.
 pub trait Predecessors: Send + Sync + 'static {
-    /// Those of these allocations whose sandbox is proven gone. Each belongs to a pod that another one of the same name has replaced, so the
+    /// Finds the allocations whose sandbox is proven gone. Each belongs to a pod that another one of the same name has replaced, so the
     /// API server has it no more; what is missing is the word about its sandbox.
     fn gone<'a>(&'a self, held: &'a [Arc<Allocation>], now: Moment) -> Answer<'a, Vec<Arc<Allocation>>>;
 

@@ -11,13 +11,13 @@ fn selector(labels: &[(&str, &str)]) -> Option<LabelSelector> {
 }
 
 /// A network: `plain` and `spare` serve all, `web` pods with app=web, `red` namespaces with team=red, `redweb` both.
-fn rules() -> Vec<PoolRule> {
+fn rules() -> Vec<PoolSelectors> {
     vec![
-        PoolRule::new("plain", None, None),
-        PoolRule::new("web", selector(&[("app", "web")]), None),
-        PoolRule::new("red", None, selector(&[("team", "red")])),
-        PoolRule::new("redweb", selector(&[("app", "web")]), selector(&[("team", "red")])),
-        PoolRule::new("spare", None, None),
+        PoolSelectors::new("plain", None, None),
+        PoolSelectors::new("web", selector(&[("app", "web")]), None),
+        PoolSelectors::new("red", None, selector(&[("team", "red")])),
+        PoolSelectors::new("redweb", selector(&[("app", "web")]), selector(&[("team", "red")])),
+        PoolSelectors::new("spare", None, None),
     ]
 }
 
@@ -47,7 +47,7 @@ impl Row<'_> {
         Row { requested: &[], pod: none(), configured: &[], namespace: none(), requires_match: false }
     }
 
-    fn chosen(&self, rules: &[PoolRule]) -> Result<Vec<String>, PoolRefusal> {
+    fn chosen(&self, rules: &[PoolSelectors]) -> Result<Vec<String>, PoolRefusal> {
         let of_node = owned(&["plain", "web", "red", "redweb", "spare", "storage"]);
         candidates(&PoolQuestion {
             network: "pods",
@@ -111,7 +111,7 @@ fn the_most_exact_word_decides() {
 #[test]
 fn two_equally_exact_pools_are_refused_with_both_names() {
     let mut rules = rules();
-    rules.push(PoolRule::new("other", selector(&[("tier", "gold")]), None));
+    rules.push(PoolSelectors::new("other", selector(&[("tier", "gold")]), None));
     let gold = labelled(&[("app", "web"), ("tier", "gold")], &[]);
     let words = "AddressPools web and other of network pods both select pod shop/front by podSelector";
     let row = Row { pod: gold.clone(), ..Row::empty() };
@@ -152,16 +152,16 @@ fn a_match_that_is_required_never_falls_back_to_the_default() {
     }
     let declined = labelled(&[], &[(MATCH_ANNOTATION, "false")]);
     assert_eq!(Row { pod: declined, ..Row::empty() }.chosen(&rules()), Ok(owned(&["plain", "spare"])));
-    let selecting: Vec<_> = rules().into_iter().filter(PoolRule::has_selectors).collect();
+    let selecting: Vec<_> = rules().into_iter().filter(PoolSelectors::has_selectors).collect();
     let refused = Row::empty().chosen(&selecting).unwrap_err().to_string();
     assert!(refused.ends_with("and each of them has a selector"), "{refused}");
 }
 
 #[test]
 fn an_empty_selector_selects_everything_and_an_unreadable_one_nothing() {
-    let all = PoolRule::new("all", selector(&[]), None);
+    let all = PoolSelectors::new("all", selector(&[]), None);
     let odd = json!({ "matchExpressions": [{ "key": "app", "operator": "Resembles", "values": ["web"] }] });
-    let odd = PoolRule::new("odd", Some(serde_json::from_value(odd).unwrap()), None);
+    let odd = PoolSelectors::new("odd", Some(serde_json::from_value(odd).unwrap()), None);
     assert_eq!(Row::empty().chosen(&[all, odd.clone()]), Ok(owned(&["all"])));
     assert!(Row::empty().chosen(&[odd]).is_err(), "nor is it a default");
 }
