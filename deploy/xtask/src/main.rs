@@ -57,6 +57,12 @@ enum Task {
         /// Three nodes of a cluster instead, with a real API server that goes away, a node that dies and one that returns
         #[arg(long)]
         cluster: bool,
+        /// A real node of Kubernetes instead: kubelet, containerd and a control plane; upgrades, kills and a power cut
+        #[arg(long, conflicts_with_all = ["aws", "cluster"])]
+        kubernetes: bool,
+        /// Only plays on the development build as it is, as the test run does
+        #[arg(long, requires = "kubernetes")]
+        check: bool,
     },
     /// Finds cycles between modules, through imports or methods, and files that are too long.
     Shape,
@@ -69,7 +75,7 @@ enum Task {
         #[arg(long)]
         all: bool,
     },
-    /// Builds the API server, etcd and Helm that the tests run, unless they are there.
+    /// Builds the API server, the kubelet, containerd and Helm that the tests run, unless they are there.
     Kubernetes,
     /// Writes what follows from the chart: its copy of the definitions, and the plain manifests.
     Chart {
@@ -80,11 +86,7 @@ enum Task {
     /// Builds the release files in target/dist.
     Dist,
     /// Builds the release files, and writes the container images to target/image.
-    Image {
-        /// Only packs the development build, twice, and checks the result, as the test run does
-        #[arg(long)]
-        check: bool,
-    },
+    Image(image::ImageArguments),
     /// Generates pages of the book, then builds the book.
     Docs,
     /// Measures the cost of an address, compared with /bin/true and host-local, and prints one table.
@@ -149,7 +151,11 @@ fn run(task: &Task) -> anyhow::Result<bool> {
     let workspace = Workspace::find()?;
     match task {
         Task::Test => Ok(test::test(&workspace)),
-        Task::Demo { aws, cluster } => {
+        Task::Demo { kubernetes: true, check: true, .. } => {
+            demo::kubernetes::show(&workspace, false).map(|()| true)
+        }
+        Task::Demo { kubernetes: true, .. } => demo::kubernetes::demo(&workspace).map(|()| true),
+        Task::Demo { aws, cluster, .. } => {
             let scene = match (*aws, *cluster) {
                 (true, _) => demo::DemoScene::Aws,
                 (false, true) => demo::DemoScene::Cluster,
@@ -163,8 +169,7 @@ fn run(task: &Task) -> anyhow::Result<bool> {
         Task::Chart { check: true } => chart::check(&workspace).map(|()| true),
         Task::Chart { check: false } => chart::write(&workspace).map(|()| true),
         Task::Dist => dist::dist(&workspace).map(|()| true),
-        Task::Image { check: true } => image::check(&workspace).map(|()| true),
-        Task::Image { check: false } => image::image(&workspace).map(|()| true),
+        Task::Image(arguments) => image::image(&workspace, arguments).map(|()| true),
         Task::Docs => pages::write_all(&workspace).map(|()| true),
         Task::Bench { short: true, .. } => bench::short(&workspace).map(|()| true),
         Task::Bench { output, keep, only, .. } => {

@@ -4,13 +4,14 @@ use std::fs;
 use std::path::Path;
 
 /// Tasks, and a word that the reader looks for where the link leads.
-const TASKS: [(&str, &str); 14] = [
+const TASKS: [(&str, &str); 15] = [
     ("install it", "systemctl enable"),
     ("why a pod has no address", "pool-exhausted"),
     ("why the node is not ready", "state-lost"),
     ("move a node over", "tenurectl import"),
     ("upgrade it", "--check-config"),
     ("remove it", "systemctl disable"),
+    ("addresses of AWS interfaces", "aws-iam.md"),
     ("what to alert on", "tenure_pool_held"),
     ("write and test a policy", "tenurectl policy new"),
     ("write a policy in Go", "componentize-py"),

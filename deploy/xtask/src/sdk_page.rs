@@ -217,7 +217,7 @@ impl From<A> for Shelf<'_> {
 /// Rules.
 pub trait Policy: Sized {
     /// Defines.
-    fn define(_: &Config) -> Result<Definition, Refusal>;
+    fn define(_: &Config) -> Result<Definition, ConfigError>;
 }
 
 /// Not for readers.
@@ -238,7 +238,7 @@ pub fn test() {}
                 "struct Shelf = A shelf, as `free` has it.",
                 "Shelf::free(self, limit: u32) -> Vec<u32> = Asks for much.",
                 "trait Policy = Rules.",
-                "Policy::define(_: &Config) -> Result<Definition, Refusal> = Defines.",
+                "Policy::define(_: &Config) -> Result<Definition, ConfigError> = Defines.",
                 "room(usage: &Usage) -> u32 = Free of types.",
             ]
         );

@@ -7,12 +7,13 @@ use std::process::Command;
 use anyhow::{Result, ensure};
 
 use crate::command::{lines, run, succeeds};
+use crate::image::ImageArguments;
 use crate::progress::StepProgress;
 use crate::tally::TestTally;
 use crate::workspace::{WHOLE, Workspace};
 use crate::{
-    bench, cache, chart, dependencies, dist, failures, fuzz, image, kubernetes, moto, packages, pages, prose,
-    shape, tools,
+    bench, cache, chart, demo, dependencies, dist, failures, fuzz, image, kubernetes, moto, packages, pages,
+    prose, shape, tools,
 };
 
 /// The state that the steps share.
@@ -47,7 +48,10 @@ const STEPS: &[CheckStep] = &[
     CheckStep("tests", Some("build"), tests),
     CheckStep("plugin", Some("build"), plugin),
     CheckStep("chart", Some("build"), |context| chart::check(context.workspace)),
-    CheckStep("image", Some("build"), |context| image::check(context.workspace)),
+    CheckStep("image", Some("build"), |context| {
+        image::image(context.workspace, &ImageArguments::of_test_run())
+    }),
+    CheckStep("kubelet", Some("build"), kubelet),
     CheckStep("bench", Some("build"), bench),
     CheckStep("fuzz", None, |context| fuzz::fuzz(context.workspace, 20, None)),
     CheckStep("reference", None, |context| {
@@ -137,6 +141,19 @@ fn bench(context: &mut Context<'_>) -> Result<()> {
     }
     ensure!(!in_ci(), "the bench must not be skipped in CI; missing: {}", missing.join(", "));
     let note = format!("SKIP bench: missing {}", missing.join(", "));
+    println!("{note}");
+    context.notes.push(note);
+    Ok(())
+}
+
+/// Plays the demonstration on a real node with the development build.
+fn kubelet(context: &mut Context<'_>) -> Result<()> {
+    let obstacles = demo::kubernetes::obstacles();
+    if obstacles.is_empty() {
+        return demo::kubernetes::show(context.workspace, false);
+    }
+    ensure!(!in_ci(), "the node of Kubernetes must not be skipped in CI: {}", obstacles.join("; "));
+    let note = format!("SKIP kubelet: this machine cannot run a node: {}", obstacles.join("; "));
     println!("{note}");
     context.notes.push(note);
     Ok(())

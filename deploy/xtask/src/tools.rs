@@ -22,6 +22,10 @@ pub(crate) const DEMO_PACKAGES: [&str; 4] =
 /// The packages that the demonstration of a node on AWS needs.
 pub(crate) const DEMO_AWS_PACKAGES: [&str; 3] = ["iproute2", "nftables", "util-linux"];
 
+/// The packages that the demonstration of a node of Kubernetes needs: what containerd and the kubelet start.
+pub(crate) const DEMO_KUBERNETES_PACKAGES: [&str; 5] =
+    ["binutils", "iproute2", "iptables", "runc", "util-linux"];
+
 /// The packages that the demonstration of a cluster needs.
 pub(crate) const DEMO_CLUSTER_PACKAGES: [&str; 3] = ["curl", "iproute2", "util-linux"];
 

@@ -10,7 +10,7 @@ use tenure_ledger::{Book, Defined, Intent, IntentOrigin, LedgerFact};
 use tenure_types::{
     Attributes, ContainerId, Cooling, DefinedPool, Definer, Definition, EffectKind, IntentId, InterfaceName,
     Moment, Need, NetworkConfig, NetworkName, Owner, PolicyName, PolicyStamp, Pool, PoolName, Proposal,
-    RangeName, Request, Sandbox, Supply,
+    RangeName, Request, RequestContext, Sandbox, Supply,
 };
 
 use crate::port::{Attachment, Ec2Interface, Ec2Subnet, InstanceLimits, Status};
@@ -153,6 +153,7 @@ impl Ledger {
             requested: vec![address],
             sandbox: Sandbox::default(),
             supply_full: false,
+            context: RequestContext::default(),
             requested_at: self.now(),
         };
         let pool = usize::from(address.is_ipv6());

@@ -14,14 +14,18 @@ mod accepting;
 mod checks;
 mod comparing;
 mod core;
+mod differs;
+mod events;
 mod fetch;
 mod marks;
 mod outlook;
 mod pass;
 mod ranges;
+mod reboot;
 mod rebuilding;
 mod records;
 mod saying;
+mod selectors;
 mod settings;
 mod state;
 mod status;
@@ -44,14 +48,17 @@ use tenure_engine::Engine;
 use tenure_types::Clock;
 use tokio::time::sleep;
 
+use self::accepting::AgentError;
 use self::core::AgentCore;
+use self::events::AgentEvents;
+use self::fetch::FetchError;
 use self::marks::Executors;
 use self::pass::AgentPass;
 use crate::NodeIPAM;
 use crate::client::{ConnectError, connect};
 
 pub use self::settings::{AgentSettings, PoolFamily, machine_of};
-pub use self::status::{AgentStatus, BlockStatus, DemandStatus};
+pub use self::status::{AgentStatus, BlockStatus, DemandStatus, PoolSettingsStatus};
 pub use self::wing::ClusterWing;
 
 /// How often the agent looks although nothing has happened: pods come and go without a word to it.
@@ -81,13 +88,16 @@ impl Agent {
     /// Connects. Nothing is sent yet.
     ///
     /// # Errors
-    /// If the kubeconfig, or the pod's service account, cannot be used.
+    /// If the kubeconfig, or the pod's service account, cannot be used, or the ledger cannot be written after a reboot.
     pub async fn connect(
         engine: Arc<Engine>,
         clock: Arc<dyn Clock>,
         timer: Arc<dyn Timer>,
         settings: AgentSettings,
     ) -> Result<Self, ConnectError> {
+        if let Err(error) = reboot::hold_back(&engine, &settings).await {
+            return Err(ConnectError::Ledger(error.to_string()));
+        }
         // Another part of the program may have installed it.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = connect(settings.kubeconfig.as_deref().map(Path::new)).await?;
@@ -133,13 +143,16 @@ impl Agent {
 async fn work(core: &Arc<AgentCore>, executors: &Executors) -> std::convert::Infallible {
     let mut jitter = Jitter::new(core.settings.seed ^ 1);
     let mut events = watch(&core.client, &core.settings.node);
-    let mut pause = LOOK_EVERY;
+    let (mut pause, mut reported) = (LOOK_EVERY, AgentEvents::default());
     loop {
         let passed = AgentPass { core, executors, jitter: &mut jitter }.run().await;
         pause = match &passed {
             Ok(()) => LOOK_EVERY,
             Err(_) => pause.saturating_mul(2).min(LONGEST_PAUSE),
         };
+        if let Err(AgentError::Fetch(FetchError::Call { what, .. })) = &passed {
+            *core.state().failed_calls.entry(what).or_default() += 1;
+        }
         let trouble = passed.err().map(|error| error.to_string());
         let is_news = trouble != core.state().trouble;
         if let Some(trouble) = trouble.as_ref().filter(|_| is_news) {
@@ -149,6 +162,9 @@ async fn work(core: &Arc<AgentCore>, executors: &Executors) -> std::convert::Inf
             );
         }
         core.state().trouble = trouble;
+        if core.state().trouble.is_none() {
+            reported.tell(core).await;
+        }
         let wait = jitter.around(pause);
         let is_well = core.state().trouble.is_none();
         tokio::select! {
@@ -173,7 +189,10 @@ fn see(core: &AgentCore, event: watcher::Result<Event<NodeIPAM>>) {
     let all = core.leases().into_keys().collect();
     let mut state = core.state();
     match event {
-        Ok(Event::Init) => state.see(None),
+        Ok(Event::Init) => {
+            state.is_listed = false;
+            state.see(None);
+        }
         Ok(Event::InitApply(object)) => state.see(Some(object)),
         Ok(Event::Apply(object)) => {
             forget_written_if_other(&mut state, &object);
@@ -195,6 +214,7 @@ fn see(core: &AgentCore, event: watcher::Result<Event<NodeIPAM>>) {
             }
         }
         Err(error) => {
+            state.interruptions += 1;
             tracing::debug!(%error, "the watch of the node's object was interrupted");
         }
     }

@@ -13,7 +13,7 @@
 //! converted strictly: a word of a later version makes one object unusable, and never a whole list.
 //!
 //! [`client`] is the connection. The operator's loop is a program of its own; the node's is `agent`, with the feature of that name, as is what the
-//! API server says about the pods of a node, `pods`.
+//! API server says about the pods of a node, `pods`, and the choice of their pools, `pools`.
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "agent")]
@@ -25,6 +25,8 @@ pub mod event;
 pub mod objects;
 #[cfg(feature = "agent")]
 pub mod pods;
+#[cfg(feature = "agent")]
+pub mod pools;
 
 pub use self::convert::ConversionError;
 pub use self::objects::block::{IPBlock, IPBlockSpec, IPBlockStatus};

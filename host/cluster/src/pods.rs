@@ -12,7 +12,11 @@
 //! the ledger, so that none can be dropped; there is no queue but the ledger.
 
 mod events;
+mod get;
 mod known;
+mod labels;
+mod lookup;
+mod namespaces;
 mod node;
 mod questions;
 mod verdict;
@@ -20,6 +24,8 @@ mod watch;
 mod witness;
 
 pub use self::events::{PodEvent, PodEventWriter, PodEvents, pod_events};
+pub use self::get::LookupError;
+pub use self::labels::ObjectLabels;
 pub use self::node::NodePods;
 pub use self::verdict::PodPresence;
 pub use self::watch::PodWatch;

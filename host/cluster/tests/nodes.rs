@@ -3,16 +3,28 @@
 //! The nodes serve all tests, one after the other; each test deletes its pods at its end.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a panic fails the test")]
 
+#[path = "nodes/choices.rs"]
+mod choices;
+#[path = "nodes/families.rs"]
+mod families;
 #[path = "nodes/faults.rs"]
 mod faults;
+#[path = "nodes/machine.rs"]
+mod machine;
+#[path = "nodes/multus.rs"]
+mod multus;
 #[path = "nodes/node.rs"]
 mod node;
 #[path = "nodes/pods.rs"]
 mod pods;
 #[path = "nodes/releases.rs"]
 mod releases;
+#[path = "nodes/settings.rs"]
+mod settings;
 #[path = "nodes/usual.rs"]
 mod usual;
+#[path = "nodes/whereabouts.rs"]
+mod whereabouts;
 #[path = "nodes/world.rs"]
 mod world;
 
@@ -31,7 +43,20 @@ type Test = (&'static str, fn(&mut World) -> anyhow::Result<()>);
 
 fn main() -> ExitCode {
     let start = || World::start().map(Mutex::new);
-    let tests = [usual::TESTS, faults::TESTS, releases::TESTS, pods::TESTS].concat();
+    let tests = [
+        usual::TESTS,
+        faults::TESTS,
+        releases::TESTS,
+        machine::TESTS,
+        pods::TESTS,
+        whereabouts::TESTS,
+        multus::TESTS,
+        choices::TESTS,
+        families::TESTS,
+        settings::TESTS,
+        machine::LAST_TESTS,
+    ]
+    .concat();
     let exit = suite::run(start, TestOrder::OneByOne, tests, |world, test| {
         let mut world = world.lock().unwrap_or_else(PoisonError::into_inner);
         let result = test(&mut world);

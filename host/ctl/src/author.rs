@@ -30,7 +30,9 @@ pub(crate) fn run(verb: Author) -> Result<Report, Error> {
         Author::Test { folder, component } => Report::of(test::test(&folder, component)?),
         Author::Check { file, network } => Report::of(check::check(&file, network.as_deref())?),
         Author::Bench { file, network } => Report::of(bench::bench(&file, network.as_deref())?),
-        Author::Pack { file, to, force } => Report::of(pack::pack(&file, to, force)?),
+        Author::Pack { file, package, to, force } => {
+            Report::of(pack::pack(&file, package.as_deref(), to, force)?)
+        }
         Author::Sign { file, key, name, release, password_file } => {
             let release = SignedRelease { policy: name, version: release };
             Report::of(sign::sign(&file, &release, &key, password_file.as_deref())?)

@@ -24,6 +24,10 @@ use self::interfaces::{CloudStock, interfaces};
 /// The attribute of an effect in which the policy says why.
 const REASON: &str = "reason";
 
+/// The sources of what is known, as they are named on the wire.
+const EC2: &str = "ec2";
+const IMDS: &str = "imds";
+
 /// The cloud interfaces of a node whose executor exists.
 pub(crate) struct AwsCloud<'a> {
     pub(crate) handle: Handle,
@@ -108,6 +112,7 @@ fn status(network: &NetworkName, status: &Status, stock: &CloudStock) -> v1::Get
             begun: plan.begun.clone(),
             refused: plan.refused.clone(),
         }),
+        source: if status.imds_only { IMDS } else { EC2 }.to_owned(),
         ..calls::calls(status)
     }
 }

@@ -1,11 +1,17 @@
 //! The blocks that a cluster leases to the node, as operators see them.
 
+#[cfg(feature = "cluster")]
+use std::collections::BTreeMap;
 #[cfg(not(feature = "cluster"))]
 use std::convert::Infallible;
 
+#[cfg(feature = "cluster")]
+use tenure_cluster::agent::DemandStatus;
+#[cfg(feature = "cluster")]
+use tenure_observe::{ClusterFigures, ClusterPoolFigure};
 use tenure_rpc::v1::GetClusterResponse;
 #[cfg(feature = "cluster")]
-use tenure_rpc::v1::{ClusterAck, ClusterBlock, ClusterDemand};
+use tenure_rpc::v1::{ClusterAck, ClusterBlock, ClusterDemand, ClusterPool};
 
 /// A handle to the agent.
 #[cfg(feature = "cluster")]
@@ -42,13 +48,26 @@ pub(crate) async fn shown(agent: &ClusterAgent) -> GetClusterResponse {
         idle_ms: block.idle.map(milliseconds),
         offered: block.is_offered,
     });
-    let demands = status.demands.into_iter().map(|of| ClusterDemand {
-        pool: of.demand.pool.name.to_string(),
-        family: if of.demand.is_ipv6 { "IPv6" } else { "IPv4" }.to_owned(),
-        want: of.demand.want,
-        in_use: of.demand.in_use,
-        cooling: of.demand.cooling,
-        waits_ms: of.waits.map(milliseconds),
+    let demand = |of: DemandStatus| {
+        let (reason, message) = of.waits_for.unwrap_or_default();
+        ClusterDemand {
+            pool: of.demand.pool.name.to_string(),
+            family: family(of.demand.is_ipv6).to_owned(),
+            want: of.demand.want,
+            in_use: of.demand.in_use,
+            cooling: of.demand.cooling,
+            waits_ms: of.waits.map(milliseconds),
+            reason,
+            message,
+        }
+    };
+    let demands = status.demands.into_iter().map(demand);
+    let pools = status.pools.into_iter().map(|pool| ClusterPool {
+        name: pool.name,
+        generation: pool.generation,
+        gateway: pool.gateway.unwrap_or_default(),
+        routes: pool.routes,
+        cooldown_seconds: pool.cooldown_seconds,
     });
     let acks = status.acks.into_iter().map(|ack| ClusterAck {
         uid: ack.uid.to_string(),
@@ -69,5 +88,41 @@ pub(crate) async fn shown(agent: &ClusterAgent) -> GetClusterResponse {
         trouble: status.trouble.unwrap_or_default(),
         writes: status.writes,
         slowest_lease_ms: milliseconds(status.slowest),
+        pools: pools.collect(),
+        differences: status.differences,
     }
+}
+
+/// The agent's figures, for metrics.
+#[cfg(feature = "cluster")]
+pub(crate) async fn figures(agent: &ClusterAgent) -> ClusterFigures {
+    let status = agent.status().await;
+    let mut counts = BTreeMap::<(String, bool, &'static str), u64>::new();
+    for block in status.blocks {
+        *counts.entry((block.pool, block.cidr.contains(':'), block.hold)).or_default() += 1;
+    }
+    let blocks = counts.into_iter().map(|((pool, is_ipv6, state), count)| ClusterPoolFigure {
+        pool,
+        family: family(is_ipv6),
+        state,
+        count,
+    });
+    let waits = status
+        .demands
+        .into_iter()
+        .map(|of| (of.demand.pool.name.to_string(), family(of.demand.is_ipv6), of.waits.unwrap_or_default()));
+    ClusterFigures {
+        blocks: blocks.collect(),
+        waits: waits.collect(),
+        slowest: status.slowest,
+        writes: status.writes,
+        failures: status.failed_calls,
+        interruptions: status.interruptions,
+        is_watched: status.is_listed,
+    }
+}
+
+#[cfg(feature = "cluster")]
+fn family(is_ipv6: bool) -> &'static str {
+    if is_ipv6 { "IPv6" } else { "IPv4" }
 }

@@ -7,6 +7,7 @@ mod aws;
 mod cluster;
 mod compare;
 mod delegates;
+mod metadata;
 mod networks;
 mod read;
 mod same_caller;
@@ -28,6 +29,8 @@ pub(crate) use self::aws::is_private;
 pub(crate) use self::cluster::ClusterTable;
 pub(crate) use self::compare::is_live;
 pub(crate) use self::delegates::DelegateTable;
+#[cfg(feature = "cluster")]
+pub(crate) use self::metadata::PodMetadataName;
 pub(crate) use self::networks::NetworkTable;
 #[cfg(any(feature = "aws", test))]
 pub(crate) use self::settings::AWS_ENI;
@@ -155,11 +158,13 @@ pub(crate) struct PolicyTable {
     pub(crate) within: Vec<IpNet>,
     /// The networks that it may serve: names, or patterns such as `blue-*`, in which `*` stands for any characters. Without any, it may serve all.
     pub(crate) networks: Vec<String>,
-    /// The worlds that it may use besides `policy`, if it exports them: `planner`, `stateful`. By default none if there is a `path`, and both for a policy that is loaded with `tenurectl policy load`. One that is not granted is never called.
+    /// The worlds that it may use besides `policy`, if it exports them: `planner`, `stateful`. By default none if there is a `path`, and both for a policy that is loaded with `tenurectl policy load`. One that is not granted is never called: without `stateful`, a policy that only proposes with a state fails each request.
     pub(crate) worlds: Option<Vec<World>>,
     /// The kinds of effects that its plans may contain, such as `assign-prefix`; a plan with any other fails. The built-in `aws-eni` may do all that concerns interfaces, if `aws.network` is set and this table does not name others.
     #[schemars(with = "Vec<String>")]
     pub(crate) effects: Vec<String>,
+    /// The labels and annotations of pods and their namespaces that its requests contain, by key: `pod.label.KEY`, `pod.annotation.KEY`, `pod.namespace.label.KEY`, `pod.namespace.annotation.KEY`. Needs `cluster.networks` or `cluster.pods`. While the API server does not say a pod's labels, its ADD is refused, and the runtime tries again.
+    pub(crate) metadata: Vec<String>,
     /// The settings of the host that its networks' definitions may have, such as `mtu`, or beginnings such as `snat.*`. A definition with any other is refused. The built-in `aws-eni` may have all, if `aws.network` is set and this table does not name some.
     pub(crate) settings: Vec<String>,
     /// Milliseconds of CPU time that one of its calls may take; at most, and by default, `sandbox.deadline_ms`.

@@ -22,6 +22,8 @@ mod parts;
 #[cfg(feature = "cluster")]
 mod pods;
 mod policies;
+#[cfg(feature = "cluster")]
+mod pools;
 mod reference;
 mod replay;
 mod run_dir;

@@ -172,6 +172,12 @@ impl tenure_observe::http::NodeHealth for DaemonNode {
             let (PodFigures { missing, oldest, retries, interruptions }, events_lost) = pods.figures();
             metrics.pods(PodWatchFigures { missing, oldest, retries, interruptions, events_lost });
         }
+        #[cfg(feature = "cluster")]
+        let agent = self.cluster.borrow().clone();
+        #[cfg(feature = "cluster")]
+        if let Some(agent) = agent {
+            metrics.cluster(cluster::figures(&agent).await);
+        }
         let mut pools = Vec::new();
         for name in self.engine.network_names() {
             if let Some(book) = self.engine.book(&name).await {

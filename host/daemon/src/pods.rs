@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tenure_cluster::pods::{PodEvent, PodEvents, PodFigures, PodPresence, PodsOfNode};
+use tenure_cluster::pods::{ObjectLabels, PodEvent, PodEvents, PodFigures, PodPresence, PodsOfNode};
 use tenure_runtime::{PodReport, PodWitness, WitnessVerdict};
 use tenure_types::{Allocation, PodIdentity};
 use tokio::sync::watch;
@@ -33,6 +33,36 @@ impl PodDoor {
         let connected = self.0.borrow();
         let figures = connected.as_ref().map(|pods| (pods.witness.figures(), pods.events.lost()));
         figures.unwrap_or_default()
+    }
+
+    /// The labels and annotations of a pod.
+    ///
+    /// # Errors
+    /// With the reason, for people, if they are not known.
+    pub(crate) async fn labels(&self, pod: &PodIdentity) -> Result<Arc<ObjectLabels>, String> {
+        let connected = self.now().ok_or_else(not_connected)?;
+        connected.witness.labels(pod).await.map_err(|error| error.to_string())
+    }
+
+    /// The labels and annotations of a namespace.
+    ///
+    /// # Errors
+    /// As [`labels`](Self::labels).
+    pub(crate) async fn namespace_labels(&self, namespace: &str) -> Result<Arc<ObjectLabels>, String> {
+        let connected = self.now().ok_or_else(not_connected)?;
+        connected.witness.namespace_labels(namespace).await.map_err(|error| error.to_string())
+    }
+
+    /// Says on a pod why it gets no pool.
+    pub(crate) fn ambiguous(&self, pod: &PodIdentity, words: &str) {
+        let Some(connected) = self.now() else { return };
+        let event = PodEvent {
+            pod: pod.clone(),
+            action: "Allocate",
+            reason: "AmbiguousPool",
+            note: words.to_owned(),
+        };
+        connected.events.send(event);
     }
 
     fn now(&self) -> Option<ConnectedPods> {
@@ -83,8 +113,12 @@ impl PodWitness for PodDoor {
                 ),
             ),
         };
-        connected.events.send(PodEvent { pod: pod.clone(), reason, note });
+        connected.events.send(PodEvent { pod: pod.clone(), action: "Reclaim", reason, note });
     }
+}
+
+fn not_connected() -> String {
+    "the API server cannot be reached yet".to_owned()
 }
 
 fn verdict(presence: PodPresence) -> WitnessVerdict {

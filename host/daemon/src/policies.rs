@@ -84,6 +84,7 @@ pub(crate) fn grants(config: &Config) -> HashMap<PolicyName, Grants> {
             planner: may(World::Planner),
             stateful: may(World::Stateful),
             effects: effects.collect(),
+            metadata: table.metadata.clone(),
             deadline: table.deadline_ms.map(|ms| Duration::from_millis(ms.into())),
             memory: table.memory_mib.and_then(|mib| usize::try_from(mib).ok()).map(|mib| mib << 20),
             unchecked: table.unchecked,

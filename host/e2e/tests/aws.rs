@@ -53,6 +53,7 @@ fn main() -> ExitCode {
         .test("a_node_moves_back_to_ipamd", &[NEEDS, &[Need::GO]].concat(), moving::to_ipamd)
         .test("a_lost_state_takes_nothing_from_pods", NEEDS, outage::lost_state)
         .test("what_is_denied_is_named", NEEDS, outage::denied)
+        .test("an_address_that_ec2_took_from_a_pod_is_found_with_the_pod", NEEDS, outage::taken_address)
         .test("a_node_serves_what_is_attached_by_the_metadata_alone", NEEDS, following::metadata_alone)
         .test("ranges_and_groups_are_followed", NEEDS, following::ranges_and_groups)
         .test("a_silent_metadata_service_is_said", NEEDS, following::silent_metadata)

@@ -179,8 +179,8 @@ fn wrapped() -> anyhow::Result<()> {
     let text = format!(
         r#"(module (import "wasi_snapshot_preview1" "proc_exit" (func (param i32)))
             (memory (export "memory") 1)
-            (func (export "tenure:ipam/network@0.1.0#define") {function}
-            (func (export "tenure:ipam/allocation@0.1.0#propose") {function}
+            (func (export "tenure:ipam/network@0.1.0-rc.1#define") {function}
+            (func (export "tenure:ipam/allocation@0.1.0-rc.1#propose") {function}
             (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) unreachable))"#
     );
     let (module, component) = (daemon.path("module.wasm"), daemon.path("mine.wasm"));

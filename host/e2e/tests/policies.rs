@@ -15,7 +15,7 @@ use component::{build, digest, entry, entry_with};
 use serde_json::{Value, json};
 use tenure_e2e::{Attachment, Daemon, Suite, wait};
 
-const POLICY_REFUSED: u32 = 104;
+const INVALID_CONFIG: u32 = 7;
 const POLICY_FAILED: u32 = 105;
 const PROPOSAL_REJECTED: u32 = 106;
 const UNKNOWN_POLICY: u32 = 107;
@@ -58,8 +58,8 @@ const MISBEHAVIOURS: [(&str, u32); 35] = [
     ("define-unknown-need", POLICY_FAILED),
     ("define-ugly-pool", POLICY_FAILED),
     ("define-supplied-ranges", PROPOSAL_REJECTED),
-    ("define-refuse-not-yet", NOT_YET),
-    ("define-ugly-refusal", POLICY_REFUSED),
+    ("refuse-not-yet", NOT_YET),
+    ("define-ugly-refusal", INVALID_CONFIG),
 ];
 
 /// The time limit for any wait, on a busy machine.
@@ -111,7 +111,7 @@ fn misbehaviours() -> anyhow::Result<()> {
             shim.call("ADD", &Attachment::of("victim"), &misbehaving(misbehaviour, misbehaviour)?)?;
         let error = outcome.error_code(code).context(misbehaviour)?;
         ensure!(
-            code == POLICY_REFUSED || error.msg.contains("hostile@"),
+            code == INVALID_CONFIG || error.msg.contains("hostile@"),
             "{misbehaviour}: {error:?} does not name the policy and its digest"
         );
         ensure!(error.msg.len() < 4096 && !error.msg.contains('\u{1b}'), "{misbehaviour}: {error:?}");
@@ -188,15 +188,17 @@ fn refusals() -> anyhow::Result<()> {
     daemon.start_again()?;
     let shim = daemon.shim()?;
     for (misbehaviour, code, reason) in [
-        ("define-refuse-config", 7, "ipam.x: wrong"),
-        ("define-refuse-config-silently", 7, "the network's configuration is wrong"),
-        ("define-refuse-exhausted", 101, "all gone"),
-        ("define-refuse-unavailable", 102, "not for you"),
-        ("define-refuse-not-yet", 11, "soon; ask again in 30 s"),
-        ("define-refuse-denied", 124, "no guests"),
-        ("define-refuse-over-quota", 125, "red has 3 of 3"),
-        ("define-refuse-other", 104, "not today"),
-        ("define-refuse-silently", 104, "it refused without a reason"),
+        ("define-refuse", 7, "ipam.x: wrong"),
+        ("define-refuse-silently", 7, "the network's configuration is wrong"),
+        ("refuse-config", 7, "ipam.x: wrong"),
+        ("refuse-config-silently", 7, "the network's configuration is wrong"),
+        ("refuse-exhausted", 101, "all gone"),
+        ("refuse-unavailable", 102, "not for you"),
+        ("refuse-not-yet", 11, "soon; ask again in 30 s"),
+        ("refuse-denied", 124, "no guests"),
+        ("refuse-over-quota", 125, "red has 3 of 3"),
+        ("refuse-other", 104, "not today"),
+        ("refuse-silently", 104, "it refused without a reason"),
     ] {
         let config = misbehaving(misbehaviour, misbehaviour)?;
         let error = shim.call("ADD", &Attachment::of("pod"), &config)?.error_code(code)?;

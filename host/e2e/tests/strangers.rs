@@ -112,11 +112,11 @@ fn broken() -> anyhow::Result<()> {
     let good = good(&daemon)?;
     let wat = |text: &str| anyhow::Ok(wat::parse_str(text)?);
     let version = replaced(&good, "@0.1.0", "@0.9.0");
-    is_refused(&daemon, "other-version", &version, "this host has tenure:ipam@0.1.0")?;
+    is_refused(&daemon, "other-version", &version, "this host has tenure:ipam@0.1.0-rc.1")?;
     let foreign = wat(r#"(component (import "wasi:cli/environment@0.2.0" (instance)))"#)?;
     is_refused(&daemon, "foreign-import", &foreign, "it imports wasi:cli/environment@0.2.0")?;
     let unknown = replaced(&good, "tenure:ipam/ledger@", "tenure:ipam/secret@");
-    is_refused(&daemon, "unknown-import", &unknown, "it imports tenure:ipam/secret@0.1.0")?;
+    is_refused(&daemon, "unknown-import", &unknown, "it imports tenure:ipam/secret@0.1.0-rc.1")?;
     let missing = replaced(&good, "tenure:ipam/allocation@", "tenure:ipam/adlocation@");
     is_refused(&daemon, "no-export", &missing, "it must export propose")?;
     let huge = binary::with_module(&good, "(module (memory 65536))")?;

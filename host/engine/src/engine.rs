@@ -19,7 +19,7 @@ pub(crate) mod exchange;
 pub(crate) mod imports;
 pub(crate) mod links;
 
-use std::sync::Arc;
+use std::sync::{Arc, RwLock};
 
 use tenure_ledger::LedgerState;
 
@@ -32,6 +32,7 @@ use crate::exchange::PolicyExchange;
 use crate::import::NetworkImports;
 use crate::links::PodLinks;
 use crate::network::demand::Demands;
+use crate::ports::Predecessors;
 
 /// Serves requests. A node has one engine.
 ///
@@ -44,6 +45,8 @@ pub struct Engine {
     pub(crate) claims: Arc<AgentClaims>,
     pub(crate) effects: HostEffects,
     pub(crate) links: PodLinks,
+    /// Held to copy the `Arc`.
+    pub(crate) predecessors: RwLock<Option<Arc<dyn Predecessors>>>,
 }
 
 impl Engine {
@@ -67,7 +70,8 @@ impl Engine {
         ));
         let effects = HostEffects::new(Arc::clone(&core), Arc::clone(&imports), Arc::clone(&claims), demands);
         let links = PodLinks::new(Arc::clone(&core));
-        let engine = Self { core, exchange, imports, delegates, claims, effects, links };
+        let predecessors = RwLock::default();
+        let engine = Self { core, exchange, imports, delegates, claims, effects, links, predecessors };
         (Arc::new(engine), abandoned)
     }
 }

@@ -7,6 +7,7 @@ mod delegate;
 mod dels;
 mod links;
 mod other_ipams;
+mod predecessors;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -27,6 +28,7 @@ pub use self::delegate::{Delegate, DelegateFailure, Giving};
 pub use self::dels::{DELS_REMEMBERED, DelRecord, ServedDel};
 pub use self::links::{LinkKey, Links};
 pub use self::other_ipams::{Compared, IsKnown, OtherIpams, Reservation};
+pub use self::predecessors::Predecessors;
 
 /// Receives the outcome of each request, for metrics and the log.
 pub trait Observer: Send + Sync + 'static {

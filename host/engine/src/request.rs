@@ -5,6 +5,7 @@ pub(crate) mod define;
 pub(crate) mod delegated;
 pub(crate) mod foresee;
 pub(crate) mod pipeline;
+pub(crate) mod predecessors;
 pub(crate) mod quarantine;
 pub(crate) mod reap;
 pub(crate) mod release;

@@ -79,9 +79,9 @@ fn answering(bytes: &[u8]) -> Option<Vec<u8>> {
                     (i32.sub (i32.const 0) (local.get 2))))
                 (global.set $next (i32.add (local.get $at) (local.get 3)))
                 (local.get $at))
-            (func (export "tenure:ipam/network@0.1.0#define") (param i32 i32 i32 i32 i32 i32) (result i32)
+            (func (export "tenure:ipam/network@0.1.0-rc.1#define") (param i32 i32 i32 i32 i32 i32) (result i32)
                 (i32.const {}))
-            (func (export "tenure:ipam/allocation@0.1.0#propose") (param i32 i32 i32 i32 i32 i32) (result i32)
+            (func (export "tenure:ipam/allocation@0.1.0-rc.1#propose") (param i32 i32 i32 i32 i32 i32) (result i32)
                 (i32.const {})))"#,
         at(define),
         at(propose),

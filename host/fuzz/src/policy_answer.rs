@@ -13,10 +13,13 @@ use tenure_ledger::{Book, Defined, Direction, LedgerFact, Shelf, Standing, check
 use tenure_types::{
     AgentName, Allocation, AssignedAddress, Attributes, ClaimName, ContainerId, Cooling, DefinedPool,
     Definer, Definition, InterfaceName, InvalidName, Moment, Need, NetworkConfig, NetworkName, Owner,
-    PolicyName, PolicyStamp, Pool, PoolName, Proposal, Range, Request, Sandbox, Supply,
+    PolicyName, PolicyStamp, Pool, PoolName, Proposal, Range, Request, RequestContext, Sandbox, Supply,
 };
 
 use crate::input::Input;
+
+/// Labels of which a question names none, the first, or both.
+const SEVERAL: [(&str, &str); 2] = [("zone", "a"), ("interface", "eni-1")];
 
 const COOLDOWN: Duration = Duration::from_secs(1);
 
@@ -115,6 +118,7 @@ impl World {
             requested,
             sandbox: Sandbox::default(),
             supply_full: false,
+            context: RequestContext::default(),
             requested_at: self.now(),
         };
         let Ok(allocation) = self.book.admit(&request, &proposal, &self.policy, self.now()) else { return };
@@ -201,17 +205,15 @@ impl World {
         let after = (input.below(2) == 1).then(|| self.address(input));
         let direction = if input.below(2) == 0 { Direction::Ascending } else { Direction::Descending };
         let limit = usize::from(input.byte());
-        let shelf = if input.below(2) == 0 { Shelf::whole(pool) } else { Shelf::labelled(pool, "zone", "a") };
+        let labels = usize::from(input.below(3));
+        let shelf = Shelf::of(pool, SEVERAL.get(..labels).unwrap_or_default());
         let free = self.book.free(shelf, after, direction, limit);
         let distinct: BTreeSet<&IpAddr> = free.iter().collect();
         assert!(free.len() <= limit && distinct.len() == free.len(), "{free:?}");
         assert!(free.iter().all(|address| self.book.standing(*address) == Standing::Free));
         let in_shelf = |address: &IpAddr| {
             let (of, range) = self.book.locate(*address)?;
-            Some(
-                of == pool
-                    && shelf.label.is_none_or(|(name, value)| range.attributes().get(name) == Some(value)),
-            )
+            Some(of == pool && shelf.has(range))
         };
         assert!(free.iter().all(|address| in_shelf(address) == Some(true)), "{free:?}");
         let cooling = self.book.cooling(shelf, limit);
@@ -231,6 +233,7 @@ impl World {
         for pool in 0..self.book.pools().len() {
             self.check_shelf(Shelf::whole(pool));
             self.check_shelf(Shelf::labelled(pool, "zone", "a"));
+            self.check_shelf(Shelf::of(pool, &SEVERAL));
         }
     }
 
@@ -241,9 +244,7 @@ impl World {
             .ranges(shelf.pool)
             .filter(|view| !view.draining)
             .map(|view| view.range)
-            .filter(|range| {
-                shelf.label.is_none_or(|(name, value)| range.attributes().get(name) == Some(value))
-            })
+            .filter(|range| shelf.has(range))
             .collect();
         let is_in = |address: &IpAddr| ranges.iter().any(|range| range.contains(*address));
         let usage = self.book.usage(shelf);

@@ -10,7 +10,7 @@ use tenure_ledger::{Book, Defined, check_definition};
 use tenure_policy::{CallLimits, Compiler, PolicyRuntime, WasmPolicy};
 use tenure_types::{
     ContainerId, Definer, Error, ErrorCode, InterfaceName, Moment, NetworkConfig, NetworkName, Owner,
-    PolicyName, Request, Sandbox,
+    PolicyName, Request, RequestContext, Sandbox,
 };
 
 use crate::generated::{KINDS, component};
@@ -87,6 +87,7 @@ fn call(policy: &WasmPolicy) {
             requested: Vec::new(),
             sandbox: Sandbox::default(),
             supply_full: false,
+            context: RequestContext::default(),
             requested_at: now,
         };
         let view = Arc::new(book.clone());

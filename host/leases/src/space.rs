@@ -42,7 +42,7 @@ words! {
         Blocks = "Blocks",
         /// Single addresses for claims; their unit is the whole length of an address.
         Claims = "Claims",
-        /// Addresses that something else holds, such as another IPAM's. Never granted.
+        /// Addresses that something else holds, such as another IPAM's: no block that has one of them is granted or accepted.
         Taken = "Taken",
     }
 }
@@ -119,6 +119,9 @@ pub enum SpaceError {
     /// An IPBlock names the range.
     #[error("range {} has blocks", .0)]
     NotEmpty(RangeId),
+    /// Something else uses one of the block's addresses.
+    #[error("addresses of {0} are taken by something else")]
+    Taken(IpNet),
     /// The CIDR is not a cell of the range, or the range is not for blocks.
     #[error("{0} is not a block of range {1}")]
     OffGrid(IpNet, RangeId),
@@ -134,7 +137,8 @@ impl AddressSpace {
     /// Adds a range.
     ///
     /// # Errors
-    /// If it overlaps another of the space, its unit does not fit, its id is taken, or the space is full.
+    /// If it overlaps another of the space, its unit does not fit, its id is taken, or the space is full. What is taken may lie in a range of blocks
+    /// of the same pool.
     pub fn add(&mut self, rules: LeaseRules, range: SpaceRange) -> Result<(), SpaceError> {
         let length = range.cidr.prefix_len();
         let whole = range.cidr.max_prefix_len();
@@ -151,7 +155,8 @@ impl AddressSpace {
         if self.get(range.id).is_some() {
             return Err(SpaceError::Duplicate(range.id));
         }
-        let other = self.ranges.iter().find(|other| overlap(other.cidr, range.cidr));
+        let clashes = |other: &&SpaceRange| overlap(other.cidr, range.cidr) && !is_carved_out(other, &range);
+        let other = self.ranges.iter().find(clashes);
         if let Some(other) = other.filter(|_| rules.has(LeaseRule::NoOverlap)) {
             return Err(SpaceError::Overlap(range.cidr, other.cidr));
         }
@@ -216,13 +221,59 @@ impl AddressSpace {
         if range.state == RangeState::Closed {
             return Err(SpaceError::Closed(id));
         }
-        Ok(range)
+        match self.is_taken(cidr) {
+            true => Err(SpaceError::Taken(cidr)),
+            false => Ok(range),
+        }
+    }
+
+    /// Whether something else uses one of a block's addresses. Closing such a range does not end that, removing it does.
+    #[must_use]
+    pub fn is_taken(&self, cidr: IpNet) -> bool {
+        self.ranges.iter().any(|range| range.usage == RangeUse::Taken && overlap(range.cidr, cidr))
+    }
+
+    /// The cells of a range of blocks of which something else uses an address.
+    #[must_use]
+    pub fn taken_cells(&self, range: &SpaceRange) -> u64 {
+        let first = first_number(range.cidr);
+        let bits = range.cidr.max_prefix_len() - range.unit;
+        let taken = self.ranges.iter().filter(|other| other.usage == RangeUse::Taken);
+        let inside = taken.filter(|other| range.cidr.contains(&other.cidr)).map(|other| {
+            let from = (first_number(other.cidr) - first).checked_shr(bits.into()).unwrap_or(0);
+            let cells = 1_u128 << range.unit.saturating_sub(other.cidr.prefix_len());
+            (from, from + cells)
+        });
+        let mut runs: Vec<(u128, u128)> = inside.collect();
+        runs.sort_unstable();
+        let count = runs.into_iter().fold((0, 0), |(count, reached), (from, to)| {
+            (count + to.saturating_sub(from.max(reached)), to.max(reached))
+        });
+        u64::try_from(count.0).unwrap_or(u64::MAX)
     }
 
     /// The open range of blocks in which a CIDR is a cell.
     #[must_use]
     pub fn cell(&self, cidr: IpNet) -> Option<&SpaceRange> {
         self.ranges.iter().find(|range| self.admit(range.id, cidr).is_ok())
+    }
+}
+
+/// Whether one of two ranges says which part of the other something else uses.
+fn is_carved_out(one: &SpaceRange, other: &SpaceRange) -> bool {
+    match (one.usage, other.usage) {
+        (RangeUse::Taken, RangeUse::Taken) => true,
+        (RangeUse::Blocks, RangeUse::Taken) => one.pool == other.pool && one.cidr.contains(&other.cidr),
+        (RangeUse::Taken, RangeUse::Blocks) => one.pool == other.pool && other.cidr.contains(&one.cidr),
+        _ => false,
+    }
+}
+
+/// The first address of a CIDR as a number.
+fn first_number(cidr: IpNet) -> u128 {
+    match cidr {
+        IpNet::V4(net) => u32::from(net.network()).into(),
+        IpNet::V6(net) => net.network().into(),
     }
 }
 
@@ -316,6 +367,35 @@ mod tests {
         space.close(RangeId(1)).unwrap();
         assert_eq!(space.admit(RangeId(1), cell), Err(SpaceError::Closed(RangeId(1))));
         assert!(space.cell(cell).is_none());
+    }
+
+    #[test]
+    fn no_block_with_a_taken_address_is_admitted_until_the_taken_range_is_removed() {
+        let mut space = space();
+        let pool = space.get(RangeId(1)).unwrap().pool.clone();
+        let taken =
+            |id, cidr: &str| SpaceRange { pool: pool.clone(), ..range(id, cidr, 32, RangeUse::Taken) };
+        space.add(LeaseRules::ALL, taken(2, "10.0.1.70/32")).unwrap();
+        space.add(LeaseRules::ALL, taken(3, "10.0.2.0/24")).unwrap();
+        space.add(LeaseRules::ALL, taken(4, "10.0.2.64/26")).unwrap();
+        let foreign = range(5, "10.0.3.0/24", 32, RangeUse::Taken);
+        assert!(
+            matches!(space.add(LeaseRules::ALL, foreign), Err(SpaceError::Overlap(..))),
+            "of another pool"
+        );
+        let admitted =
+            |space: &AddressSpace, cidr: &str| space.admit(RangeId(1), cidr.parse().unwrap()).is_ok();
+        for (cidr, is_admitted) in
+            [("10.0.1.0/26", true), ("10.0.1.64/26", false), ("10.0.2.192/26", false), ("10.0.3.0/26", true)]
+        {
+            assert_eq!(admitted(&space, cidr), is_admitted, "{cidr}");
+        }
+        assert_eq!(space.taken_cells(space.get(RangeId(1)).unwrap()), 5);
+        space.close(RangeId(2)).unwrap();
+        assert!(!admitted(&space, "10.0.1.64/26"));
+        let listing = QuorumListing { version: ObjectVersion(2), ranges: vec![] };
+        space.remove(LeaseRules::ALL, RangeId(2), ObjectVersion(1), &listing).unwrap();
+        assert!(admitted(&space, "10.0.1.64/26"));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! create arbitrary series. Gauges that are counted elsewhere are set on a scrape.
 
 mod cloud;
+mod cluster;
 mod families;
 mod labels;
 mod meters;
@@ -26,6 +27,7 @@ use tenure_types::{
 };
 
 use self::cloud::CloudGauges;
+use self::cluster::ClusterGauges;
 use self::labels::{
     AgentLabels, ClaimLabels, ConditionLabels, FailureLabels, FoundLabels, Name, NetworkLabels,
     OperationLabels, PolicyLabels, RequestLabels, StepLabels, VerbLabels, VerdictLabels,
@@ -35,6 +37,7 @@ use self::pods::PodGauges;
 use self::pools::PoolGauges;
 
 pub use self::cloud::CloudFigures;
+pub use self::cluster::{ClusterFigures, ClusterPoolFigure};
 pub use self::pods::PodWatchFigures;
 pub use self::pools::PoolFigures;
 
@@ -74,6 +77,7 @@ pub struct Metrics {
     datapath: Family<OperationLabels, Counter>,
     cloud: CloudGauges,
     pods: PodGauges,
+    cluster: ClusterGauges,
     conditions: Family<ConditionLabels, Gauge>,
 }
 
@@ -118,6 +122,7 @@ impl Metrics {
             datapath: Family::default(),
             cloud: CloudGauges::default(),
             pods: PodGauges::default(),
+            cluster: ClusterGauges::default(),
             conditions: Family::default(),
         };
         metrics.registered(version)
@@ -231,6 +236,7 @@ impl Metrics {
         );
         registry.register_collector(Box::new(self.cloud.clone()));
         registry.register_collector(Box::new(self.pods.clone()));
+        registry.register_collector(Box::new(self.cluster.clone()));
         registry.register("condition", "1 while the node is in a condition, else 0", self.conditions.clone());
         self
     }
@@ -360,6 +366,11 @@ impl Metrics {
     /// Sets the figures of the watch of this node's pods; until then, there are no such series.
     pub fn pods(&self, figures: PodWatchFigures) {
         self.pods.set(figures);
+    }
+
+    /// Sets the figures of the agent that leases blocks; until then, there are no such series.
+    pub fn cluster(&self, figures: ClusterFigures) {
+        self.cluster.set(figures);
     }
 
     /// Sets the conditions of the node; all others become 0.

@@ -4,12 +4,17 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use crate::import::ImportArguments;
+
 /// Leases blocks of addresses to the nodes of a cluster, and takes them back.
 #[derive(Debug, Clone, clap::Parser)]
-#[command(name = "tenure-operator", version)]
+#[command(name = "tenure-operator", version, subcommand_negates_reqs = true)]
 pub struct OperatorArguments {
+    /// Something else than to run the operator
+    #[command(subcommand)]
+    pub command: Option<OperatorCommand>,
     /// The kubeconfig; without it, the pod's service account
-    #[arg(long, env = "KUBECONFIG", value_name = "FILE")]
+    #[arg(long, env = "KUBECONFIG", value_name = "FILE", global = true)]
     pub kubeconfig: Option<PathBuf>,
     /// The namespace of the Lease that elects the leader
     #[arg(
@@ -20,8 +25,8 @@ pub struct OperatorArguments {
     )]
     pub namespace: String,
     /// The name of this operator among its replicas; the pod's name
-    #[arg(long, env = "TENURE_OPERATOR_IDENTITY", value_name = "NAME")]
-    pub identity: String,
+    #[arg(long, env = "TENURE_OPERATOR_IDENTITY", value_name = "NAME", required = true)]
+    pub identity: Option<String>,
     /// The address for /metrics, /healthz and /readyz: of loopback or of the pod, such as 127.0.0.1:9466, of IPv6 in brackets; without it, none
     #[arg(long, env = "TENURE_OPERATOR_METRICS_ADDRESS", value_name = "IP:PORT")]
     pub metrics_address: Option<MetricsAddress>,
@@ -36,6 +41,13 @@ pub struct OperatorArguments {
     /// Writes the log as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// The verbs of a person.
+#[derive(Debug, Clone, clap::Subcommand)]
+pub enum OperatorCommand {
+    /// Notes addresses that another IPAM hands out as taken, before a pool's first block is granted
+    Import(ImportArguments),
 }
 
 /// An address of one interface. Brackets around it are allowed in both families, so that a manifest can say `[$(POD_IP)]:9466`.

@@ -17,6 +17,7 @@ pub mod arguments;
 pub mod clock;
 pub mod decide;
 pub mod fencing;
+pub mod import;
 pub mod leadership;
 pub mod memory;
 pub mod pass;
@@ -24,5 +25,5 @@ pub mod reports;
 pub mod view;
 pub mod writes;
 
-pub use self::arguments::{MetricsAddress, OperatorArguments};
+pub use self::arguments::{MetricsAddress, OperatorArguments, OperatorCommand};
 pub use self::pass::Operator;

@@ -1,5 +1,6 @@
 //! `tenure-operator`: its parts put together.
 
+use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +13,7 @@ use tenure_operator::clock::MachineClock;
 use tenure_operator::leadership::Election;
 use tenure_operator::reports::{EventSender, OperatorHealth, Reports};
 use tenure_operator::view::Watches;
-use tenure_operator::{MetricsAddress, Operator, OperatorArguments};
+use tenure_operator::{MetricsAddress, Operator, OperatorArguments, OperatorCommand};
 use tenure_supervise::{Gate, Interruptible, Signals, Supervisor, exit};
 
 /// The longest that the parts may take to stop. Each call has a deadline of its own; a write in flight may fail.
@@ -39,15 +40,20 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs until a signal, or until the Lease is lost.
+/// Runs until a signal, or until the Lease is lost; or does what a person asks for.
 async fn run(arguments: &OperatorArguments) -> anyhow::Result<()> {
-    let mut signals = Signals::listen()?;
     rustls::crypto::ring::default_provider()
         .install_default()
         .map_err(|_| anyhow::anyhow!("the cryptography of TLS is chosen twice"))?;
     let client = tenure_cluster::client::connect(arguments.kubeconfig.as_deref())
         .await
         .context("cannot connect to the API server")?;
+    if let Some(OperatorCommand::Import(import)) = &arguments.command {
+        let report = tenure_operator::import::import(&client, import).await?;
+        return Ok(std::io::stdout().write_all(report.as_bytes())?);
+    }
+    let identity = arguments.identity.as_deref().unwrap_or_default();
+    let mut signals = Signals::listen()?;
     let (reports, events) = Reports::new();
     let (leading, watches) = (Gate::default(), Watches::new(&client, &reports.metrics));
     let health = OperatorHealth::new(reports.metrics.clone(), watches.stores(), Arc::new(MachineClock));
@@ -55,11 +61,11 @@ async fn run(arguments: &OperatorArguments) -> anyhow::Result<()> {
         Some(address) => Some(PagesPart { listener: Some(listen(address).await?), health: Arc::new(health) }),
         None => None,
     };
-    let events = EventSender::new(events, client.clone(), Arc::new(MachineClock), &arguments.identity);
+    let events = EventSender::new(events, client.clone(), Arc::new(MachineClock), identity);
     let election = Election::new(
         client.clone(),
         &arguments.namespace,
-        &arguments.identity,
+        identity,
         Arc::new(MachineClock),
         leading.clone(),
     )

@@ -33,8 +33,10 @@ pub struct PoolView {
     pub group: String,
     /// The CIDRs.
     pub ranges: Vec<PoolRange>,
-    /// The nodes that get blocks.
-    pub selector: Selector,
+    /// The ranges of which something else hands out addresses.
+    pub taken: Vec<PoolRange>,
+    /// The nodes that get blocks; `None` if the selector is not valid, which the API server does not check.
+    pub selector: Option<Selector>,
     /// The object.
     pub object: Arc<AddressPool>,
 }
@@ -107,10 +109,16 @@ pub struct ClusterView {
 }
 
 impl PoolView {
-    /// Whether nodes with these labels get blocks.
+    /// Whether nodes with these labels get blocks. By a selector that is not valid, none does.
     #[must_use]
     pub fn selects(&self, labels: &BTreeMap<String, String>) -> bool {
-        self.selector.matches(labels)
+        self.selector.as_ref().is_some_and(|selector| selector.matches(labels))
+    }
+
+    /// Whether nodes with these labels keep their blocks. A selector that is not valid takes none away.
+    #[must_use]
+    pub fn keeps(&self, labels: &BTreeMap<String, String>) -> bool {
+        self.selector.is_none() || self.selects(labels)
     }
 }
 

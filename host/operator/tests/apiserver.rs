@@ -18,6 +18,8 @@ mod dead;
 mod distrust;
 #[path = "apiserver/grants.rs"]
 mod grants;
+#[path = "apiserver/import.rs"]
+mod import;
 #[path = "apiserver/leader.rs"]
 mod leader;
 #[path = "apiserver/observed.rs"]
@@ -30,6 +32,8 @@ mod referee;
 mod releases;
 #[path = "apiserver/restored.rs"]
 mod restored;
+#[path = "apiserver/selector.rs"]
+mod selector;
 #[path = "apiserver/setup.rs"]
 mod setup;
 #[path = "apiserver/spaces.rs"]
@@ -51,6 +55,8 @@ fn main() -> ExitCode {
         leader::TESTS,
         dead::TESTS,
         spaces::TESTS,
+        import::TESTS,
+        selector::TESTS,
         distrust::TESTS,
         observed::TESTS,
         restored::TESTS,

@@ -18,7 +18,8 @@ use tenure_policy::decisions::DecisionWriter;
 use tenure_policy::{AskedPolicy, CallLimits, Compiler, PolicyRuntime, WasmPolicy, embedded};
 use tenure_types::{
     ContainerId, Cooling, DefinedPool, Definer, Definition, InterfaceName, Moment, Need, NetworkConfig,
-    NetworkName, Owner, PolicyName, PolicyStamp, Pool, Proposal, Range, RangeError, Request, Sandbox,
+    NetworkName, Owner, PolicyName, PolicyStamp, Pool, Proposal, Range, RangeError, Request, RequestContext,
+    Sandbox,
 };
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -164,6 +165,7 @@ fn request(network: NetworkName) -> Result<Request, Box<dyn std::error::Error>> 
         requested: Vec::new(),
         sandbox: Sandbox::default(),
         supply_full: false,
+        context: RequestContext::default(),
         requested_at: Moment::default(),
     })
 }

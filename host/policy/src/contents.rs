@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn a_first_party_policy_declares_the_interface_and_nothing_else() {
         let contents = Contents::read(crate::embedded::HOST_LOCAL).unwrap();
-        assert_eq!((contents.version(), contents.worlds()), (Some("0.1.0"), vec!["policy"]));
+        assert_eq!((contents.version(), contents.worlds()), (Some("0.1.0-rc.1"), vec!["policy"]));
         assert!(contents.imports.iter().all(|name| name.starts_with(PACKAGE)), "{contents:?}");
         assert_eq!(contents.memories, 1);
         assert!((PAGE..4 << 20).contains(&contents.initial_memory), "{contents:?}");

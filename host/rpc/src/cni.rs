@@ -1,5 +1,6 @@
 //! The Cni service: translates an invocation into an engine request, and a grant into the plugin's output.
 
+mod context;
 mod deferral;
 mod eni;
 mod foreseen;
@@ -14,11 +15,12 @@ use tenure_runtime::netns;
 use tenure_types::cni::{Arguments, Command, Configuration, Dns, SpecVersion, Success};
 use tenure_types::{
     AssignedAddress, ContainerId, DELEGATED, Error, ErrorCode, InterfaceName, Moment, NetworkConfig,
-    NetworkName, Owner, Place, Result, Sandbox,
+    NetworkName, Owner, Place, RequestContext, Result, Sandbox,
 };
 use tokio::sync::Semaphore;
 use tonic::{Request, Response, Status};
 
+pub use self::context::RequestContexts;
 pub use self::deferral::{Deferrable, Deferral};
 pub use self::foreseen::{ForeseenNetwork, foreseen};
 use self::patience::patience;
@@ -44,6 +46,7 @@ pub struct CniService {
     unimported: Arc<Unimported>,
     readers: Arc<Semaphore>,
     deferral: Option<Arc<dyn Deferral>>,
+    contexts: Option<Arc<dyn RequestContexts>>,
 }
 
 impl CniService {
@@ -53,7 +56,13 @@ impl CniService {
     pub fn new(engine: Arc<Engine>, ignore_host_local: bool) -> Self {
         let unimported = Arc::new(Unimported::new(ignore_host_local));
         engine.compare_with_others(Arc::clone(&unimported) as _);
-        Self { engine, unimported, readers: Arc::new(Semaphore::new(READERS)), deferral: None }
+        Self {
+            engine,
+            unimported,
+            readers: Arc::new(Semaphore::new(READERS)),
+            deferral: None,
+            contexts: None,
+        }
     }
 
     /// Sets whether host-local's state is ignored from now on.
@@ -64,14 +73,18 @@ impl CniService {
     async fn add(&self, call: &Request<Invocation>, plugin: Plugin) -> Result<Answer> {
         let (call, patience) = (call.get_ref(), patience(call.metadata()));
         let read = self.read(call, plugin).await;
-        let (add, version, frame) = read.inspect_err(|error| unread(&Command::Add, call, error))?;
+        let (mut add, version, frame) = read.inspect_err(|error| unread(&Command::Add, call, error))?;
+        if let Some(contexts) = &self.contexts {
+            let context = contexts.context(&add).await;
+            add.request.context = context.inspect_err(|error| unread(&Command::Add, call, error))?;
+        }
         let success = |addresses: &[AssignedAddress]| {
             let is_delegated =
                 addresses.first().is_some_and(|first| first.attributes.get(DELEGATED).is_some());
             match is_delegated {
                 // The routes and the DNS settings are the delegate's, too.
                 true => Success::of(addresses.to_vec()),
-                false => Success { addresses: addresses.to_vec(), ..frame.clone() },
+                false => Success { addresses: addresses.to_vec(), ..frame.clone() }.with_routes_of_ranges(),
             }
         };
         let fits = |addresses: &[AssignedAddress]| success(addresses).render(version).map(drop);
@@ -133,6 +146,7 @@ impl CniService {
                     link,
                 },
                 supply_full: false,
+                context: RequestContext::default(),
                 requested_at: self.started(&Command::Add, call),
             },
             policy: config.policy()?,
@@ -271,7 +285,7 @@ fn owner(call: &Invocation) -> Result<Owner> {
     Ok(Owner::Attachment { container, interface })
 }
 
-/// Logs a call that cannot be parsed and so does not reach the engine, which logs the others.
+/// Logs a call that does not reach the engine, which logs the others.
 fn unread(verb: &Command, call: &Invocation, error: &Error) {
     let (code, next_step) = (error.code.name(), error.next_step());
     let (container, interface) = (&call.container_id, &call.interface);

@@ -24,7 +24,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(10);
 const AFTER_CHANGE: Duration = Duration::from_secs(1);
 
 /// For how long a pod may live without being listed, in nanoseconds: the runtime lists it once its ADD has returned.
-const NEW_NS: u64 = 60_000_000_000;
+pub(crate) const NEW_NS: u64 = 60_000_000_000;
 
 /// The watch for sandboxes that are gone.
 pub struct Leaks {

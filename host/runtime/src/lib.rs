@@ -24,6 +24,7 @@ mod listed;
 mod living;
 pub mod netns;
 mod pods;
+mod predecessors;
 mod sandboxes;
 mod strangers;
 mod v1;

@@ -43,18 +43,29 @@ impl Sandboxes {
 
     /// The evidence about each allocation's sandbox, and the error if the runtime could not be queried.
     pub async fn look_for(&self, held: &[Arc<Allocation>]) -> (Vec<SandboxEvidence>, Option<Error>) {
-        let (listed, problem) = match &self.runtime {
-            None => (None, None),
-            Some(runtime) => match runtime.sandboxes().await {
-                Ok(listed) => (Some(listed), None),
-                Err(error) => (None, Some(error)),
-            },
-        };
+        let (listed, problem) = self.listed().await;
         let mut evidence = evidence(held, listed.as_ref());
         if let Some(pods) = &self.pods {
             ask(pods.as_ref(), held, &mut evidence).await;
         }
         (evidence, problem)
+    }
+
+    /// The same without the API server.
+    pub(crate) async fn look_beside_pods(&self, held: &[Arc<Allocation>]) -> Vec<SandboxEvidence> {
+        let (listed, _) = self.listed().await;
+        evidence(held, listed.as_ref())
+    }
+
+    /// The runtime's list, if there is a runtime, and why there is none.
+    async fn listed(&self) -> (Option<ListedSandboxes>, Option<Error>) {
+        match &self.runtime {
+            None => (None, None),
+            Some(runtime) => match runtime.sandboxes().await {
+                Ok(listed) => (Some(listed), None),
+                Err(error) => (None, Some(error)),
+            },
+        }
     }
 
     /// The same without the runtime and the API server.

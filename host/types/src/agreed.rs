@@ -11,6 +11,9 @@ pub const IPV6: &str = "ipv6";
 pub const RESERVED: [&str; 9] =
     ["owner.", "pod.", "policy.", "supply.", "time.", "node.", "network.", "runtime-config.", "tenure."];
 
+/// Definitions and ranges: a longer cooldown than the node's, in seconds.
+pub const COOLDOWN_SECONDS: &str = "cooldownSeconds";
+
 /// Effects, ranges and objects: a network interface.
 pub const INTERFACE: &str = "interface";
 /// Effects and ranges: a leased block.

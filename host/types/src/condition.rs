@@ -152,6 +152,9 @@ conditions! {
     /// The API server names another holder of a block that this node holds; no new address comes from it, and its pods keep theirs.
     LeaseConflict = "lease-conflict", Degraded,
         "find out whether the API server's store was restored or the machine cloned; drain one of the two nodes";
+    /// The configuration, a network's `ipam.pools` and the settings of a cluster's pool contradict each other; what they agree on is served.
+    PoolsDiffer = "pools-differ", Degraded,
+        "name the same pools in `[cluster.networks]` and in the network's `ipam.pools`, or fix the AddressPool that the message names";
     /// The API server does not say which pods of this node exist. No address is freed by its word meanwhile.
     PodsUnknown = "pods-unknown", Degraded,
         "fix what the message names, such as `cluster.kubeconfig`, `node.name` or the permission to list pods; the daemon tries again by itself";

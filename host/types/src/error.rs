@@ -90,6 +90,9 @@ codes! {
     /// A network's delegate could not be run, did not answer in time, or says that a later call may succeed.
     DelegateUnavailable = "delegate-unavailable", 11,
         "the runtime retries; check `[delegates.NAME]` in tenured.toml and the binary named above";
+    /// The labels of the pod, or of its namespace, decide about its pool or are granted to its policy, and the API server did not say them.
+    PodUnread = "pod-unread", 11,
+        "the runtime retries; check that the node reaches the API server and may get pods and namespaces: `tenurectl status` shows `pods-unknown`";
     /// STATUS: the node cannot serve an ADD now.
     Unavailable = "unavailable", 50, "fix the cause named above; `tenurectl status` shows more";
     /// A pool has no free address. For a pool that the host supplies, `tenurectl plan --explain` says what is lacking.
@@ -167,6 +170,12 @@ codes! {
     /// The claim is not the one that was to be released: it was made again, or another holder has asked for it since.
     ClaimSuperseded = "claim-superseded", 135,
         "nothing to do if a successor uses the claim now; otherwise list the claims, and release it with its present generation and holder";
+    /// Two AddressPools of the network select the pod equally exactly.
+    AmbiguousPool = "ambiguous-pool", 136,
+        "change the podSelector or namespaceSelector of one of the pools named above, or name a pool in the annotation `ipam.tenure.dev/pools` of the pod or its namespace";
+    /// No AddressPool of the network may serve the pod: none selects it and there is no default, or it names a pool that there is not.
+    PoolUnmatched = "pool-unmatched", 137,
+        "correct the pool's name or the annotation named above, or the selectors of the network's AddressPools; `tenurectl networks` lists the pools";
     /// The agent has no such claim.
     ClaimUnknown = "claim-unknown", 138, "`tenurectl claims` lists the claims; the agent has to claim it";
     /// A network's delegate refused a call, or its answer is invalid.

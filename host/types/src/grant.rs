@@ -1,8 +1,9 @@
 //! Requests, the proposals that policies make for them, and the resulting grants.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
-use crate::{AssignedAddress, Attributes, Generation, Moment, NetworkName, Owner, Sandbox};
+use crate::{AssignedAddress, Attributes, Generation, Moment, NetworkName, Owner, PoolName, Sandbox};
 
 /// A request for addresses, in a normalised form that does not depend on the caller or the policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,11 +18,29 @@ pub struct Request {
     pub sandbox: Sandbox,
     /// Whether the network's last plan found that its supply is as large as it can be.
     pub supply_full: bool,
+    /// The facts from outside of the node that the host has added.
+    pub context: RequestContext,
     /// The start of the caller's request.
     pub requested_at: Moment,
 }
 
+/// Facts about a request from outside of the node, as far as the host has looked them up.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RequestContext {
+    /// The pools that the addresses may come from, the preferred ones first; `None`: all pools of the network.
+    pub pools: Option<Arc<[PoolName]>>,
+    /// Labels and annotations of the pod and of its namespace, by the names that policies know them by, such as `pod.label.app`. A policy
+    /// sees those that it was granted.
+    pub metadata: Arc<[(Box<str>, Box<str>)]>,
+}
+
 impl Request {
+    /// Whether the request may have an address of a pool.
+    #[must_use]
+    pub fn admits_pool(&self, pool: &PoolName) -> bool {
+        self.context.pools.as_ref().is_none_or(|pools| pools.contains(pool))
+    }
+
     /// The owner's lasting name; see [`Allocation::lasting_name`](crate::Allocation::lasting_name).
     #[must_use]
     pub fn lasting_name(&self) -> Option<String> {

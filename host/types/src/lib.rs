@@ -35,6 +35,7 @@ mod range;
 mod selector;
 
 pub use address::{AssignedAddress, Source};
+pub use agreed::COOLDOWN_SECONDS;
 pub use allocation::{Allocation, Generation, Link, PodIdentity, Sandbox};
 pub use attributes::{Attributes, InvalidAttributes, MOST_ATTRIBUTES};
 pub use clock::Clock;
@@ -43,7 +44,7 @@ pub use delegate::{DELEGATED, DelegateCall, DelegateVerb};
 pub use effect::{Effect, EffectKind};
 pub use error::{Error, ErrorCode, Result};
 pub use failure::PolicyFailure;
-pub use grant::{Assignment, Connected, Grant, LinkEnd, Proposal, Request};
+pub use grant::{Assignment, Connected, Grant, LinkEnd, Proposal, Request, RequestContext};
 pub use identity::NodeIdentity;
 pub use lifetime::End;
 pub use lock::{hold, hold_exclusive, hold_shared};
@@ -53,7 +54,7 @@ pub use name::{
     AgentName, ClaimName, ContainerId, DelegateName, HolderName, IntentId, InterfaceName, InvalidName,
     NetworkName, PolicyName, PoolName, RangeName, ScopeName,
 };
-pub use network::{COOLDOWN_SECONDS, Cooling, Definer, Definition, Network, NetworkConfig, PolicyStamp};
+pub use network::{Cooling, Definer, Definition, Network, NetworkConfig, PolicyStamp};
 pub use origin::Origin;
 pub use outcome::{LONGEST_STATE, Outcome};
 pub use owner::Owner;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::{Attributes, DefinedPool, Moment, NetworkName, PolicyName, Pool, PoolName};
+use crate::{Attributes, DefinedPool, Moment, NetworkName, PolicyName, Pool, PoolName, agreed};
 
 /// A policy, identified by its content.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -30,9 +30,6 @@ pub enum Cooling {
     /// requests the address, or if the owner's name had it last.
     Preferred,
 }
-
-/// The attribute of a network's definition that asks for a longer cooldown than the node's, in seconds.
-pub const COOLDOWN_SECONDS: &str = "cooldownSeconds";
 
 /// The definition of a network, which a policy derives from its configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -99,7 +96,7 @@ impl Network {
     /// The cooldown that the definition asks for, in seconds; 0 if it asks for none.
     #[must_use]
     pub fn cooldown_seconds(&self) -> u32 {
-        self.attributes.get(COOLDOWN_SECONDS).and_then(|seconds| seconds.parse().ok()).unwrap_or(0)
+        self.attributes.get(agreed::COOLDOWN_SECONDS).and_then(|seconds| seconds.parse().ok()).unwrap_or(0)
     }
 }
 

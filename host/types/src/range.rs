@@ -148,6 +148,12 @@ impl Range {
         &self.attributes
     }
 
+    /// The cooldown that the range's attributes ask for, in seconds; 0 if they ask for none.
+    #[must_use]
+    pub fn cooldown_seconds(&self) -> u32 {
+        self.attributes.get(agreed::COOLDOWN_SECONDS).and_then(|seconds| seconds.parse().ok()).unwrap_or(0)
+    }
+
     /// The subnet that contains the range.
     #[must_use]
     pub fn subnet(&self) -> IpNet {

@@ -18,8 +18,8 @@ pub mod settings;
 pub mod supply;
 
 use tenure_sdk::{
-    Config, Cooling, Definition, Effect, Planner, Policy, PoolDefinition, Proposal, Refusal, Request, State,
-    configuration,
+    Config, ConfigError, Cooling, Definition, Effect, Planner, Policy, PoolDefinition, Proposal, Refusal,
+    Request, State, configuration,
 };
 
 use self::settings::AwsSettings;
@@ -29,7 +29,7 @@ use self::settings::AwsSettings;
 pub struct AwsEni;
 
 impl Policy for AwsEni {
-    fn define(config: &Config) -> Result<Definition, Refusal> {
+    fn define(config: &Config) -> Result<Definition, ConfigError> {
         let (settings, warnings) = AwsSettings::read(config)?;
         for warning in warnings {
             tenure_sdk::warn(&warning);

@@ -64,15 +64,15 @@ fn next(settings: &AwsSettings, pool: &Pool) -> Option<IpAddr> {
             (value != PRIMARY_DEVICE, Reverse(used), value.clone())
         });
         if let Some((value, _)) = fullest {
-            return on(settings, pool.labelled(label, &value));
+            return on(settings, &pool.labelled(label, &value));
         }
     }
     // Ranges about which the host says nothing.
-    on(settings, shelf)
+    on(settings, &shelf)
 }
 
 /// The next address of an interface: of the kind that the node is configured for, and of the fullest range.
-fn on(settings: &AwsSettings, shelf: Shelf<'_>) -> Option<IpAddr> {
+fn on(settings: &AwsSettings, shelf: &Shelf) -> Option<IpAddr> {
     let own = if settings.prefixes { RangeUnit::Prefix } else { RangeUnit::Address };
     let with_room = shelf.ranges().filter(|view| view.is_open && room(&view.usage) > 0);
     // Of several, the first.

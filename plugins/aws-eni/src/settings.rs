@@ -11,7 +11,7 @@ mod value;
 mod values;
 mod warm;
 
-use tenure_sdk::{Attributes, Config, Refusal};
+use tenure_sdk::{Attributes, Config, ConfigError};
 
 pub use self::knob::{Knob, KnobKind, Role};
 pub use self::knobs::{KNOBS, keyed};
@@ -54,7 +54,7 @@ impl AwsSettings {
     ///
     /// # Errors
     /// With the path of the key that is wrong.
-    pub fn read(config: &Config) -> Result<(Self, Vec<String>), Refusal> {
+    pub fn read(config: &Config) -> Result<(Self, Vec<String>), ConfigError> {
         let (root, mut warnings) = (config.root()?, Vec::new());
         let values = Values::read(&root, &mut warnings)?;
         let count = |key| values.count(key).unwrap_or_default();
@@ -91,23 +91,23 @@ impl AwsSettings {
     }
 
     /// The rules between settings; those of ipamd, with its reasons.
-    fn check(&self) -> Result<(), Refusal> {
+    fn check(&self) -> Result<(), ConfigError> {
         if !self.ipv4 && !self.ipv6 {
-            return Err(Refusal::config("ipam.ipv4", "at least one of ipv4 and ipv6 must be true"));
+            return Err(ConfigError::new("ipam.ipv4", "at least one of ipv4 and ipv6 must be true"));
         }
         if self.ipv4 && self.prefixes && self.target(true) == WarmTarget::Prefixes(0) {
             let message = "needs one of warm.prefixes, warm.addresses and warm.minimum above 0";
-            return Err(Refusal::config("ipam.prefixes", message));
+            return Err(ConfigError::new("ipam.prefixes", message));
         }
         if self.ipv6 && self.custom_network {
-            return Err(Refusal::config("ipam.customNetwork.enabled", "is not possible together with ipv6"));
+            return Err(ConfigError::new("ipam.customNetwork.enabled", "is not possible together with ipv6"));
         }
         let mtu = ["mtu", "podMtu"]
             .into_iter()
             .find(|key| self.values.count(key).is_some_and(|mtu| self.ipv6 && mtu < LEAST_IPV6_MTU));
         match mtu {
             Some(key) => {
-                Err(Refusal::config(format!("ipam.{key}"), format!("IPv6 needs at least {LEAST_IPV6_MTU}")))
+                Err(ConfigError::new(format!("ipam.{key}"), format!("IPv6 needs at least {LEAST_IPV6_MTU}")))
             }
             None => Ok(()),
         }

@@ -1,19 +1,15 @@
 //! The settings: what each key and each of ipamd's names becomes, and what is refused.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "test helpers are part of the tests")]
+#![expect(clippy::unwrap_used, reason = "test helpers are part of the tests")]
 
 use std::rc::Rc;
 
 use tenure_aws_eni::AwsEni;
 use tenure_aws_eni::settings::{AwsSettings, KNOBS, KnobKind, Role, WarmTarget, keyed};
-use tenure_sdk::{Config, Cooling, Need, Policy, Refusal, Supply};
+use tenure_sdk::{Config, Cooling, Need, Policy, Supply};
 
 fn read(ipam: &str) -> Result<(AwsSettings, Vec<String>), String> {
-    match AwsSettings::read(&Config::new("net", ipam, &[])) {
-        Ok(read) => Ok(read),
-        Err(Refusal::InvalidConfig(error)) => Err(error.to_string()),
-        Err(other) => panic!("{other:?}"),
-    }
+    AwsSettings::read(&Config::new("net", ipam, &[])).map_err(|error| error.to_string())
 }
 
 fn settings(ipam: &str) -> AwsSettings {

@@ -4,13 +4,12 @@
 
 use tenure_aws_eni::present::{Present, WeekTime};
 use tenure_aws_eni::settings::{AwsSettings, WarmTarget};
-use tenure_sdk::{Config, Refusal};
+use tenure_sdk::Config;
 
 fn read(ipam: &str) -> Result<AwsSettings, String> {
     match AwsSettings::read(&Config::new("net", ipam, &[])) {
         Ok((settings, _)) => Ok(settings),
-        Err(Refusal::InvalidConfig(error)) => Err(error.to_string()),
-        Err(other) => panic!("{other:?}"),
+        Err(error) => Err(error.to_string()),
     }
 }
 

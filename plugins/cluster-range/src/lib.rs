@@ -13,8 +13,8 @@ pub mod propose;
 pub mod settings;
 
 use tenure_sdk::{
-    Attributes, Config, Cooling, Definition, Effect, Need, Planner, Policy, PoolDefinition, Proposal,
-    Refusal, Request, State, configuration,
+    Attributes, Config, ConfigError, Cooling, Definition, Effect, Need, Planner, Policy, PoolDefinition,
+    Proposal, Refusal, Request, State, configuration,
 };
 
 use self::settings::RangeSettings;
@@ -24,7 +24,7 @@ use self::settings::RangeSettings;
 pub struct ClusterRange;
 
 impl Policy for ClusterRange {
-    fn define(config: &Config) -> Result<Definition, Refusal> {
+    fn define(config: &Config) -> Result<Definition, ConfigError> {
         let settings = RangeSettings::read(config)?;
         // With a choice of pools, no single one must give an address.
         let need = if settings.pools.len() > 1 { Need::Optional } else { Need::Always };
@@ -49,7 +49,7 @@ impl Planner for ClusterRange {
 
 /// The settings of the present call.
 fn settings() -> Result<RangeSettings, Refusal> {
-    RangeSettings::read(&configuration::get())
+    Ok(RangeSettings::read(&configuration::get())?)
 }
 
 tenure_sdk::export!(ClusterRange);

@@ -1,5 +1,7 @@
 //! The names that this policy and the host have agreed on; `wit/README.md` lists them.
 
+/// Request: the pools that it may have addresses of, separated by commas, the preferred ones first; without it, all.
+pub const POOLS: &str = "supply.pools";
 /// Definition: the gateway of each block, `first` or `none`.
 pub const GATEWAY: &str = "cluster.gateway";
 /// Range: the leased block that it is a part of. Effect `give-back-block`: the block.

@@ -1,5 +1,6 @@
 //! Proposals: an address of each family, of the first pool that has one, and there of the fullest block with room.
 //!
+//! Where the host offers pools, such as those that the pod's labels select, only they count, in the order of the offer.
 //! So others become empty, and can be given back. Cooling addresses are never proposed.
 
 use std::cmp::Reverse;
@@ -8,7 +9,7 @@ use std::net::IpAddr;
 use tenure_sdk::ledger::{self, Direction, Pool, Standing, room};
 use tenure_sdk::{Proposal, Refusal, Request};
 
-use crate::names::BLOCK;
+use crate::names::{BLOCK, POOLS};
 use crate::settings::{AddressFamily, RangeSettings};
 
 /// Proposes an address of each family.
@@ -17,7 +18,7 @@ use crate::settings::{AddressFamily, RangeSettings};
 /// [`Refusal::NotYet`] if no pool of a family has a free address: a block may come. [`Refusal::Unavailable`] for a requested address.
 pub fn propose(settings: &RangeSettings, request: &Request) -> Result<Proposal, Refusal> {
     let mut requested = request.requested.clone();
-    let pools: Vec<Pool> = ledger::pools().collect();
+    let pools = offered(request);
     let mut proposal = Proposal::new();
     for family in &settings.families {
         let of_family: Vec<&Pool> =
@@ -36,9 +37,30 @@ pub fn propose(settings: &RangeSettings, request: &Request) -> Result<Proposal, 
     }
     match requested.first() {
         None => Ok(proposal),
-        Some(left) => {
-            Err(Refusal::Unavailable(format!("{left} is in no block of this node, or is one too many")))
+        Some(left) => Err(Refusal::Unavailable(left_over(*left, &request.requested))),
+    }
+}
+
+/// The pools that the request may have addresses of, in the order of use.
+fn offered(request: &Request) -> Vec<Pool> {
+    let all = ledger::pools();
+    match request.attribute(POOLS) {
+        None => all.collect(),
+        Some(names) => {
+            let all: Vec<Pool> = all.collect();
+            names.split(',').filter_map(|name| all.iter().find(|pool| pool.name == name).cloned()).collect()
         }
+    }
+}
+
+/// Why an address cannot be given beside the others that were requested.
+fn left_over(left: IpAddr, requested: &[IpAddr]) -> String {
+    let other = requested.iter().find(|other| **other != left && other.is_ipv4() == left.is_ipv4());
+    match other {
+        Some(other) => format!(
+            "{other} and {left} are both requested, by CNI_ARGS, args.cni.ips or runtimeConfig.ips, and an interface gets one address of each family"
+        ),
+        None => format!("{left} is in no block of this node"),
     }
 }
 

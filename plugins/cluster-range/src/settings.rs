@@ -1,6 +1,6 @@
 //! The configuration: `ipam.pools`, `ipam.families` and `ipam.gateway`.
 
-use tenure_sdk::{Config, ConfigError, Node, Refusal};
+use tenure_sdk::{Config, ConfigError, Node};
 
 /// The address families.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,8 +67,8 @@ impl RangeSettings {
     /// Reads a configuration.
     ///
     /// # Errors
-    /// [`Refusal::InvalidConfig`] with the key that is wrong.
-    pub fn read(config: &Config) -> Result<Self, Refusal> {
+    /// With the path of the wrong key.
+    pub fn read(config: &Config) -> Result<Self, ConfigError> {
         let root = config.root()?;
         let pools = root
             .get("pools")?
@@ -79,7 +79,7 @@ impl RangeSettings {
             Some(node) => match node.text()? {
                 "first" => BlockGateway::First,
                 "none" => BlockGateway::None,
-                _ => return Err(node.wrong("must be \"first\" or \"none\"").into()),
+                _ => return Err(node.wrong("must be \"first\" or \"none\"")),
             },
         };
         Ok(Self { pools, families, gateway })

@@ -123,3 +123,41 @@ fn a_configuration_names_pools_and_families() {
         assert!(defined(wrong).is_err(), "{wrong}");
     }
 }
+
+/// A node whose pool `a` has the first block, and `b` the second one.
+fn two_pools() -> Node<Native<ClusterRange>> {
+    let mut node = tenure_testkit::define::<ClusterRange>(r#"{ "pools": ["a", "b"] }"#).unwrap();
+    node.supply("a.v4", &block(0).1).unwrap();
+    node.supply("b.v4", &block(1).1).unwrap();
+    node
+}
+
+#[test]
+fn of_several_pools_only_those_count_that_the_host_offers_in_its_order() {
+    let mut node = two_pools();
+    let next = |node: &mut Node<_>, pod: &str| node.add(pod).map(|addresses| addresses[0].to_string());
+    assert_eq!(next(&mut node, "x/first").unwrap(), "10.0.0.2");
+    node.offer(&["b.v4", "b.v6"]).unwrap();
+    assert_eq!(next(&mut node, "x/second").unwrap(), "10.0.0.18");
+    let foreign = node.add_requesting("x/foreign", &["10.0.0.4".parse().unwrap()]).unwrap_err();
+    assert_eq!(foreign.code, ErrorCode::AddressUnavailable, "{foreign}");
+    node.offer(&["b.v4", "a.v4"]).unwrap();
+    for pod in 0..12 {
+        assert!(next(&mut node, &format!("x/p{pod}")).unwrap().as_str() > "10.0.0.18");
+    }
+    assert_eq!(next(&mut node, "x/next").unwrap(), "10.0.0.3", "b is full, and a is offered, too");
+    node.offer(&["b.v4"]).unwrap();
+    let refused = next(&mut node, "x/last").unwrap_err();
+    assert_eq!(refused.code, ErrorCode::NotYet);
+    assert!(refused.cause.contains("pool b.v4 has 13 of 13 held") && !refused.cause.contains("a.v4"));
+}
+
+#[test]
+fn two_requested_addresses_of_one_family_are_refused_with_both() {
+    let requested = ["10.0.0.4", "10.0.0.5"].map(|address| address.parse().unwrap());
+    let refused = two_pools().add_requesting("x/pod", &requested).unwrap_err();
+    assert_eq!(
+        refused.cause,
+        "10.0.0.4 and 10.0.0.5 are both requested, by CNI_ARGS, args.cni.ips or runtimeConfig.ips, and an interface gets one address of each family"
+    );
+}

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use tenure_sdk::{Config, Definition, Node, PoolDefinition, Range, Refusal};
+use tenure_sdk::{Config, ConfigError, Definition, Node, PoolDefinition, Range};
 
 /// The attribute that says whom a range is for.
 pub(crate) const FOR: &str = "for";
@@ -20,7 +20,7 @@ pub(crate) fn pod_label(name: &str) -> String {
 }
 
 /// Labels and splits the ranges as the configuration says.
-pub(crate) fn lay_out(definition: &mut Definition, config: &Config) -> Result<(), Refusal> {
+pub(crate) fn lay_out(definition: &mut Definition, config: &Config) -> Result<(), ConfigError> {
     let root = config.root()?;
     for range in definition.ranges_mut() {
         match range.attributes.get(FOR) {
@@ -29,7 +29,7 @@ pub(crate) fn lay_out(definition: &mut Definition, config: &Config) -> Result<()
             Some(other) => {
                 let message =
                     format!("ranges are for \"agents\" or, without `for`, for everybody; not for {other:?}");
-                return Err(root.wrong(message).into());
+                return Err(root.wrong(message));
             }
         }
     }
@@ -60,7 +60,7 @@ pub(crate) fn lay_out(definition: &mut Definition, config: &Config) -> Result<()
 }
 
 /// Reserves the first addresses of a pool's first range for everybody that can be assigned.
-fn reserve_first(pool: &mut PoolDefinition, count: u32, node: &Node) -> Result<(), Refusal> {
+fn reserve_first(pool: &mut PoolDefinition, count: u32, node: &Node) -> Result<(), ConfigError> {
     let is_shared = |range: &&Range| range.attributes.get(FOR) == Some(EVERYBODY);
     let Some(range) = pool.ranges.0.iter().find(is_shared).cloned() else { return Ok(()) };
     let mut left = count;
@@ -85,8 +85,8 @@ fn reserve_first(pool: &mut PoolDefinition, count: u32, node: &Node) -> Result<(
     Ok(())
 }
 
-fn too_many(node: &Node, range: &Range, count: u32) -> Refusal {
-    node.wrong(format!("{range} has no {count} addresses and one more for the pods")).into()
+fn too_many(node: &Node, range: &Range, count: u32) -> ConfigError {
+    node.wrong(format!("{range} has no {count} addresses and one more for the pods"))
 }
 
 /// Whether an address is never assigned.
@@ -97,18 +97,18 @@ fn is_reserved(range: &Range, address: IpAddr) -> bool {
 }
 
 /// Gives a label one address, inside a range or next to those of the same subnet.
-fn fix(definition: &mut Definition, label: &str, node: &Node) -> Result<(), Refusal> {
+fn fix(definition: &mut Definition, label: &str, node: &Node) -> Result<(), ConfigError> {
     let address = node.address()?.ok_or_else(|| node.wrong("an address is missing"))?;
     for pool in &mut definition.pools {
         let inside = pool.ranges.range_of(address).cloned();
         let beside = pool.ranges.0.iter().find(|range| range.subnet.contains(address)).cloned();
         let Some(range) = inside.clone().or(beside) else { continue };
         if is_reserved(&range, address) {
-            return Err(node.wrong(format!("{address} is the gateway, or the subnet's own address")).into());
+            return Err(node.wrong(format!("{address} is the gateway, or the subnet's own address")));
         }
         match inside {
             Some(range) if range.attributes.get(FOR).is_some_and(|of| of != EVERYBODY && of != AGENTS) => {
-                return Err(node.wrong(format!("{address} is somebody else's already")).into());
+                return Err(node.wrong(format!("{address} is somebody else's already")));
             }
             Some(_) => carve(pool, address, address, label),
             None => {
@@ -119,7 +119,7 @@ fn fix(definition: &mut Definition, label: &str, node: &Node) -> Result<(), Refu
         }
         return Ok(());
     }
-    Err(node.wrong(format!("{address} is in no range's subnet")).into())
+    Err(node.wrong(format!("{address} is in no range's subnet")))
 }
 
 /// Splits the range that contains both ends, and gives the part between them another label.

@@ -18,7 +18,9 @@ mod layout;
 use std::net::IpAddr;
 
 use tenure_sdk::ledger::{self, Pool, Standing, room};
-use tenure_sdk::{Config, Cooling, Definition, Policy, Proposal, Refusal, Request, configuration};
+use tenure_sdk::{
+    Config, ConfigError, Cooling, Definition, Policy, Proposal, Refusal, Request, configuration,
+};
 
 use self::layout::{AGENTS, EVERYBODY, FOR, agent_label, pod_label};
 
@@ -27,7 +29,7 @@ use self::layout::{AGENTS, EVERYBODY, FOR, agent_label, pod_label};
 pub struct Delegated;
 
 impl Policy for Delegated {
-    fn define(config: &Config) -> Result<Definition, Refusal> {
+    fn define(config: &Config) -> Result<Definition, ConfigError> {
         let mut definition = Definition::new(configuration::ranges("ipam")?, Cooling::Preferred);
         layout::lay_out(&mut definition, config)?;
         Ok(definition)

@@ -1,14 +1,16 @@
 //! Assigns the highest free address of each range set: a complete policy, and a template for your own.
 
 use tenure_sdk::ledger::{self, Direction};
-use tenure_sdk::{Config, Cooling, Definition, Policy, Proposal, Refusal, Request, configuration};
+use tenure_sdk::{
+    Config, ConfigError, Cooling, Definition, Policy, Proposal, Refusal, Request, configuration,
+};
 
 /// Assigns the highest free address first.
 #[derive(Debug)]
 pub struct HighestFirst;
 
 impl Policy for HighestFirst {
-    fn define(_: &Config) -> Result<Definition, Refusal> {
+    fn define(_: &Config) -> Result<Definition, ConfigError> {
         Ok(Definition::new(configuration::ranges("ipam")?, Cooling::Strict))
     }
 

@@ -10,14 +10,16 @@
 use std::net::IpAddr;
 
 use tenure_sdk::ledger::{self, Pool, Standing};
-use tenure_sdk::{Config, Cooling, Definition, Policy, Proposal, Refusal, Request, configuration};
+use tenure_sdk::{
+    Config, ConfigError, Cooling, Definition, Policy, Proposal, Refusal, Request, configuration,
+};
 
 /// The rules of host-local.
 #[derive(Debug)]
 pub struct HostLocal;
 
 impl Policy for HostLocal {
-    fn define(_: &Config) -> Result<Definition, Refusal> {
+    fn define(_: &Config) -> Result<Definition, ConfigError> {
         Ok(Definition::new(configuration::ranges("ipam")?, Cooling::Preferred))
     }
 

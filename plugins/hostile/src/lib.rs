@@ -8,12 +8,13 @@ mod wreck;
 use std::hint::black_box;
 use std::net::IpAddr;
 
-use tenure_sdk::bindings::exports::tenure::ipam::{allocation, network};
+use tenure_sdk::bindings::allocation::exports::tenure::ipam::allocation;
+use tenure_sdk::bindings::exports::tenure::ipam::network;
 use tenure_sdk::bindings::planner::exports::tenure::supply::planning;
 use tenure_sdk::bindings::stateful::exports::tenure::ipam::stateful_allocation;
 use tenure_sdk::bindings::tenure::ipam::types::{self, Assignment, Attribute, Proposal};
 use tenure_sdk::ledger::{Direction, Shelf};
-use tenure_sdk::{Config, Refusal, configuration, ranges, warn};
+use tenure_sdk::{Config, ConfigError, Refusal, configuration, ranges, warn};
 
 use wreck::wreck;
 
@@ -44,15 +45,16 @@ const PROPOSING: [&str; 15] = [
 pub struct Hostile;
 
 impl network::Guest for Hostile {
-    fn define(config: types::Config) -> Result<types::Definition, types::Refusal> {
+    fn define(config: types::Config) -> Result<types::Definition, types::ConfigError> {
         let config = Config::from(config);
         let misbehaviour = misbehaviour(&config)?;
-        let sets = ranges::read(&config).map_err(Refusal::from)?;
+        let sets = ranges::read(&config)?;
         let mut definition: types::Definition =
             tenure_sdk::Definition::new(sets, tenure_sdk::Cooling::Preferred).into();
         match misbehaviour.strip_prefix("define-") {
-            Some("ugly-refusal") => return Err(types::Refusal::Other(reason("ugly\n\x1b[2J".repeat(1000)))),
-            Some(name) if name.starts_with("refuse-") => return Err(refusal(name)),
+            Some("ugly-refusal") => return Err(wrong("", &"ugly\n\x1b[2J".repeat(1000))),
+            Some("refuse") => return Err(wrong("ipam.x", "wrong")),
+            Some("refuse-silently") => return Err(wrong("", "")),
             Some(name) => {
                 spoil(name, &mut definition);
                 wreck(name);
@@ -65,14 +67,18 @@ impl network::Guest for Hostile {
 
 impl allocation::Guest for Hostile {
     fn propose(request: types::Request) -> Result<Proposal, types::Refusal> {
-        Ok(propose(&misbehaviour(&configuration::get())?, &request)?)
+        let misbehaviour = misbehaviour(&configuration::get()).map_err(Refusal::from)?;
+        match misbehaviour.starts_with("refuse-") {
+            true => Err(refusal(&misbehaviour)),
+            false => Ok(propose(&misbehaviour, &request)?),
+        }
     }
 }
 
 impl planning::Guest for Hostile {
     fn plan(situation: planning::Situation) -> Result<Vec<planning::Effect>, types::Refusal> {
         let effect = |kind, pool| planning::Effect { kind, pool, attributes: Vec::new() };
-        let misbehaviour = misbehaviour(&configuration::get())?;
+        let misbehaviour = misbehaviour(&configuration::get()).map_err(Refusal::from)?;
         Ok(match misbehaviour.strip_prefix("plan-") {
             Some("long-list") => vec![effect(planning::EffectKind::RequestBlock, 0); 2_000],
             Some("no-pool") => vec![effect(planning::EffectKind::RequestBlock, 7)],
@@ -93,7 +99,7 @@ impl planning::Guest for Hostile {
 
 impl stateful_allocation::Guest for Hostile {
     fn propose(request: types::Request, state: Vec<u8>) -> Result<types::Outcome, types::Refusal> {
-        let misbehaviour = misbehaviour(&configuration::get())?;
+        let misbehaviour = misbehaviour(&configuration::get()).map_err(Refusal::from)?;
         let state = match misbehaviour.strip_prefix("state-") {
             Some("long") => vec![7; 256 << 10],
             Some(name) => {
@@ -218,12 +224,15 @@ fn delay(message: &str, retry_after_seconds: Option<u32>) -> types::Delay {
     types::Delay { message: message.into(), retry_after_seconds, attributes: Vec::new() }
 }
 
-/// Refuses in every possible way, with and without a reason.
+fn wrong(path: &str, message: &str) -> types::ConfigError {
+    types::ConfigError { path: path.into(), message: message.into(), attributes: Vec::new() }
+}
+
+/// Refuses a request in every possible way, with and without a reason.
 fn refusal(name: &str) -> types::Refusal {
-    let config = |path: &str, message: &str| Refusal::config(path, message).into();
     match name {
-        "refuse-config" => config("ipam.x", "wrong"),
-        "refuse-config-silently" => config("", ""),
+        "refuse-config" => types::Refusal::InvalidConfig(wrong("ipam.x", "wrong")),
+        "refuse-config-silently" => types::Refusal::InvalidConfig(wrong("", "")),
         "refuse-exhausted" => types::Refusal::Exhausted(reason("all gone")),
         "refuse-unavailable" => types::Refusal::Unavailable(reason("not for you")),
         "refuse-not-yet" => types::Refusal::NotYet(delay("soon", Some(30))),
@@ -234,22 +243,19 @@ fn refusal(name: &str) -> types::Refusal {
     }
 }
 
-fn misbehaviour(config: &Config) -> Result<String, Refusal> {
+fn misbehaviour(config: &Config) -> Result<String, ConfigError> {
     let Some(node) = config.root()?.get("misbehave")? else { return Ok("behave".into()) };
     let name = node.text()?;
     let is_known = WRECKING.iter().chain(&PROPOSING).any(|known| *known == name)
-        || ["define-", "plan-", "state-"].iter().any(|call| name.starts_with(call));
-    if is_known {
-        Ok(name.to_owned())
-    } else {
-        Err(node.wrong(format!("no such misbehaviour: {name}")).into())
-    }
+        || ["define-", "plan-", "state-", "refuse-"].iter().any(|call| name.starts_with(call));
+    if is_known { Ok(name.to_owned()) } else { Err(node.wrong(format!("no such misbehaviour: {name}"))) }
 }
 
 #[cfg(target_family = "wasm")]
 mod exported {
     use super::Hostile;
-    tenure_sdk::bindings::export_component!(Hostile with_types_in tenure_sdk::bindings);
+    tenure_sdk::bindings::export_network_component!(Hostile with_types_in tenure_sdk::bindings);
+    tenure_sdk::bindings::allocation::export_allocation_component!(Hostile with_types_in tenure_sdk::bindings::allocation);
 }
 
 #[cfg(target_family = "wasm")]

@@ -41,7 +41,8 @@ pub enum BuildError {
     /// The module exports no policy.
     #[error(
         "{0} exports no policy: it must export `define` and `propose` as the world `policy` of `wit/` has them; in Rust, \
-         `tenure_sdk::export!(YOUR_TYPE);` in lib.rs does that, with the type that implements `Policy`"
+         `tenure_sdk::export!(YOUR_TYPE);` in lib.rs does that, with the type that implements `Policy`, and \
+         `tenure_sdk::export_stateful!(YOUR_TYPE);` with one that implements `Stateful`"
     )]
     NotExported(String),
     /// The module imports something that no host offers.
@@ -54,6 +55,9 @@ pub enum BuildError {
         /// The next step.
         remedy: &'static str,
     },
+    /// The interface cannot be encoded.
+    #[error("cannot encode the interface: {0}")]
+    Interface(String),
     /// The module is not a policy.
     #[error("{0} is not a policy: {1}")]
     Encode(String, String),

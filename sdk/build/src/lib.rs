@@ -4,12 +4,14 @@
 //!
 //! [`build`] builds the crate in a folder, [`Builder`] packages of a workspace, and [`encode`] turns a module that any
 //! compiler made into a component; [`wrap`] does so for one that was compiled for WASI. Each refuses what cannot be a policy, and says what to do about it.
+//! [`interface`] encodes the interface itself, for a registry.
 //!
 //! The same sources and the same compiler give the same bytes in any folder, so that a digest identifies a policy:
 //! paths are remapped, and nothing else that is specific to a machine gets into the module.
 
 mod builder;
 mod error;
+mod interface;
 mod module;
 mod package;
 mod toolchain;
@@ -18,6 +20,7 @@ mod wrap;
 
 pub use builder::{Builder, build};
 pub use error::BuildError;
+pub use interface::interface;
 pub use module::encode;
 pub use toolchain::Toolchain;
 #[cfg(feature = "wrap")]

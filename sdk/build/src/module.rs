@@ -12,8 +12,9 @@ const PACKAGE: &str = "tenure:ipam/";
 /// The start of the name of the section that describes a module's world.
 const DESCRIPTION: &str = "component-type";
 
-/// The exports of every policy: the interface and its function.
-const EXPORTS: [(&str, &str); 2] = [("network", "define"), ("allocation", "propose")];
+/// The exports of a policy by interface and function: the first, and one of the others.
+const EXPORTS: [(&str, &str); 3] =
+    [("network", "define"), ("allocation", "propose"), ("stateful-allocation", "propose")];
 
 /// Turns a module into a component. Its bindings must contain the description of its world, as those of the SDK and of
 /// `wit-bindgen` do.
@@ -77,7 +78,8 @@ pub(crate) fn check(name: &str, module: &[u8]) -> Result<Imports, BuildError> {
             Err(error) => return Err(BuildError::Encode(name.into(), error.to_string())),
         }
     }
-    if exported.contains(&false) {
+    let [defines, proposes, proposes_with_state] = exported;
+    if !(defines && (proposes || proposes_with_state)) {
         return Err(BuildError::NotExported(name.into()));
     }
     Ok(found)
@@ -90,7 +92,7 @@ pub(crate) fn is_described(module: &[u8]) -> bool {
     })
 }
 
-/// Whether an export, such as `tenure:ipam/network@0.1.0#define`, is this function of this interface.
+/// Whether an export, such as `tenure:ipam/network@0.1.0-rc.1#define`, is this function of this interface.
 fn is(export: &str, (interface, function): (&str, &str)) -> bool {
     let Some((found, called)) = export.strip_prefix(PACKAGE).and_then(|rest| rest.split_once('#')) else {
         return false;
@@ -123,8 +125,8 @@ fn remedy(module: &str) -> &'static str {
 mod tests {
     use super::*;
 
-    const BOTH: &str = r#"(func (export "tenure:ipam/network@0.1.0#define"))
-        (func (export "tenure:ipam/allocation@0.1.0#propose"))"#;
+    const BOTH: &str = r#"(func (export "tenure:ipam/network@0.1.0-rc.1#define"))
+        (func (export "tenure:ipam/allocation@0.1.0-rc.1#propose"))"#;
 
     fn refused(body: &str) -> String {
         encode("mine", &wat::parse_str(format!("(module {body})")).unwrap()).unwrap_err().to_string()
@@ -136,7 +138,7 @@ mod tests {
         for (body, said) in [
             ("", "`tenure_sdk::export!(YOUR_TYPE);` in lib.rs"),
             (
-                r#"(func (export "tenure:ipam/network@0.1.0#define"))"#,
+                r#"(func (export "tenure:ipam/network@0.1.0-rc.1#define"))"#,
                 "`tenure_sdk::export!(YOUR_TYPE);` in lib.rs",
             ),
             (wasi.as_str(), "compiled for a WASI target"),

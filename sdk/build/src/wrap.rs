@@ -13,7 +13,7 @@ use crate::{BuildError, WASI};
 const DENYING: &str = include_str!("wrap/denying.wat");
 
 /// The part of the interface that the adapter uses.
-const LOG: &str = "package tenure:ipam@0.1.0;
+const LOG: &str = "package tenure:ipam@0.1.0-rc.1;
 interface log {
     variant level { debug, info, warn, other(string) }
     write: func(level: level, message: string);
@@ -63,8 +63,8 @@ mod tests {
     fn module(imports: &str) -> Vec<u8> {
         let text = format!(
             r#"(module {imports} (memory (export "memory") 1)
-                (func (export "tenure:ipam/network@0.1.0#define") (param i32 i32 i32 i32 i32 i32) (result i32) unreachable)
-                (func (export "tenure:ipam/allocation@0.1.0#propose") (param i32 i32 i32 i32 i32 i32) (result i32) unreachable)
+                (func (export "tenure:ipam/network@0.1.0-rc.1#define") (param i32 i32 i32 i32 i32 i32) (result i32) unreachable)
+                (func (export "tenure:ipam/allocation@0.1.0-rc.1#propose") (param i32 i32 i32 i32 i32 i32) (result i32) unreachable)
                 (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) unreachable))"#
         );
         wat::parse_str(text).unwrap()
@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(imports.matches("(import").count(), 46, "{imports}");
         let component = wrap("mine", &module(&imports), WIT, "policy").unwrap();
         let text = String::from_utf8_lossy(&component).into_owned();
-        assert!(text.contains("tenure:ipam/log@0.1.0") && !text.contains("wasi:"), "it is not closed");
+        assert!(text.contains("tenure:ipam/log@0.1.0-rc.1") && !text.contains("wasi:"), "it is not closed");
     }
 
     #[test]

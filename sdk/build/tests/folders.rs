@@ -9,12 +9,12 @@ use tenure_sdk_build::{BuildError, Builder, build};
 
 /// The least that a policy can be.
 const POLICY: &str = r#"
-use tenure_sdk::{Config, Cooling, Definition, Policy, Proposal, Refusal, Request, configuration, ledger};
+use tenure_sdk::{Config, ConfigError, Cooling, Definition, Policy, Proposal, Refusal, Request, configuration, ledger};
 
 pub struct Mine;
 
 impl Policy for Mine {
-    fn define(_: &Config) -> Result<Definition, Refusal> {
+    fn define(_: &Config) -> Result<Definition, ConfigError> {
         Ok(Definition::new(configuration::ranges("ipam")?, Cooling::Preferred))
     }
 

@@ -3,8 +3,8 @@
 
 use tenure_sdk::ledger::{Direction, Shelf, room};
 use tenure_sdk::{
-    Config, Cooling, Definition, Effect, EffectKind, Planner, Policy, PoolDefinition, Proposal, Refusal,
-    Request, State, configuration,
+    Config, ConfigError, Cooling, Definition, Effect, EffectKind, Planner, Policy, PoolDefinition, Proposal,
+    Refusal, Request, State, configuration,
 };
 
 /// The only pool, and the label that names a range's interface.
@@ -19,7 +19,7 @@ const PREFIX: u32 = 16;
 pub struct AwsEni;
 
 impl Policy for AwsEni {
-    fn define(config: &Config) -> Result<Definition, Refusal> {
+    fn define(config: &Config) -> Result<Definition, ConfigError> {
         let warm = config.root()?.get("warm")?.map(|warm| warm.count()).transpose()?.unwrap_or(PREFIX);
         let mut definition = Definition::of(vec![PoolDefinition::supplied("eni")], Cooling::Strict);
         definition.attributes.set("warm", warm.to_string());

@@ -2,7 +2,7 @@
 //! roll-back. `"deny": {"podSuffix": "-canary", "oneIn": 10, "reason": "this node is being drained"}`.
 
 use tenure_sdk::{
-    Config, Cooling, Definition, Node, Policy, Proposal, Refusal, Request, configuration, ledger,
+    Config, ConfigError, Cooling, Definition, Node, Policy, Proposal, Refusal, Request, configuration, ledger,
 };
 
 /// Refuses pods by a suffix of their name, and one of so many containers.
@@ -10,7 +10,7 @@ use tenure_sdk::{
 pub struct CanaryDeny;
 
 impl Policy for CanaryDeny {
-    fn define(config: &Config) -> Result<Definition, Refusal> {
+    fn define(config: &Config) -> Result<Definition, ConfigError> {
         if let Some(deny) = config.root()?.get("deny")? {
             Deny::read(&deny)?;
         }
@@ -38,16 +38,16 @@ struct Deny {
 }
 
 impl Deny {
-    fn read(deny: &Node) -> Result<Self, Refusal> {
-        let text = |key| -> Result<Option<String>, Refusal> {
-            Ok(deny.get(key)?.map(|value| value.text().map(str::to_owned)).transpose()?)
+    fn read(deny: &Node) -> Result<Self, ConfigError> {
+        let text = |key| -> Result<Option<String>, ConfigError> {
+            deny.get(key)?.map(|value| value.text().map(str::to_owned)).transpose()
         };
         let suffix = text("podSuffix")?;
         let one_in = deny.get("oneIn")?.map(|number| number.count()).transpose()?;
         if suffix.as_deref() == Some("") || one_in == Some(0) {
-            return Err(deny.wrong("podSuffix must not be empty, and oneIn must be at least 1").into());
+            return Err(deny.wrong("podSuffix must not be empty, and oneIn must be at least 1"));
         }
-        let reason = text("reason")?.unwrap_or_else(|| "refused on purpose, to try this policy".into());
+        let reason = text("reason")?.unwrap_or_else(|| "refused on purpose, to try this policy".to_owned());
         Ok(Self { suffix, one_in, reason })
     }
 

@@ -3,8 +3,8 @@
 
 use tenure_sdk::ledger::{self, Pool, room};
 use tenure_sdk::{
-    Config, Cooling, Definition, Effect, EffectKind, Planner, Policy, PoolDefinition, Proposal, Refusal,
-    Request, State,
+    Config, ConfigError, Cooling, Definition, Effect, EffectKind, Planner, Policy, PoolDefinition, Proposal,
+    Refusal, Request, State,
 };
 
 /// The label that names a range's block.
@@ -18,10 +18,10 @@ const LOW: u32 = 8;
 pub struct ClusterRange;
 
 impl Policy for ClusterRange {
-    fn define(config: &Config) -> Result<Definition, Refusal> {
+    fn define(config: &Config) -> Result<Definition, ConfigError> {
         let names = config.root()?.get("pools")?.map(|pools| pools.items()).transpose()?.unwrap_or_default();
         let pools = names.iter().map(|name| Ok(PoolDefinition::supplied(name.text()?)));
-        Ok(Definition::of(pools.collect::<Result<_, Refusal>>()?, Cooling::Strict))
+        Ok(Definition::of(pools.collect::<Result<_, ConfigError>>()?, Cooling::Strict))
     }
 
     fn propose(_: &Request) -> Result<Proposal, Refusal> {

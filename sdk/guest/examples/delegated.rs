@@ -6,7 +6,7 @@
 
 use tenure_sdk::ledger::{self, Pool, room};
 use tenure_sdk::{
-    Config, Cooling, Definition, Node, Policy, Proposal, Range, Refusal, Request, configuration,
+    Config, ConfigError, Cooling, Definition, Node, Policy, Proposal, Range, Refusal, Request, configuration,
 };
 
 const FOR: &str = "for";
@@ -18,7 +18,7 @@ const EVERYBODY: &str = "*";
 pub struct Delegated;
 
 impl Policy for Delegated {
-    fn define(config: &Config) -> Result<Definition, Refusal> {
+    fn define(config: &Config) -> Result<Definition, ConfigError> {
         let mut definition = Definition::new(configuration::ranges("ipam")?, Cooling::Preferred);
         for range in definition.ranges_mut().filter(|range| range.attributes.get(FOR).is_none()) {
             range.attributes.set(FOR, EVERYBODY);
@@ -40,7 +40,7 @@ impl Policy for Delegated {
 }
 
 /// Gives a name its own range of one address, next to the ranges of the same subnet.
-fn fix(definition: &mut Definition, name: &str, node: &Node) -> Result<(), Refusal> {
+fn fix(definition: &mut Definition, name: &str, node: &Node) -> Result<(), ConfigError> {
     let address = node.address()?.ok_or_else(|| node.wrong("an address is missing"))?;
     for pool in &mut definition.pools {
         if let Some(range) = pool.ranges.0.iter().find(|range| range.subnet.contains(address)) {
@@ -50,7 +50,7 @@ fn fix(definition: &mut Definition, name: &str, node: &Node) -> Result<(), Refus
             return Ok(());
         }
     }
-    Err(node.wrong(format!("{address} is in no range's subnet")).into())
+    Err(node.wrong(format!("{address} is in no range's subnet")))
 }
 
 fn address(pool: &Pool, request: &Request) -> Result<std::net::IpAddr, Refusal> {

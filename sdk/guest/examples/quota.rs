@@ -8,11 +8,11 @@ use tenure_sdk::prelude::*;
 pub struct Quota;
 
 impl Policy for Quota {
-    fn define(config: &Config) -> Result<Definition, Refusal> {
+    fn define(config: &Config) -> Result<Definition, ConfigError> {
         for (_, quota) in config.root()?.get_entries("quota")? {
             quota.count()?;
         }
-        Ok(Definition::configured(Cooling::Preferred)?)
+        Definition::configured(Cooling::Preferred)
     }
 
     fn propose(request: &Request) -> Result<Proposal, Refusal> {

@@ -3,8 +3,7 @@
 
 use tenure_sdk::ledger::{self, Pool};
 use tenure_sdk::{
-    Attributes, Config, Cooling, Definition, Outcome, Policy, Proposal, Refusal, Request, Stateful,
-    configuration,
+    Attributes, Config, ConfigError, Cooling, Definition, Outcome, Proposal, Refusal, Request, Stateful,
 };
 
 const RACK: &str = "rack";
@@ -13,19 +12,12 @@ const RACK: &str = "rack";
 #[derive(Debug)]
 pub struct Rotation;
 
-impl Policy for Rotation {
-    fn define(_: &Config) -> Result<Definition, Refusal> {
-        Ok(Definition::new(configuration::ranges("ipam")?, Cooling::Preferred))
-    }
-
-    /// Without state, it is always the first rack's turn.
-    fn propose(request: &Request) -> Result<Proposal, Refusal> {
-        Ok(Self::propose_with(request, &[])?.proposal)
-    }
-}
-
 impl Stateful for Rotation {
-    fn propose_with(_: &Request, state: &[u8]) -> Result<Outcome, Refusal> {
+    fn define(_: &Config) -> Result<Definition, ConfigError> {
+        Definition::configured(Cooling::Preferred)
+    }
+
+    fn propose(_: &Request, state: &[u8]) -> Result<Outcome, Refusal> {
         let last = String::from_utf8_lossy(state);
         let mut proposal = Proposal::new();
         let mut state = None;
@@ -55,5 +47,4 @@ fn next(pool: &Pool, last: &str) -> Option<(String, std::net::IpAddr)> {
     order.find_map(|rack| Some((rack.clone(), pool.labelled(RACK, rack).next_in_turn()?)))
 }
 
-tenure_sdk::export!(Rotation);
 tenure_sdk::export_stateful!(Rotation);

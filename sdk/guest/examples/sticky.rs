@@ -4,14 +4,16 @@
 use std::net::IpAddr;
 
 use tenure_sdk::ledger::{self, Pool, Standing};
-use tenure_sdk::{Config, Cooling, Definition, Policy, Proposal, Refusal, Request, configuration};
+use tenure_sdk::{
+    Config, ConfigError, Cooling, Definition, Policy, Proposal, Refusal, Request, configuration,
+};
 
 /// Gives the same name the same address.
 #[derive(Debug)]
 pub struct Sticky;
 
 impl Policy for Sticky {
-    fn define(_: &Config) -> Result<Definition, Refusal> {
+    fn define(_: &Config) -> Result<Definition, ConfigError> {
         // A restarted pod usually returns before its address has cooled down.
         Ok(Definition::new(configuration::ranges("ipam")?, Cooling::Preferred))
     }

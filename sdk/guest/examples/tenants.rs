@@ -12,7 +12,7 @@ const TENANT: &str = "tenant";
 pub struct Tenants;
 
 impl Policy for Tenants {
-    fn define(config: &Config) -> Result<Definition, Refusal> {
+    fn define(config: &Config) -> Result<Definition, ConfigError> {
         let mut pools = Vec::new();
         for tenant in config.root()?.get_list("tenants")? {
             tenant.get_texts("namespaces")?;

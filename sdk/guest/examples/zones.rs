@@ -15,7 +15,7 @@ const EVERYBODY: &str = "*";
 pub struct Zones;
 
 impl Policy for Zones {
-    fn define(_: &Config) -> Result<Definition, Refusal> {
+    fn define(_: &Config) -> Result<Definition, ConfigError> {
         Ok(Definition::configured(Cooling::Preferred)?.with_label(LABEL, EVERYBODY))
     }
 

@@ -2,21 +2,39 @@
 
 use std::marker::PhantomData;
 
-use crate::bindings::exports::tenure::ipam::{allocation, network};
+use crate::bindings::allocation::exports::tenure::ipam::allocation;
+use crate::bindings::exports::tenure::ipam::network;
 use crate::bindings::planner::exports::tenure::supply::planning;
 use crate::bindings::stateful::exports::tenure::ipam::stateful_allocation;
 use crate::bindings::tenure::ipam::types;
-use crate::{Planner, Policy, Request, Stateful, convert};
+use crate::{Config, ConfigError, Definition, Planner, Policy, Request, Stateful, convert};
 
-/// A policy as the generated glue needs it; [`export!`](crate::export) and the other export macros use it.
+/// A policy as the generated glue needs it; the export macros use it.
 #[derive(Debug)]
 pub struct Exported<P>(PhantomData<P>);
 
+/// A [`Stateful`] policy as the generated glue needs it.
+#[derive(Debug)]
+pub struct ExportedStateful<P>(PhantomData<P>);
+
 impl<P: Policy> network::Guest for Exported<P> {
-    fn define(config: types::Config) -> Result<types::Definition, types::Refusal> {
-        tell_panics();
-        Ok(P::define(&config.into())?.into())
+    fn define(config: types::Config) -> Result<types::Definition, types::ConfigError> {
+        defined(P::define, config)
     }
+}
+
+impl<P: Stateful> network::Guest for ExportedStateful<P> {
+    fn define(config: types::Config) -> Result<types::Definition, types::ConfigError> {
+        defined(P::define, config)
+    }
+}
+
+fn defined(
+    define: fn(&Config) -> Result<Definition, ConfigError>,
+    config: types::Config,
+) -> Result<types::Definition, types::ConfigError> {
+    tell_panics();
+    Ok(define(&config.into())?.into())
 }
 
 impl<P: Policy> allocation::Guest for Exported<P> {
@@ -33,10 +51,10 @@ impl<P: Planner> planning::Guest for Exported<P> {
     }
 }
 
-impl<P: Stateful> stateful_allocation::Guest for Exported<P> {
+impl<P: Stateful> stateful_allocation::Guest for ExportedStateful<P> {
     fn propose(request: types::Request, state: Vec<u8>) -> Result<types::Outcome, types::Refusal> {
         tell_panics();
-        Ok(P::propose_with(&Request::try_from(request)?, &state)?.into())
+        Ok(P::propose(&Request::try_from(request)?, &state)?.into())
     }
 
     fn migrate(state: Vec<u8>, attributes: Vec<types::Attribute>) -> Result<Vec<u8>, types::Refusal> {
@@ -55,12 +73,12 @@ fn tell_panics() {
 /// On other targets it does nothing: there a policy is a plain library that its unit tests can call.
 ///
 /// ```
-/// use tenure_sdk::{Config, Cooling, Definition, Policy, Proposal, Refusal, Request, ranges};
+/// use tenure_sdk::{Config, ConfigError, Cooling, Definition, Policy, Proposal, Refusal, Request, ranges};
 ///
 /// pub struct Fixed;
 ///
 /// impl Policy for Fixed {
-///     fn define(config: &Config) -> Result<Definition, Refusal> {
+///     fn define(config: &Config) -> Result<Definition, ConfigError> {
 ///         Ok(Definition::new(ranges::read(config)?, Cooling::Strict))
 ///     }
 ///
@@ -86,12 +104,14 @@ macro_rules! export {
         mod exported {
             use super::*;
             type Component = $crate::Exported<$policy>;
-            $crate::bindings::export_component!(Component with_types_in $crate::bindings);
+            $crate::bindings::export_network_component!(Component with_types_in $crate::bindings);
+            $crate::bindings::allocation::export_allocation_component!(Component with_types_in $crate::bindings::allocation);
         }
     };
 }
 
-/// Exports the [`Planner`](crate::Planner) of a type, in addition to [`export!`](crate::export).
+/// Exports the [`Planner`](crate::Planner) of a type, in addition to [`export!`](crate::export) or
+/// [`export_stateful!`](crate::export_stateful).
 #[macro_export]
 macro_rules! export_planner {
     ($policy:ty) => {
@@ -104,14 +124,15 @@ macro_rules! export_planner {
     };
 }
 
-/// Exports the [`Stateful`](crate::Stateful) of a type, in addition to [`export!`](crate::export).
+/// Exports a type that implements [`Stateful`](crate::Stateful) as a component, in place of [`export!`](crate::export).
 #[macro_export]
 macro_rules! export_stateful {
     ($policy:ty) => {
         #[cfg(target_family = "wasm")]
         mod exported_stateful {
             use super::*;
-            type Component = $crate::Exported<$policy>;
+            type Component = $crate::ExportedStateful<$policy>;
+            $crate::bindings::export_network_component!(Component with_types_in $crate::bindings);
             $crate::bindings::stateful::export_stateful_component!(Component with_types_in $crate::bindings::stateful);
         }
     };

@@ -67,7 +67,7 @@ impl Definition {
     ///
     /// ```no_run
     /// # use tenure_sdk::{Config, Cooling, Definition, Refusal};
-    /// fn define(_: &Config) -> Result<Definition, Refusal> {
+    /// fn define(_: &Config) -> Result<Definition, ConfigError> {
     ///     Ok(Definition::configured(Cooling::Preferred)?.with_label("zone", "shared"))
     /// }
     /// # let _ = define;

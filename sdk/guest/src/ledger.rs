@@ -70,7 +70,7 @@ impl Pool {
 
     /// All its ranges.
     #[must_use]
-    pub fn shelf(&self) -> Shelf<'static> {
+    pub fn shelf(&self) -> Shelf {
         Shelf::of(self.index)
     }
 
@@ -82,7 +82,7 @@ impl Pool {
 
     /// Returns the pool's ranges that have an attribute with this name and value.
     #[must_use]
-    pub fn labelled<'a>(&self, name: &'a str, value: &'a str) -> Shelf<'a> {
+    pub fn labelled(&self, name: &str, value: &str) -> Shelf {
         self.shelf().labelled(name, value)
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A policy is a type that implements [`Policy`] and is passed to [`export!`]. It reads a configuration once, and
 //! answers each request with a proposal of addresses. Everything else, such as who holds which address, it reads from
-//! the [`ledger`]. A policy that also plans implements [`Planner`], one that keeps state [`Stateful`].
+//! the [`ledger`]. A policy that also plans implements [`Planner`], too; one that keeps state implements [`Stateful`] instead.
 //!
 //! The types of this crate contain parsed addresses; [`bindings`] has the interface itself. On other targets than
 //! WebAssembly, a policy is a plain library that its tests call: with the crate `tenure-testkit`, against a ledger.
@@ -14,8 +14,8 @@
 //! pub struct InTurn;
 //!
 //! impl Policy for InTurn {
-//!     fn define(_: &Config) -> Result<Definition, Refusal> {
-//!         Ok(Definition::configured(Cooling::Preferred)?)
+//!     fn define(_: &Config) -> Result<Definition, ConfigError> {
+//!         Definition::configured(Cooling::Preferred)
 //!     }
 //!
 //!     fn propose(_: &Request) -> Result<Proposal, Refusal> {
@@ -47,7 +47,7 @@ pub mod ranges;
 mod stateful;
 
 pub use answer::{Assignment, Delay, Proposal, Refusal, Request};
-pub use component::Exported;
+pub use component::{Exported, ExportedStateful};
 pub use definition::{Config, Cooling, Definition, Need, PoolDefinition, Supply};
 pub use log::{debug, error, info, warn};
 pub use planner::{Effect, EffectKind, Object, Planner, State};

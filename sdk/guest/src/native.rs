@@ -74,7 +74,7 @@ pub trait Host {
     fn ranges(
         &self,
         _pool: u32,
-        _label: Option<&types::Attribute>,
+        _labels: &[types::Attribute],
         _start: u32,
         _limit: u32,
     ) -> Vec<ledger::RangeView> {
@@ -90,7 +90,7 @@ pub trait Host {
     fn free(
         &self,
         _pool: u32,
-        _label: Option<&types::Attribute>,
+        _labels: &[types::Attribute],
         _after: Option<&str>,
         _direction: &ledger::Direction,
         _limit: u32,
@@ -99,17 +99,17 @@ pub trait Host {
     }
 
     /// `ledger.cooling`.
-    fn cooling(&self, _pool: u32, _label: Option<&types::Attribute>, _limit: u32) -> Vec<String> {
+    fn cooling(&self, _pool: u32, _labels: &[types::Attribute], _limit: u32) -> Vec<String> {
         Vec::new()
     }
 
     /// `ledger.last`.
-    fn last(&self, _pool: u32, _label: Option<&types::Attribute>) -> Option<String> {
+    fn last(&self, _pool: u32, _labels: &[types::Attribute]) -> Option<String> {
         None
     }
 
     /// `ledger.usage-of`.
-    fn usage_of(&self, _pool: u32, _label: Option<&types::Attribute>) -> ledger::Usage {
+    fn usage_of(&self, _pool: u32, _labels: &[types::Attribute]) -> ledger::Usage {
         ledger::Usage { total: 0, held: 0, cooling: 0 }
     }
 
@@ -117,7 +117,8 @@ pub trait Host {
     fn usage_by(
         &self,
         _pool: u32,
-        _label: &str,
+        _labels: &[types::Attribute],
+        _name: &str,
         _after: Option<&str>,
         _limit: u32,
     ) -> Vec<ledger::LabelUsage> {

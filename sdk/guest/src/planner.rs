@@ -2,16 +2,16 @@
 
 use crate::bindings::planner::exports::tenure::supply::planning;
 use crate::convert::{attributes, wit_attributes};
-use crate::{Attributes, Policy, Refusal};
+use crate::{Attributes, Refusal};
 
-/// A policy that also plans.
+/// A policy that also plans: besides [`Policy`](crate::Policy) or [`Stateful`](crate::Stateful).
 ///
 /// ```
 /// use tenure_sdk::{Effect, EffectKind, Planner, Refusal, State, ledger};
-/// # use tenure_sdk::{Config, Definition, Policy, Proposal, Request};
+/// # use tenure_sdk::{Config, ConfigError, Definition, Policy, Proposal, Request};
 /// # pub struct Blocks;
 /// # impl Policy for Blocks {
-/// #     fn define(_: &Config) -> Result<Definition, Refusal> { Err(Refusal::Other(String::new())) }
+/// #     fn define(_: &Config) -> Result<Definition, ConfigError> { Err(ConfigError::new("", "")) }
 /// #     fn propose(_: &Request) -> Result<Proposal, Refusal> { Err(Refusal::Other(String::new())) }
 /// # }
 ///
@@ -26,7 +26,7 @@ use crate::{Attributes, Policy, Refusal};
 /// tenure_sdk::export!(Blocks);
 /// tenure_sdk::export_planner!(Blocks);
 /// ```
-pub trait Planner: Policy {
+pub trait Planner {
     /// Plans changes to the supply. Called when the state changes, never within a request.
     ///
     /// # Errors

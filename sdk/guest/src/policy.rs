@@ -1,18 +1,18 @@
 //! The trait that every policy implements.
 
-use crate::{Config, Definition, Proposal, Refusal, Request};
+use crate::{Config, ConfigError, Definition, Proposal, Refusal, Request};
 
 /// A policy. Each call runs in a fresh instance, so nothing stays in memory between calls.
 ///
 /// ```
 /// use tenure_sdk::ledger::{self, Direction};
-/// use tenure_sdk::{Config, Cooling, Definition, Policy, Proposal, Refusal, Request, configuration};
+/// use tenure_sdk::{Config, ConfigError, Cooling, Definition, Policy, Proposal, Refusal, Request, configuration};
 ///
 /// /// Assigns the highest free address of each pool, but keeps some of them free.
 /// pub struct HighestFirst;
 ///
 /// impl Policy for HighestFirst {
-///     fn define(config: &Config) -> Result<Definition, Refusal> {
+///     fn define(config: &Config) -> Result<Definition, ConfigError> {
 ///         config.root()?.get_count("spare")?; // a wrong value is refused here: "ipam.spare: must be ..."
 ///         Ok(Definition::new(configuration::ranges("ipam")?, Cooling::Strict))
 ///     }
@@ -36,8 +36,8 @@ pub trait Policy {
     /// Makes a definition from a network's configuration.
     ///
     /// # Errors
-    /// [`Refusal::InvalidConfig`] if the configuration is wrong.
-    fn define(config: &Config) -> Result<Definition, Refusal>;
+    /// With the path of the wrong key.
+    fn define(config: &Config) -> Result<Definition, ConfigError>;
 
     /// Proposes at most one address per pool, and one of each pool that is always needed.
     ///

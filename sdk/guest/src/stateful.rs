@@ -1,25 +1,26 @@
 //! Policies that keep state: opaque bytes that change only together with an accepted proposal.
 
 use crate::bindings::tenure::ipam::types;
-use crate::{Attributes, Policy, Proposal, Refusal, Request};
+use crate::{Attributes, Config, ConfigError, Definition, Proposal, Refusal, Request};
 
-/// A policy that also keeps state.
+/// A policy that keeps state. It takes the place of [`Policy`](crate::Policy): the host refuses its requests where it may keep none.
 ///
 /// Prefer to query the [`ledger`](crate::ledger): it always matches what is held, and needs no extra disk space.
 ///
 /// ```
-/// use tenure_sdk::{Attributes, Outcome, Refusal, Request, Stateful};
-/// # use tenure_sdk::{Config, Definition, Policy, Proposal};
-/// # pub struct Counting;
-/// # impl Policy for Counting {
-/// #     fn define(_: &Config) -> Result<Definition, Refusal> { Err(Refusal::Other(String::new())) }
-/// #     fn propose(_: &Request) -> Result<Proposal, Refusal> { Ok(Proposal::new()) }
-/// # }
+/// use tenure_sdk::{Attributes, Config, ConfigError, Cooling, Definition, Outcome, Proposal, Refusal, Request, Stateful};
+///
+/// pub struct Counting;
 ///
 /// impl Stateful for Counting {
-///     fn propose_with(request: &Request, state: &[u8]) -> Result<Outcome, Refusal> {
+///     fn define(_: &Config) -> Result<Definition, ConfigError> {
+///         Definition::configured(Cooling::Preferred)
+///     }
+///
+///     fn propose(_: &Request, state: &[u8]) -> Result<Outcome, Refusal> {
 ///         let count = state.first().map_or(0, |count| count.wrapping_add(1));
-///         Ok(Outcome { proposal: Self::propose(request)?, state: Some(vec![count]) })
+///         let proposal = Proposal::of_each(|pool| pool.next_in_turn())?;
+///         Ok(Outcome { proposal, state: Some(vec![count]) })
 ///     }
 ///
 ///     fn migrate(state: &[u8], _from: &Attributes) -> Result<Vec<u8>, Refusal> {
@@ -27,15 +28,21 @@ use crate::{Attributes, Policy, Proposal, Refusal, Request};
 ///     }
 /// }
 ///
-/// tenure_sdk::export!(Counting);
 /// tenure_sdk::export_stateful!(Counting);
 /// ```
-pub trait Stateful: Policy {
-    /// Replaces [`Policy::propose`]. The state is empty until a proposal with a state has been accepted.
+pub trait Stateful {
+    /// Makes a definition from a network's configuration.
+    ///
+    /// # Errors
+    /// With the path of the wrong key.
+    fn define(config: &Config) -> Result<Definition, ConfigError>;
+
+    /// Proposes at most one address per pool, and one of each pool that is always needed. The state is empty until a proposal with a state
+    /// has been accepted.
     ///
     /// # Errors
     /// [`Refusal`] if there is no address to propose; the state stays unchanged.
-    fn propose_with(request: &Request, state: &[u8]) -> Result<Outcome, Refusal>;
+    fn propose(request: &Request, state: &[u8]) -> Result<Outcome, Refusal>;
 
     /// Converts a state that another policy kept; `policy.name` and `policy.digest` name that policy.
     ///

@@ -3,8 +3,8 @@
 from functools import wraps
 
 from componentize_py_types import Err
-from wit_world.imports import configuration, log
-from wit_world.imports.types import Reason, Refusal_Exhausted, Refusal_InvalidConfig, Refusal_Other
+from wit_world.imports import log
+from wit_world.imports.types import ConfigError, Reason, Refusal_Exhausted, Refusal_Other
 
 
 def exhausted(message):
@@ -17,12 +17,9 @@ def refused(message):
     return Err(Refusal_Other(Reason(message, [])))
 
 
-def ranges(path):
-    """The ranges at a path, such as `ipam`. Raises a refusal if they are wrong."""
-    try:
-        return configuration.ranges(path)
-    except Err as error:
-        raise Err(Refusal_InvalidConfig(error.value)) from None
+def wrong(path, message):
+    """A key of the configuration is wrong. To be raised by `define`; `configuration.ranges` raises one itself."""
+    return Err(ConfigError(path, message, []))
 
 
 def told(rule):

@@ -1,7 +1,7 @@
 // Assigns the next free address of each pool in turn.
 
-import { cooling, free, last, pools } from "tenure:ipam/ledger@0.1.0";
-import type { Config, Definition, Proposal, Request } from "tenure:ipam/types@0.1.0";
+import { cooling, free, last, pools } from "tenure:ipam/ledger@0.1.0-rc.1";
+import type { Config, Definition, Proposal, Request } from "tenure:ipam/types@0.1.0-rc.1";
 
 import { exhausted, ranges, told } from "./tenure.js";
 
@@ -20,8 +20,8 @@ function define(config: Config): Definition {
 /** Takes the next free address of each pool; if none is free, the one that has been cooling down longest. */
 function propose(request: Request): Proposal {
   const assignments = pools().map(({ name }, pool) => {
-    const [next] = free(pool, undefined, last(pool, undefined), { tag: "ascending" }, 1);
-    const address = next ?? cooling(pool, undefined, 1)[0];
+    const [next] = free(pool, [], last(pool, []), { tag: "ascending" }, 1);
+    const address = next ?? cooling(pool, [], 1)[0];
     if (address === undefined) throw exhausted(`no address is free in pool ${name}`);
     return { pool, address, attributes: [] };
   });

@@ -1,15 +1,15 @@
 // Ranges, refusals, and what becomes of an exception. There is nothing to change here.
 
-import * as configuration from "tenure:ipam/configuration@0.1.0";
-import { write } from "tenure:ipam/log@0.1.0";
-import type { AddressRange, ConfigError, Refusal } from "tenure:ipam/types@0.1.0";
+import * as configuration from "tenure:ipam/configuration@0.1.0-rc.1";
+import { write } from "tenure:ipam/log@0.1.0-rc.1";
+import type { AddressRange, ConfigError, Refusal } from "tenure:ipam/types@0.1.0-rc.1";
 
-/** The ranges at a path, such as `ipam`. Throws a refusal if they are wrong. */
+/** The ranges at a path, such as `ipam`. Throws what `define` may throw if they are wrong. */
 export function ranges(path: string): AddressRange[][] {
   try {
     return configuration.ranges(path);
   } catch (thrown) {
-    throw { tag: "invalid-config", val: payload(thrown) } satisfies Refusal;
+    throw payload(thrown);
   }
 }
 
@@ -17,6 +17,9 @@ export function ranges(path: string): AddressRange[][] {
 function payload(thrown: unknown): ConfigError {
   return thrown instanceof Error && "payload" in thrown ? (thrown.payload as ConfigError) : (thrown as ConfigError);
 }
+
+/** A key of the configuration is wrong. To be thrown by `define`. */
+export const wrong = (path: string, message: string): ConfigError => ({ path, message, attributes: [] });
 
 /** Nothing is free. To be thrown. */
 export const exhausted = (message: string): Refusal => ({ tag: "exhausted", val: { message, attributes: [] } });

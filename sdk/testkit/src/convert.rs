@@ -31,6 +31,13 @@ pub(crate) fn request(request: &Request) -> sdk::Request {
     if request.supply_full {
         attributes.set("supply.state", "full");
     }
+    if let Some(pools) = &request.context.pools {
+        let names: Vec<&str> = pools.iter().map(PoolName::as_str).collect();
+        attributes.set("supply.pools", names.join(","));
+    }
+    for (name, value) in request.context.metadata.iter() {
+        attributes.set(&**name, &**value);
+    }
     let (network, requested) = (request.network.as_str().into(), request.requested.clone());
     sdk::Request { network, requested, attributes }
 }

@@ -40,10 +40,10 @@ impl std::error::Error for Broken {}
 /// A history is repeatable by its seed, which a failure names.
 ///
 /// ```
-/// # use tenure_sdk::{Config, Cooling, Definition, Policy, Proposal, Refusal, Request, configuration, ledger};
+/// # use tenure_sdk::{Config, ConfigError, Cooling, Definition, Policy, Proposal, Refusal, Request, configuration, ledger};
 /// # pub struct InTurn;
 /// # impl Policy for InTurn {
-/// #     fn define(_: &Config) -> Result<Definition, Refusal> { Ok(Definition::new(configuration::ranges("ipam")?, Cooling::Preferred)) }
+/// #     fn define(_: &Config) -> Result<Definition, ConfigError> { Ok(Definition::new(configuration::ranges("ipam")?, Cooling::Preferred)) }
 /// #     fn propose(_: &Request) -> Result<Proposal, Refusal> {
 /// #         let mut proposal = Proposal::new();
 /// #         let free = ledger::pools().next().and_then(|pool| pool.shelf().next_in_turn());

@@ -28,13 +28,6 @@ impl Host for DefiningNetwork {
 /// A network that serves requests.
 pub(crate) struct Serving(pub(crate) Arc<Book>);
 
-impl Serving {
-    fn shelf(pool: u32, label: Option<&types::Attribute>) -> Shelf<'_> {
-        let label = label.map(|label| (label.name.as_str(), label.value.as_str()));
-        Shelf { pool: count(pool, usize::MAX), label }
-    }
-}
-
 impl Host for Serving {
     fn config(&self) -> types::Config {
         let config = &self.0.network().config;
@@ -73,15 +66,14 @@ impl Host for Serving {
     fn ranges(
         &self,
         pool: u32,
-        label: Option<&types::Attribute>,
+        labels: &[types::Attribute],
         start: u32,
         limit: u32,
     ) -> Vec<ledger::RangeView> {
-        let shelf = Self::shelf(pool, label);
-        let has_label = |view: &RangeView<'_>| {
-            shelf.label.is_none_or(|(name, value)| view.range.attributes().get(name) == Some(value))
-        };
-        let views = self.0.ranges(shelf.pool).filter(has_label).skip(count(start, usize::MAX));
+        let labels = pairs(labels);
+        let shelf = shelf(pool, &labels);
+        let views = self.0.ranges(shelf.pool).filter(|view| shelf.has(view.range));
+        let views = views.skip(count(start, usize::MAX));
         let capped = |count| u32::try_from(count).unwrap_or(u32::MAX);
         let view = |view: RangeView<'_>| ledger::RangeView {
             range: range(view.range),
@@ -110,7 +102,7 @@ impl Host for Serving {
     fn free(
         &self,
         pool: u32,
-        label: Option<&types::Attribute>,
+        labels: &[types::Attribute],
         after: Option<&str>,
         direction: &ledger::Direction,
         limit: u32,
@@ -120,23 +112,31 @@ impl Host for Serving {
             ledger::Direction::Ascending | ledger::Direction::Other(_) => Direction::Ascending,
         };
         let after = after.and_then(|after| after.parse().ok());
-        texts(&self.0.free(Self::shelf(pool, label), after, direction, count(limit, LONGEST_LIST)))
+        texts(&self.0.free(shelf(pool, &pairs(labels)), after, direction, count(limit, LONGEST_LIST)))
     }
 
-    fn cooling(&self, pool: u32, label: Option<&types::Attribute>, limit: u32) -> Vec<String> {
-        texts(&self.0.cooling(Self::shelf(pool, label), count(limit, LONGEST_LIST)))
+    fn cooling(&self, pool: u32, labels: &[types::Attribute], limit: u32) -> Vec<String> {
+        texts(&self.0.cooling(shelf(pool, &pairs(labels)), count(limit, LONGEST_LIST)))
     }
 
-    fn last(&self, pool: u32, label: Option<&types::Attribute>) -> Option<String> {
-        self.0.last(Self::shelf(pool, label)).map(|address| address.to_string())
+    fn last(&self, pool: u32, labels: &[types::Attribute]) -> Option<String> {
+        self.0.last(shelf(pool, &pairs(labels))).map(|address| address.to_string())
     }
 
-    fn usage_of(&self, pool: u32, label: Option<&types::Attribute>) -> ledger::Usage {
-        usage(self.0.usage(Self::shelf(pool, label)))
+    fn usage_of(&self, pool: u32, labels: &[types::Attribute]) -> ledger::Usage {
+        usage(self.0.usage(shelf(pool, &pairs(labels))))
     }
 
-    fn usage_by(&self, pool: u32, label: &str, after: Option<&str>, limit: u32) -> Vec<ledger::LabelUsage> {
-        let values = self.0.usage_by(count(pool, usize::MAX), label, after).take(count(limit, LONGEST_TABLE));
+    fn usage_by(
+        &self,
+        pool: u32,
+        labels: &[types::Attribute],
+        name: &str,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Vec<ledger::LabelUsage> {
+        let values =
+            self.0.usage_by(shelf(pool, &pairs(labels)), name, after).take(count(limit, LONGEST_TABLE));
         values.map(|(value, used)| ledger::LabelUsage { value: value.into(), usage: usage(used) }).collect()
     }
 
@@ -151,6 +151,14 @@ impl Host for Serving {
         };
         self.0.last_of(name).iter().filter_map(place).collect()
     }
+}
+
+fn shelf<'a>(pool: u32, labels: &'a [(&'a str, &'a str)]) -> Shelf<'a> {
+    Shelf::of(count(pool, usize::MAX), labels)
+}
+
+fn pairs(labels: &[types::Attribute]) -> Vec<(&str, &str)> {
+    labels.iter().map(|label| (label.name.as_str(), label.value.as_str())).collect()
 }
 
 fn attribute(name: &str, value: &str) -> types::Attribute {

@@ -11,10 +11,10 @@ use crate::{Native, cases};
 /// The folder is relative to the crate's; `tenurectl policy test` runs `cases` of the same crate in the sandbox.
 ///
 /// ```
-/// # use tenure_sdk::{Config, Cooling, Definition, Policy, Proposal, Refusal, Request, ranges};
+/// # use tenure_sdk::{Config, ConfigError, Cooling, Definition, Policy, Proposal, Refusal, Request, ranges};
 /// # pub struct Mine;
 /// # impl Policy for Mine {
-/// #     fn define(config: &Config) -> Result<Definition, Refusal> { Ok(Definition::new(ranges::read(config)?, Cooling::Strict)) }
+/// #     fn define(config: &Config) -> Result<Definition, ConfigError> { Ok(Definition::new(ranges::read(config)?, Cooling::Strict)) }
 /// #     fn propose(_: &Request) -> Result<Proposal, Refusal> { Ok(Proposal::new()) }
 /// # }
 /// tenure_testkit::cases!(Mine, "cases");
@@ -50,7 +50,7 @@ pub fn run_folder_stateful<P: Stateful>(folder: &str) {
 }
 
 #[expect(clippy::panic, reason = "this is how a test fails")]
-fn run_each<P: Policy>(folder: &str, policy: fn() -> Native<P>) {
+fn run_each<P>(folder: &str, policy: fn() -> Native<P>) {
     let cases = cases::read(Path::new(folder)).unwrap_or_else(|error| panic!("{error}"));
     assert!(!cases.is_empty(), "{folder} has no case files");
     let runs = cases.iter().map(|case| cases::run(case, policy));

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use tenure_ledger::Book;
 use tenure_sdk::native::call;
-use tenure_sdk::{Config, Effect, Planner, Policy, Refusal, State, Stateful};
+use tenure_sdk::{Config, ConfigError, Effect, Planner, Policy, Refusal, State, Stateful};
 use tenure_types::{
     Definition, Error, ErrorCode, LONGEST_STATE, NetworkConfig, NetworkName, Outcome, Request,
 };
@@ -17,12 +17,16 @@ use crate::Subject;
 use crate::convert;
 use crate::host::{DefiningNetwork, Serving};
 
+/// The function that makes a definition.
+type Define = fn(&Config) -> Result<tenure_sdk::Definition, ConfigError>;
+
 /// The function that answers a request, with the state that the policy keeps.
 type Propose = fn(&tenure_sdk::Request, &[u8]) -> Result<tenure_sdk::Outcome, Refusal>;
 
 /// A policy, called as a plain function on this thread.
 #[derive(Debug)]
 pub struct Native<P> {
+    define: Define,
     propose: Propose,
     _policy: PhantomData<P>,
 }
@@ -33,7 +37,7 @@ impl<P: Policy> Native<P> {
     pub const fn new() -> Self {
         let propose: Propose =
             |request, _| P::propose(request).map(|proposal| tenure_sdk::Outcome { proposal, state: None });
-        Self { propose, _policy: PhantomData }
+        Self { define: P::define, propose, _policy: PhantomData }
     }
 }
 
@@ -41,7 +45,7 @@ impl<P: Stateful> Native<P> {
     /// The policy with its state.
     #[must_use]
     pub const fn stateful() -> Self {
-        Self { propose: P::propose_with, _policy: PhantomData }
+        Self { define: P::define, propose: P::propose, _policy: PhantomData }
     }
 }
 
@@ -51,13 +55,13 @@ impl<P: Policy> Default for Native<P> {
     }
 }
 
-impl<P: Policy> Subject for Native<P> {
+impl<P> Subject for Native<P> {
     fn define(&self, network: &NetworkName, config: &NetworkConfig) -> Result<Definition, Error> {
         let attributes: Vec<_> =
             config.attributes.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         let config = Config::new(network.as_str(), &config.ipam, &attributes);
         let host = Rc::new(DefiningNetwork(config.clone()));
-        convert::definition(answer(|| call(host, || P::define(&config)))?)
+        convert::definition(answer(|| call(host, || Ok((self.define)(&config)?)))?)
     }
 
     fn propose(&self, request: &Request, state: &[u8], book: &Arc<Book>) -> Result<Outcome, Error> {

@@ -8,7 +8,8 @@ use tenure_ledger::{Book, Defined, LedgerFact, check_definition};
 use tenure_sdk::{Policy, Stateful};
 use tenure_types::{
     AgentName, Allocation, ClaimName, ContainerId, Definer, Error, ErrorCode, InterfaceName, Moment,
-    NetworkConfig, NetworkName, Outcome, Owner, PodIdentity, PolicyName, PolicyStamp, Request, Sandbox,
+    NetworkConfig, NetworkName, Outcome, Owner, PodIdentity, PolicyName, PolicyStamp, PoolName, Request,
+    RequestContext, Sandbox,
 };
 
 use crate::{Native, Subject};
@@ -34,6 +35,8 @@ pub struct Node<S> {
     state: Arc<[u8]>,
     /// Each event has a time of its own.
     clock: u64,
+    /// The facts that the host adds to each request.
+    context: RequestContext,
 }
 
 /// Defines a network that a policy serves natively, by its `ipam` object.
@@ -66,7 +69,14 @@ impl<S: Subject> Node<S> {
         let defined = Defined { config: &config, definition: &definition, by: Definer::Request };
         let book = Book::defined(&network, defined, Moment::default()).map_err(rejected)?;
         let stamp = Arc::new(PolicyStamp { name, digest: "0".repeat(64).into() });
-        Ok(Self { policy, stamp, book: Arc::new(book), state: Arc::default(), clock: 0 })
+        Ok(Self {
+            policy,
+            stamp,
+            book: Arc::new(book),
+            state: Arc::default(),
+            clock: 0,
+            context: RequestContext::default(),
+        })
     }
 
     /// Adds an owner, and returns its addresses: one of each pool that the policy chose. A repeated ADD returns the
@@ -98,6 +108,22 @@ impl<S: Subject> Node<S> {
         self.apply(&LedgerFact::Allocated(Arc::clone(&allocation)))?;
         self.state = state.unwrap_or_else(|| Arc::clone(&self.state));
         Ok(addresses(&allocation))
+    }
+
+    /// Offers these pools alone to each later request, the preferred ones first, as the host does where the pod or its namespace decides.
+    ///
+    /// # Errors
+    /// If a name is not one that a pool can have.
+    pub fn offer(&mut self, pools: &[&str]) -> Result<(), Error> {
+        let pools = pools.iter().map(|name| named(PoolName::new(*name)));
+        self.context.pools = Some(pools.collect::<Result<_, _>>()?);
+        Ok(())
+    }
+
+    /// Adds a label or an annotation to each later request, such as `pod.label.app`, as the host does for a policy that was granted it.
+    pub fn tell(&mut self, name: &str, value: &str) {
+        let told = self.context.metadata.iter().cloned();
+        self.context.metadata = told.chain([(name.into(), value.into())]).collect();
     }
 
     /// Deletes an owner: its addresses are free after they have cooled down. `false` if it held none.
@@ -138,7 +164,7 @@ impl<S: Subject> Node<S> {
     /// The same network at the same time, with another instance of the policy.
     pub(crate) fn clone_for(&self, policy: S) -> Self {
         let (stamp, book, state) = (Arc::clone(&self.stamp), Arc::clone(&self.book), Arc::clone(&self.state));
-        Self { policy, stamp, book, state, clock: self.clock }
+        Self { policy, stamp, book, state, clock: self.clock, context: self.context.clone() }
     }
 
     /// The request of an owner, as the host passes it to the policy.
@@ -153,6 +179,7 @@ impl<S: Subject> Node<S> {
             requested: requested.to_vec(),
             sandbox: Sandbox { pod, ..Sandbox::default() },
             supply_full: false,
+            context: self.context.clone(),
             requested_at: self.now(),
         })
     }

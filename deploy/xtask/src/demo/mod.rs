@@ -5,6 +5,7 @@
 mod aws;
 mod cluster;
 mod enclave;
+pub(crate) mod kubernetes;
 mod node;
 mod pod;
 mod tell;
@@ -22,7 +23,7 @@ use self::node::DemoNode;
 use self::pod::{DemoPod, DemoRuntime, NETWORK};
 use self::tell::Teller;
 use crate::workspace::Workspace;
-use crate::{command, kubernetes, tools};
+use crate::{command, tools};
 
 /// How many pods are added before the policy is activated, and how many after.
 const BEFORE: usize = 5;
@@ -89,7 +90,9 @@ pub(crate) fn demo(workspace: &Workspace, scene: DemoScene) -> Result<()> {
     match scene {
         DemoScene::Bridge => show(&enclave, workspace, &tell),
         DemoScene::Aws => aws::show(&enclave, &workspace.binaries(), tell),
-        DemoScene::Cluster => cluster::show(&enclave, workspace, kubernetes::api_server(workspace)?, tell),
+        DemoScene::Cluster => {
+            cluster::show(&enclave, workspace, crate::kubernetes::api_server(workspace)?, tell)
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::layer;
+use super::platform::Platform;
 use super::root::ImageRoot;
 
 const INDEX: &str = "application/vnd.oci.image.index.v1+json";
@@ -17,17 +18,19 @@ const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
 const LAYER: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
 
 /// The tag: the version of the workspace, as the chart's appVersion.
-const TAG: &str = env!("CARGO_PKG_VERSION");
+pub(crate) const TAG: &str = env!("CARGO_PKG_VERSION");
 
 /// An image that is to be written.
 pub(super) struct PackedImage {
     pub(super) name: String,
+    pub(super) tag: String,
     pub(super) description: String,
     /// The user, by number.
     pub(super) user: u32,
     /// The program that a container of it runs.
     pub(super) command: String,
-    pub(super) root: ImageRoot,
+    /// One for each platform.
+    pub(super) roots: Vec<ImageRoot>,
     pub(super) compression: Compression,
 }
 
@@ -38,8 +41,8 @@ pub(super) struct WrittenImage {
     pub(super) tag: String,
     /// The digest of its index, by which a registry knows it.
     pub(super) digest: String,
-    /// Bytes of its compressed layers.
-    pub(super) size: u64,
+    /// Bytes of its compressed layers, on each platform.
+    pub(super) sizes: Vec<(Platform, u64)>,
 }
 
 impl WrittenImage {
@@ -48,8 +51,10 @@ impl WrittenImage {
     /// # Errors
     /// If it is.
     pub(super) fn check_size(&self, limit: u64) -> Result<()> {
-        ensure!(self.size <= limit, "{} has {} bytes, and may have {limit}", self.name, self.size);
-        Ok(())
+        self.sizes.iter().try_for_each(|(platform, size)| {
+            ensure!(*size <= limit, "{} has {size} bytes for {platform}, and may have {limit}", self.name);
+            Ok(())
+        })
     }
 }
 
@@ -59,16 +64,46 @@ impl WrittenImage {
 /// If a file cannot be written.
 pub(super) fn write(image: &PackedImage, revision: &str, folder: &Path) -> Result<WrittenImage> {
     fs::create_dir_all(folder.join("blobs/sha256"))?;
-    let layer = layer::pack(&image.root, image.compression)?;
     let annotations = json!({
         "org.opencontainers.image.created": "1970-01-01T00:00:00Z",
         "org.opencontainers.image.description": image.description,
         "org.opencontainers.image.licenses": "Apache-2.0",
         "org.opencontainers.image.revision": revision,
         "org.opencontainers.image.title": image.name,
-        "org.opencontainers.image.version": TAG,
+        "org.opencontainers.image.version": image.tag,
     });
-    let architecture = architecture()?;
+    let (mut manifests, mut sizes) = (Vec::new(), Vec::new());
+    for root in &image.roots {
+        let (manifest, size) = write_platform(image, root, &annotations, folder)?;
+        manifests.push(manifest);
+        sizes.push((root.platform, size));
+    }
+    let index = json!({
+        "annotations": annotations, "manifests": manifests, "mediaType": INDEX, "schemaVersion": 2,
+    });
+    let index = blob(folder, INDEX, &bytes(&index)?)?;
+    // containerd takes the reference from the first, skopeo the tag from the second.
+    let annotations = json!({
+        "io.containerd.image.name": format!("localhost/{}:{}", image.name, image.tag),
+        "org.opencontainers.image.ref.name": image.tag,
+    });
+    let digest = index.get("digest").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let index = with(index, "annotations", annotations);
+    let outer = json!({ "manifests": [index], "mediaType": INDEX, "schemaVersion": 2 });
+    fs::write(folder.join("index.json"), bytes(&outer)?)?;
+    fs::write(folder.join("oci-layout"), bytes(&json!({ "imageLayoutVersion": "1.0.0" }))?)?;
+    Ok(WrittenImage { name: image.name.clone(), tag: image.tag.clone(), digest, sizes })
+}
+
+/// Writes what belongs to one platform; returns the descriptor of its manifest, and the bytes of its layer.
+fn write_platform(
+    image: &PackedImage,
+    root: &ImageRoot,
+    annotations: &Value,
+    folder: &Path,
+) -> Result<(Value, u64)> {
+    let layer = layer::pack(root, image.compression)?;
+    let architecture = root.platform.architecture();
     let config = json!({
         "architecture": architecture,
         "config": {
@@ -91,22 +126,7 @@ pub(super) fn write(image: &PackedImage, revision: &str, folder: &Path) -> Resul
         "annotations": annotations, "config": config, "layers": [layer], "mediaType": MANIFEST, "schemaVersion": 2,
     });
     let manifest = blob(folder, MANIFEST, &bytes(&manifest)?)?;
-    let manifest = with(manifest, "platform", json!({ "architecture": architecture, "os": "linux" }));
-    let index = json!({
-        "annotations": annotations, "manifests": [manifest], "mediaType": INDEX, "schemaVersion": 2,
-    });
-    let index = blob(folder, INDEX, &bytes(&index)?)?;
-    // containerd takes the reference from the first, skopeo the tag from the second.
-    let annotations = json!({
-        "io.containerd.image.name": format!("localhost/{}:{TAG}", image.name),
-        "org.opencontainers.image.ref.name": TAG,
-    });
-    let digest = index.get("digest").and_then(Value::as_str).unwrap_or_default().to_owned();
-    let index = with(index, "annotations", annotations);
-    let outer = json!({ "manifests": [index], "mediaType": INDEX, "schemaVersion": 2 });
-    fs::write(folder.join("index.json"), bytes(&outer)?)?;
-    fs::write(folder.join("oci-layout"), bytes(&json!({ "imageLayoutVersion": "1.0.0" }))?)?;
-    Ok(WrittenImage { name: image.name.clone(), tag: TAG.to_owned(), digest, size })
+    Ok((with(manifest, "platform", json!({ "architecture": architecture, "os": "linux" })), size))
 }
 
 /// Reads a layout back as a registry does: each descriptor leads to a blob of its size and digest, and each blob is named.
@@ -164,19 +184,19 @@ fn layers(folder: &Path, manifest: &Value) -> Result<()> {
     Ok(())
 }
 
-/// The manifest of a layout with one platform.
+/// The manifest of one platform in a layout.
 ///
 /// # Errors
 /// If there is none.
-pub(super) fn manifest(folder: &Path) -> Result<Value> {
+pub(super) fn manifest(folder: &Path, platform: Platform) -> Result<Value> {
     let outer: Value = serde_json::from_slice(&fs::read(folder.join("index.json"))?)?;
-    let index: Value = serde_json::from_slice(&read(folder, first(&outer)?)?)?;
-    Ok(serde_json::from_slice(&read(folder, first(&index)?)?)?)
-}
-
-/// The first descriptor of an index.
-fn first(index: &Value) -> Result<&Value> {
-    index.pointer("/manifests/0").context("an index names nothing")
+    let index = outer.pointer("/manifests/0").context("index.json names nothing")?;
+    let index: Value = serde_json::from_slice(&read(folder, index)?)?;
+    let mut manifests = index.get("manifests").and_then(Value::as_array).into_iter().flatten();
+    let found = manifests.find(|one| {
+        one.pointer("/platform/architecture").is_some_and(|found| found == platform.architecture())
+    });
+    Ok(serde_json::from_slice(&read(folder, found.with_context(|| format!("no manifest for {platform}"))?)?)?)
 }
 
 /// The archive of a layer.
@@ -230,23 +250,17 @@ fn bytes(value: &Value) -> Result<Vec<u8>> {
     Ok(serde_json::to_vec(value)?)
 }
 
-/// The architecture of this machine, by OCI's name, which is Go's.
-fn architecture() -> Result<&'static str> {
-    match std::env::consts::ARCH {
-        "x86_64" => Ok("amd64"),
-        "aarch64" => Ok("arm64"),
-        other => anyhow::bail!("no name for the architecture {other}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn image(user: u32) -> PackedImage {
         let (name, description) = ("one".to_owned(), "An image".to_owned());
-        let (command, root) = ("/one".to_owned(), ImageRoot::new().unwrap());
-        PackedImage { name, description, user, command, root, compression: Compression::fast() }
+        let command = "/one".to_owned();
+        let roots =
+            [Platform::Amd64, Platform::Arm64].map(|platform| ImageRoot::new(platform).unwrap()).into();
+        let tag = TAG.to_owned();
+        PackedImage { name, tag, description, user, command, roots, compression: Compression::fast() }
     }
 
     #[test]
@@ -260,8 +274,13 @@ mod tests {
         for name in ["a", "b", "c"] {
             check(&folder.path().join(name)).unwrap();
         }
-        assert!(written[0].check_size(written[0].size).is_ok());
-        assert!(written[0].check_size(written[0].size - 1).is_err());
+        let sizes = &written[0].sizes;
+        assert_eq!(sizes.len(), 2);
+        assert!(written[0].check_size(sizes[0].1).is_ok());
+        assert!(written[0].check_size(sizes[0].1 - 1).is_err());
+        for platform in [Platform::Amd64, Platform::Arm64] {
+            manifest(&folder.path().join("a"), platform).unwrap();
+        }
     }
 
     #[test]
@@ -271,7 +290,7 @@ mod tests {
         write(&image(0), "r", &at).unwrap();
         let stray = at.join("blobs/sha256/00");
         fs::write(&stray, "").unwrap();
-        assert!(check(&at).unwrap_err().to_string().contains("5 blobs, of which 4"));
+        assert!(check(&at).unwrap_err().to_string().contains("7 blobs, of which 6"));
         fs::remove_file(stray).unwrap();
         let blob = fs::read_dir(at.join("blobs/sha256")).unwrap().next().unwrap().unwrap().path();
         fs::write(&blob, "other").unwrap();

@@ -3,22 +3,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::layout::with;
+use super::platform::Platform;
 use crate::command::output;
 use crate::workspace::Workspace;
 
-/// The bill of materials of the programs of some packages.
+/// The bill of materials of the programs of some packages, on one platform.
 ///
 /// # Errors
 /// If cargo cannot be asked.
-pub(super) fn of(workspace: &Workspace, name: &str, packages: &[&str]) -> Result<String> {
-    let host = output(std::process::Command::new("rustc").arg("-vV"))?;
-    let host = host.lines().find_map(|line| line.strip_prefix("host: ")).context("rustc names no host")?;
+pub(super) fn of(workspace: &Workspace, name: &str, packages: &[&str], platform: Platform) -> Result<String> {
+    let target = platform.target();
     let arguments =
-        ["metadata", "--all-features", "--locked", "--format-version", "1", "--filter-platform", host];
+        ["metadata", "--all-features", "--locked", "--format-version", "1", "--filter-platform", &target];
     let metadata: Value = serde_json::from_str(&output(workspace.cargo().args(arguments))?)?;
     let lock = fs::read_to_string(workspace.root.join("Cargo.lock"))?;
     let bill = bill(&metadata, &checksums(&lock), name, packages);

@@ -17,13 +17,14 @@ use crate::workspace::Workspace;
 pub(super) fn of(workspace: &Workspace, image: &WrittenImage, revision: &str) -> Result<String> {
     let rustc = output(Command::new("rustc").arg("--version"))?;
     let lock = layout::digest(&fs::read(workspace.root.join("Cargo.lock"))?);
+    let platforms: Vec<String> = image.sizes.iter().map(|(platform, _)| platform.to_string()).collect();
     let sha256 = |digest: &str| digest.strip_prefix("sha256:").map(str::to_owned).context("not a sha256");
     let statement = json!({
         "_type": "https://in-toto.io/Statement/v1",
         "predicate": {
             "buildDefinition": {
                 "buildType": "https://tenure.dev/xtask/image/v1",
-                "externalParameters": { "image": image.name, "version": image.tag },
+                "externalParameters": { "image": image.name, "platforms": platforms, "version": image.tag },
                 "internalParameters": { "rustc": rustc.trim() },
                 "resolvedDependencies": [
                     { "digest": { "gitCommit": revision }, "name": "source" },

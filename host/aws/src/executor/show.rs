@@ -41,6 +41,7 @@ impl AwsCore {
         };
         Status {
             now,
+            imds_only: state.settings.imds_only,
             confirmed: seen.last(),
             trouble: seen.trouble().or(state.subnets_trouble.as_deref()).map(str::to_owned),
             silence: state.silences.words(now).map(str::to_owned),

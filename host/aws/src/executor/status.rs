@@ -18,6 +18,8 @@ use crate::situation::Barred;
 pub struct Status {
     /// The boot clock's reading.
     pub now: Duration,
+    /// Whether the metadata service is asked instead of EC2.
+    pub imds_only: bool,
     /// Time at which the last complete describe was sent; `None` if none has been answered yet.
     pub confirmed: Option<Duration>,
     /// Why the latest describe does not count.

@@ -18,7 +18,7 @@ use tenure_fixtures::ports::{ManualJournal, NoLinks, Silent, restored, settings}
 use tenure_ledger::{Book, LedgerState};
 use tenure_types::{
     ContainerId, Definer, Error, ErrorCode, InterfaceName, Moment, NetworkConfig, NetworkName, Owner,
-    PolicyName, Request, Sandbox,
+    PolicyName, Request, RequestContext, Sandbox,
 };
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
@@ -228,6 +228,7 @@ impl Node {
                 requested: Vec::new(),
                 sandbox: Sandbox::default(),
                 supply_full: false,
+                context: RequestContext::default(),
                 requested_at: self.engine.now(),
             },
             policy: PolicyName::new("aws-eni").unwrap(),

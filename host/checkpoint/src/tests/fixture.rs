@@ -15,7 +15,7 @@ use tenure_ledger::{
 };
 use tenure_types::{
     BootId, ContainerId, Cooling, DefinedPool, Definer, Definition, InterfaceName, Moment, NetworkName,
-    Owner, PolicyName, PolicyStamp, Pool, Proposal, Range, Request, Sandbox,
+    Owner, PolicyName, PolicyStamp, Pool, Proposal, Range, Request, RequestContext, Sandbox,
 };
 
 use crate::header::Header;
@@ -359,6 +359,7 @@ fn request(network: u64, owner: &Owner, netns: &str, now: Moment) -> Request {
         requested: Vec::new(),
         sandbox: Sandbox { netns, ..Sandbox::default() },
         supply_full: false,
+        context: RequestContext::default(),
         requested_at: now,
     }
 }

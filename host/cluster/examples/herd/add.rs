@@ -68,7 +68,7 @@ pub(crate) fn measure(
     adds: usize,
 ) -> Result<Value, Failure> {
     let (name, boot) = ("measured", std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?);
-    let pool = json!({ "ipv4": { "cidrs": ["10.80.0.0/20"], "blockPrefix": 22 } });
+    let pool = json!({ "ipv4": { "cidrs": ["10.80.0.0/20"], "blockPrefix": 22 }, "cooldownSeconds": 0 });
     let pool = AddressPool::new("pods", serde_json::from_value(pool)?);
     runtime.block_on(call(Api::all(client.clone()).create(&PostParams::default(), &pool)))?;
     let node: Node = serde_json::from_value(kubelets_node(name, name, boot.trim()))?;

@@ -34,8 +34,13 @@ impl AgentCore {
         let case = AcceptCase { me, hint, block: &block, space: space.as_ref(), dropped, ledger: &ledger };
         match (accept(LeaseRules::ALL, &case), block) {
             (Ok(()), FetchedBlock::Found(block)) => {
-                let lease =
-                    HeldLease { name: name.clone(), uid: hint.uid, pool: block.pool, hold: LeaseHold::Open };
+                let lease = HeldLease {
+                    name: name.clone(),
+                    uid: hint.uid,
+                    pool: block.pool,
+                    hold: LeaseHold::Open,
+                    boot: Some(self.settings.boot),
+                };
                 self.record(&lease).await?;
                 tracing::info!(block = %hint.cidr, pool = %lease.pool.name, "accepted a block");
             }

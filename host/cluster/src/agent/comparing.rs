@@ -5,7 +5,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 use tenure_leases::agent::compare::{CompareVerdict, compare};
 use tenure_leases::agent::ledger::LeaseHold;
-use tenure_leases::{HolderIdentity, LeaseRules};
+use tenure_leases::{BlockPhase, FetchedBlock, HolderIdentity, IpBlock, LeaseRules};
 use tenure_types::{Attributes, agreed};
 
 use crate::agent::accepting::AgentError;
@@ -30,6 +30,11 @@ impl AgentCore {
         let intent = self.giving_back(cidr);
         let verdict = compare(LeaseRules::ALL, me, &row, &fetched);
         let times = self.was_compared(cidr, verdict);
+        let leased = |block: &IpBlock| block.uid == lease.uid && block.phase == BlockPhase::Leased;
+        if matches!(&fetched, FetchedBlock::Found(block) if leased(block) && block.is_held_by(&me.name, me.machine))
+        {
+            self.confirm(lease).await?;
+        }
         match verdict {
             CompareVerdict::Keep => {}
             CompareVerdict::Reassert => self.reassert(lease, times),
@@ -38,6 +43,7 @@ impl AgentCore {
             CompareVerdict::Rebind(uid) => {
                 tracing::warn!(block = %cidr, %uid, "the lease of a held block was made again");
                 self.rebind(lease, uid).await?;
+                self.state().unconfirmed.remove(&cidr);
             }
             CompareVerdict::Refreeze(mark) => match intent {
                 Some(intent) => {
@@ -60,6 +66,15 @@ impl AgentCore {
                 }
                 tracing::info!(block = %cidr, "gave a block back");
             }
+        }
+        Ok(())
+    }
+
+    /// Notes that a block of an earlier boot is still this node's.
+    async fn confirm(&self, lease: &HeldLease) -> Result<(), AgentError> {
+        if self.state().unconfirmed.contains(&lease.cidr()) {
+            self.record(&HeldLease { boot: Some(self.settings.boot), ..lease.clone() }).await?;
+            self.state().unconfirmed.remove(&lease.cidr());
         }
         Ok(())
     }
@@ -94,7 +109,9 @@ impl AgentCore {
     /// Records how far a block may be used.
     pub(crate) async fn set_hold(&self, lease: &HeldLease, hold: LeaseHold) -> Result<(), AgentError> {
         if lease.hold != hold {
-            self.record(&HeldLease { hold, ..lease.clone() }).await?;
+            // The record may name this boot by now.
+            let boot = self.leases().remove(&lease.cidr()).map_or(lease.boot, |recorded| recorded.boot);
+            self.record(&HeldLease { hold, boot, ..lease.clone() }).await?;
         }
         Ok(())
     }

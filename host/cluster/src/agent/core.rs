@@ -14,6 +14,7 @@ use tenure_ledger::{Book, Intent};
 use tenure_types::{Clock, ConditionName, EffectKind, NetworkName, Object, PoolName, Result, agreed, hold};
 use tokio::sync::Notify;
 
+use crate::agent::reboot::unconfirmed;
 use crate::agent::records::{self, HeldLease, mark_of};
 use crate::agent::settings::{AgentSettings, PoolFamily};
 use crate::agent::state::AgentState;
@@ -38,7 +39,8 @@ impl AgentCore {
         settings: AgentSettings,
     ) -> Self {
         let is_lost = is_lost(engine.conditions());
-        let state = AgentState { is_lost, must_rebuild: is_lost, ..AgentState::default() };
+        let unconfirmed = unconfirmed(&engine, settings.boot);
+        let state = AgentState { is_lost, must_rebuild: is_lost, unconfirmed, ..AgentState::default() };
         Self { engine, client, clock, settings, state: Mutex::new(state), wake: Notify::new() }
     }
 
@@ -108,7 +110,8 @@ impl AgentCore {
     /// Replaces a lease's uid by that under which it was made again.
     pub(crate) async fn rebind(&self, lease: &HeldLease, uid: Uid) -> Result<()> {
         let stone = records::tombstone(lease.uid, self.wall_seconds()).map_err(internal)?;
-        let bound = HeldLease { uid, hold: LeaseHold::Open, ..lease.clone() };
+        let boot = Some(self.settings.boot);
+        let bound = HeldLease { uid, hold: LeaseHold::Open, boot, ..lease.clone() };
         let object: Object = bound.object().map_err(internal)?;
         self.engine.objects_seen(&[stone, object], &[records::tombstone_key(uid)]).await
     }

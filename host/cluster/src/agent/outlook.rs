@@ -5,7 +5,6 @@ use tenure_ledger::Book;
 use tenure_types::{Attributes, InvalidAttributes, Object, agreed};
 
 use crate::agent::core::AgentCore;
-use crate::agent::settings::cluster_pool;
 
 /// The longest message of the operator that is passed on, in characters.
 const LONGEST_MESSAGE: usize = 120;
@@ -20,16 +19,12 @@ pub(crate) fn outlook(core: &AgentCore, book: &Book) -> Result<Outlook, InvalidA
         ("release.seconds", settings.release_seconds.to_string()),
     ])?;
     let mut objects = Vec::new();
-    if let Some((reason, message)) = state.waits_for() {
+    for pool in book.pools().iter().filter(|pool| state.wants.contains_key(&pool.name)) {
+        let Some((reason, message)) = state.pool_waits_for(&pool.name) else { continue };
         let message: String =
             message.chars().filter(|letter| !letter.is_control()).take(LONGEST_MESSAGE).collect();
-        // The operator says it of the node as a whole: of the pools that wait for a block.
-        for pool in book.pools().iter().filter(|pool| state.wants.contains_key(&pool.name)) {
-            if cluster_pool(&pool.name).is_some() {
-                let attributes = Attributes::new([("reason", &reason), ("message", &message)])?;
-                objects.push(Object { kind: "pool".to_owned(), name: pool.name.to_string(), attributes });
-            }
-        }
+        let attributes = Attributes::new([("reason", &reason), ("message", &message)])?;
+        objects.push(Object { kind: "pool".to_owned(), name: pool.name.to_string(), attributes });
     }
     for (cidr, since) in &state.idle_since {
         let seconds = now.saturating_sub(*since).as_secs().to_string();

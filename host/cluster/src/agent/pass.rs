@@ -37,7 +37,9 @@ impl AgentPass<'_> {
             read_back(self.core, &me).await?;
         }
         self.pools().await?;
+        self.forget_pools();
         if self.core.state().is_listed {
+            self.core.keep_selectors().await?;
             self.hints(&me).await?;
             freeze_drained(self.core, self.executors).await?;
             self.compare(&me).await?;
@@ -105,23 +107,32 @@ impl AgentPass<'_> {
         }
     }
 
+    /// Forgets the settings of pools that the operator no longer tells, and of which the node has no block.
+    fn forget_pools(&self) {
+        let leases = self.core.leases();
+        let mut state = self.core.state();
+        let Some(told) = state.object.as_ref().and_then(|object| object.status.as_ref()) else { return };
+        let told: Vec<_> = told.pools.iter().filter_map(|pool| pool.uid.parse().ok()).collect();
+        let is_held = |uid| leases.values().any(|lease| lease.pool.uid == uid);
+        state.in_force.retain(|uid, _| told.contains(uid) || is_held(*uid));
+    }
+
     /// Looks up the pools that are not known, and those that the operator says are gone.
     async fn pools(&self) -> Result<(), AgentError> {
-        let is_gone = self.core.state().waits_for().is_some_and(|(reason, _)| reason == "PoolGone");
         let (now, due) = (self.core.now(), self.core.state().next_pools);
         if now < due {
             return Ok(());
         }
-        let is_known = |name: &str| self.core.state().pools.contains_key(name);
-        if !is_gone && self.core.settings.pools().all(is_known) {
+        let needs_look = |name: &&str| {
+            let state = self.core.state();
+            !state.pools.contains_key(*name) || state.is_gone(name)
+        };
+        let sought: Vec<&str> = self.core.settings.pools().filter(needs_look).collect();
+        if sought.is_empty() {
             return Ok(());
         }
         self.core.state().next_pools = now.saturating_add(POOLS_EVERY);
-        for name in self.core.settings.pools() {
-            let is_known = self.core.state().pools.contains_key(name);
-            if is_known && !is_gone {
-                continue;
-            }
+        for name in sought {
             let pool = fetch::pool(&self.core.client, name).await?;
             let mut state = self.core.state();
             match pool {
@@ -174,7 +185,8 @@ impl AgentPass<'_> {
                 let hint = hint.map(|hint| (hint.uid, hint.mark.map(|mark| mark.id)));
                 let is_early = state.compared.get(&cidr).is_some_and(|(next, _)| now < *next);
                 let row = self.core.row(&lease, None);
-                state.to_compare.contains(&cidr) || (is_settled(&row, hint) && !is_early)
+                let is_open = is_settled(&row, hint) || state.unconfirmed.contains(&cidr);
+                state.to_compare.contains(&cidr) || (is_open && !is_early)
             };
             if is_due {
                 self.core.compare(me, &lease).await?;

@@ -1,11 +1,13 @@
-//! The ranges of a block: its addresses without the pool's exclusions. All of them carry the block's label.
+//! The ranges of a block: its addresses without the pool's exclusions. All of them carry the block's label, and what the pool says of its addresses.
 
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use tenure_types::{Attributes, Range, agreed};
+use tenure_types::cni::{Route, Success};
+use tenure_types::{Attributes, COOLDOWN_SECONDS, InvalidAttributes, Range, RangeError, agreed};
 
-use crate::objects::node::ExclusionEntry;
+use crate::objects::delivery::{BlockIndexRange, RouteEntry};
+use crate::objects::node::{ExclusionEntry, PoolSettings};
 
 /// The definition's attribute for the gateway of a block.
 const GATEWAY: &str = "cluster.gateway";
@@ -13,28 +15,109 @@ const GATEWAY: &str = "cluster.gateway";
 /// A run of addresses, both ends included.
 type Run = (u128, u128);
 
+/// The reason for which a pool's settings cannot be applied to a block.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum BlockRangeError {
+    /// The addresses cannot be a range.
+    #[error(transparent)]
+    Range(#[from] RangeError),
+    /// The routes cannot be kept.
+    #[error(transparent)]
+    Attributes(#[from] InvalidAttributes),
+    /// A route of another version.
+    #[error("route {0:?} cannot be read")]
+    Route(String),
+}
+
+/// The subnet of a block's addresses, as a pod sees it.
+struct BlockSubnet {
+    subnet: IpNet,
+    gateway: Option<IpAddr>,
+    prefix_length: u8,
+}
+
 /// The ranges of a block, in order.
-#[must_use]
+///
+/// # Errors
+/// If the pool's settings cannot be applied to it.
 pub(crate) fn block_ranges(
     cidr: IpNet,
-    exclusions: &[ExclusionEntry],
+    settings: &PoolSettings,
     definition: &Attributes,
-) -> Vec<Range> {
-    let has_gateway =
-        definition.get(GATEWAY) != Some("none") && cidr.prefix_len() + 1 < cidr.max_prefix_len();
-    let gateway = has_gateway.then(|| address(cidr, number(cidr.network()).saturating_add(1)));
-    let length = if has_gateway { cidr.prefix_len() } else { cidr.max_prefix_len() };
-    let Ok(label) = Attributes::new([(agreed::BLOCK, cidr.to_string())]) else { return Vec::new() };
-    let ranges = runs(cidr, exclusions).into_iter().filter_map(|(first, last)| {
-        let range = Range::new(cidr, address(cidr, first), address(cidr, last), gateway, length);
-        range.inspect_err(|error| tracing::error!(%cidr, %error, "a block cannot be a range")).ok()
+) -> Result<Vec<Range>, BlockRangeError> {
+    let carried = carried(cidr, settings)?;
+    let seen = block_subnet(cidr, settings, definition);
+    let range = |(first, last): Run| {
+        let (first, last) = (address(cidr, first), address(cidr, last));
+        let range = Range::new(seen.subnet, first, last, seen.gateway, seen.prefix_length)?;
+        Ok(range.with(carried.clone()))
+    };
+    runs(cidr, settings).into_iter().map(range).collect()
+}
+
+/// The gateway of a block and the prefix length of its addresses: as the pool says, or else the network.
+fn block_subnet(cidr: IpNet, settings: &PoolSettings, definition: &Attributes) -> BlockSubnet {
+    let alone = BlockSubnet { subnet: cidr, gateway: None, prefix_length: cidr.max_prefix_len() };
+    let at = |index: u128| {
+        let gateway = address(cidr, number(cidr.network()).saturating_add(index));
+        let fits = cidr.contains(&gateway);
+        fits.then(|| BlockSubnet { subnet: cidr, gateway: Some(gateway), prefix_length: cidr.prefix_len() })
+    };
+    let entry = settings.gateway.as_ref();
+    let fixed = entry.and_then(|entry| match cidr {
+        IpNet::V4(_) => entry.ipv4.as_deref(),
+        IpNet::V6(_) => entry.ipv6.as_deref(),
     });
-    ranges.map(|range| range.with(label.clone())).collect()
+    if let Some(gateway) = fixed.and_then(|gateway| gateway.parse::<IpAddr>().ok()) {
+        let subnets = settings.gateway_subnets.iter().filter_map(|subnet| subnet.parse::<IpNet>().ok());
+        let mut around = subnets.filter(|subnet| subnet.contains(&gateway) && subnet.contains(&cidr));
+        return around.next().map_or(alone, |subnet| BlockSubnet {
+            subnet,
+            gateway: Some(gateway),
+            prefix_length: subnet.prefix_len(),
+        });
+    }
+    if let Some(index) = entry.and_then(|entry| entry.block_index) {
+        return u128::try_from(index).ok().and_then(at).unwrap_or(alone);
+    }
+    let is_none = entry.is_some_and(|entry| entry.none == Some(true));
+    let has_ends = cidr.prefix_len() + 1 < cidr.max_prefix_len();
+    match !is_none && has_ends && definition.get(GATEWAY) != Some("none") {
+        true => at(1).unwrap_or(alone),
+        false => alone,
+    }
+}
+
+/// The attributes that an address takes along: its block, the routes of its family, and how long it cools down.
+fn carried(cidr: IpNet, settings: &PoolSettings) -> Result<Attributes, BlockRangeError> {
+    let routes = settings.routes.iter().map(route).collect::<Result<Vec<_>, _>>()?;
+    let of_family = routes.into_iter().filter(|route| route.dst.addr().is_ipv4() == cidr.addr().is_ipv4());
+    let routed = Success { routes: of_family.collect(), ..Success::default() };
+    let with_routes = routed.carried(agreed::BLOCK, &cidr.to_string())?;
+    let cooldown = (settings.cooldown_seconds > 0)
+        .then(|| (COOLDOWN_SECONDS.to_owned(), settings.cooldown_seconds.to_string()));
+    let pairs = with_routes.iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
+    Ok(Attributes::new(pairs.chain(cooldown))?)
+}
+
+fn route(entry: &RouteEntry) -> Result<Route, BlockRangeError> {
+    let unread = || BlockRangeError::Route(entry.dst.clone());
+    Ok(Route {
+        dst: entry.dst.parse().map_err(|_| unread())?,
+        gw: entry.gw.as_deref().map(str::parse).transpose().map_err(|_| unread())?,
+        mtu: entry.mtu.map(u32::try_from).transpose().map_err(|_| unread())?,
+        advmss: None,
+        priority: None,
+        table: None,
+        scope: None,
+    })
 }
 
 /// The runs of a block's addresses between the exclusions.
-fn runs(cidr: IpNet, exclusions: &[ExclusionEntry]) -> Vec<Run> {
-    let mut excluded: Vec<Run> = exclusions.iter().filter_map(|entry| run(cidr, entry)).collect();
+fn runs(cidr: IpNet, settings: &PoolSettings) -> Vec<Run> {
+    let pool_wide = settings.exclusions.iter().filter_map(|entry| run(cidr, entry));
+    let in_block = settings.per_block_exclusions.iter().filter_map(|places| places_in(cidr, places));
+    let mut excluded: Vec<Run> = pool_wide.chain(in_block).collect();
     excluded.sort_unstable();
     let (mut next, last) = (Some(number(cidr.network())), number(cidr.broadcast()));
     let mut runs = Vec::new();
@@ -64,11 +147,18 @@ fn run(cidr: IpNet, entry: &ExclusionEntry) -> Option<Run> {
     touches.then(|| (number(first), number(last)))
 }
 
-/// Whether an address is excluded.
+/// The addresses of places in a block.
+fn places_in(cidr: IpNet, places: &BlockIndexRange) -> Option<Run> {
+    let first = number(cidr.network());
+    let at = |index: i64| Some(first.saturating_add(u128::try_from(index).ok()?));
+    at(places.start).zip(at(places.end))
+}
+
+/// Whether an address of a block is excluded.
 #[must_use]
-pub(crate) fn is_excluded(address: IpAddr, exclusions: &[ExclusionEntry]) -> bool {
-    let alone = IpNet::from(address);
-    exclusions.iter().any(|entry| run(alone, entry).is_some())
+pub(crate) fn is_excluded(cidr: IpNet, address: IpAddr, settings: &PoolSettings) -> bool {
+    let place = number(address);
+    runs(cidr, settings).iter().all(|(first, last)| place < *first || *last < place)
 }
 
 fn number(address: IpAddr) -> u128 {
@@ -88,42 +178,90 @@ fn address(cidr: IpNet, number: u128) -> IpAddr {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::objects::delivery::GatewayEntry;
 
-    fn ranges(cidr: &str, exclusions: &[&str]) -> Vec<String> {
+    fn excluding(exclusions: &[&str]) -> PoolSettings {
         let entry = |text: &&str| match text.split_once('-') {
             Some((start, end)) => {
                 ExclusionEntry { cidr: None, start: Some(start.into()), end: Some(end.into()) }
             }
             None => ExclusionEntry { cidr: Some((*text).into()), start: None, end: None },
         };
-        let exclusions: Vec<_> = exclusions.iter().map(entry).collect();
-        block_ranges(cidr.parse().unwrap(), &exclusions, &Attributes::default())
-            .iter()
-            .map(ToString::to_string)
-            .collect()
+        PoolSettings { exclusions: exclusions.iter().map(entry).collect(), ..PoolSettings::default() }
+    }
+
+    fn ranges(cidr: &str, settings: &PoolSettings) -> Vec<Range> {
+        block_ranges(cidr.parse().unwrap(), settings, &Attributes::default()).unwrap()
+    }
+
+    fn runs_of(cidr: &str, settings: &PoolSettings) -> Vec<String> {
+        ranges(cidr, settings).iter().map(ToString::to_string).collect()
     }
 
     #[test]
     fn exclusions_split_a_block() {
-        assert_eq!(ranges("10.0.0.0/26", &[]), ["10.0.0.0-10.0.0.63"]);
-        assert_eq!(
-            ranges("10.0.0.0/26", &["10.0.0.60-10.0.0.200", "10.0.0.8/30", "10.0.0.10-10.0.0.20"]),
-            ["10.0.0.0-10.0.0.7", "10.0.0.21-10.0.0.59"]
-        );
-        assert_eq!(ranges("10.0.0.64/26", &["10.0.0.0/25", "fd00::/64"]), [""; 0]);
-        assert_eq!(ranges("255.255.255.192/26", &[]), [""; 0], "broadcast is no range");
-        assert_eq!(ranges("fd00::/122", &["fd00::10-fd00::1f"]), ["fd00::-fd00::f", "fd00::20-fd00::3f"]);
+        assert_eq!(runs_of("10.0.0.0/26", &excluding(&[])), ["10.0.0.0-10.0.0.63"]);
+        let several = excluding(&["10.0.0.60-10.0.0.200", "10.0.0.8/30", "10.0.0.10-10.0.0.20"]);
+        assert_eq!(runs_of("10.0.0.0/26", &several), ["10.0.0.0-10.0.0.7", "10.0.0.21-10.0.0.59"]);
+        assert_eq!(runs_of("10.0.0.64/26", &excluding(&["10.0.0.0/25", "fd00::/64"])), [""; 0]);
+        let ipv6 = excluding(&["fd00::10-fd00::1f"]);
+        assert_eq!(runs_of("fd00::/122", &ipv6), ["fd00::-fd00::f", "fd00::20-fd00::3f"]);
+        let broadcast = "255.255.255.192/26".parse().unwrap();
+        assert!(block_ranges(broadcast, &excluding(&[]), &Attributes::default()).is_err());
     }
 
     #[test]
-    fn the_first_address_is_the_gateway_unless_there_is_none() {
-        let cidr = "10.0.0.64/26".parse().unwrap();
-        let first = &block_ranges(cidr, &[], &Attributes::default())[0];
-        assert_eq!((first.gateway(), first.prefix_length()), (Some("10.0.0.65".parse().unwrap()), 26));
-        let none = Attributes::new([(GATEWAY, "none")]).unwrap();
-        let routed = &block_ranges(cidr, &[], &none)[0];
-        assert_eq!((routed.gateway(), routed.prefix_length()), (None, 32));
-        let tiny = &block_ranges("10.0.0.8/31".parse().unwrap(), &[], &Attributes::default())[0];
-        assert_eq!((tiny.gateway(), tiny.size()), (None, 2));
+    fn places_are_excluded_in_each_block() {
+        let places = |start, end| BlockIndexRange { start, end };
+        let settings =
+            PoolSettings { per_block_exclusions: vec![places(0, 9), places(60, 99)], ..excluding(&[]) };
+        assert_eq!(runs_of("10.0.0.0/26", &settings), ["10.0.0.10-10.0.0.59"]);
+        assert_eq!(runs_of("fd00::40/122", &settings), ["fd00::4a-fd00::7b"]);
+        let is_excluded = |address: &str| {
+            super::is_excluded("10.0.0.64/26".parse().unwrap(), address.parse().unwrap(), &settings)
+        };
+        assert!(is_excluded("10.0.0.73") && !is_excluded("10.0.0.74"));
+    }
+
+    #[test]
+    fn the_first_address_is_the_gateway_unless_pool_or_network_says_otherwise() {
+        let seen = |cidr: &str, gateway: Option<GatewayEntry>| {
+            let settings = PoolSettings {
+                gateway,
+                gateway_subnets: vec!["10.0.0.0/16".into()],
+                ..PoolSettings::default()
+            };
+            let first = ranges(cidr, &settings).remove(0);
+            (first.gateway().map(|gateway| gateway.to_string()), first.prefix_length())
+        };
+        let entry = GatewayEntry::default;
+        assert_eq!(seen("10.0.0.64/26", None), (Some("10.0.0.65".into()), 26));
+        assert_eq!(seen("10.0.0.8/31", None), (None, 32));
+        let index = GatewayEntry { block_index: Some(62), ..entry() };
+        assert_eq!(seen("10.0.0.64/26", Some(index)), (Some("10.0.0.126".into()), 26));
+        let none = GatewayEntry { none: Some(true), ..entry() };
+        assert_eq!(seen("10.0.0.64/26", Some(none)), (None, 32));
+        let fixed = GatewayEntry { ipv4: Some("10.0.0.1".into()), ..entry() };
+        assert_eq!(seen("10.0.7.64/26", Some(fixed.clone())), (Some("10.0.0.1".into()), 16));
+        assert_eq!(seen("10.9.0.64/26", Some(fixed.clone())), (None, 32), "of another CIDR");
+        assert_eq!(seen("fd00::40/122", Some(fixed)), (Some("fd00::41".into()), 122), "of the other family");
+        let network = Attributes::new([(GATEWAY, "none")]).unwrap();
+        let routed = block_ranges("10.0.0.64/26".parse().unwrap(), &excluding(&[]), &network).unwrap();
+        assert_eq!((routed[0].gateway(), routed[0].prefix_length()), (None, 32));
+    }
+
+    #[test]
+    fn an_address_takes_its_routes_and_its_cooldown_along() {
+        let route = |dst: &str| RouteEntry { dst: dst.into(), gw: None, mtu: Some(1400) };
+        let settings = PoolSettings {
+            routes: vec![route("10.0.0.0/8"), route("fd00::/8")],
+            cooldown_seconds: 90,
+            ..PoolSettings::default()
+        };
+        let range = ranges("10.0.0.0/26", &settings).remove(0);
+        let carried = range.attributes();
+        assert_eq!(carried.get("cni.route.0"), Some(r#"{"dst":"10.0.0.0/8","mtu":1400}"#));
+        assert_eq!((carried.get("cni.route.1"), range.cooldown_seconds()), (None, 90));
+        assert_eq!(carried.get(agreed::BLOCK), Some("10.0.0.0/26"));
     }
 }

@@ -25,7 +25,8 @@ pub(crate) async fn read_back(core: &AgentCore, me: &HolderIdentity) -> Result<(
         let row = rebuild(LeaseRules::ALL, me, block, said.as_ref()).filter(|_| is_new);
         if let (Some(row), Ok(name)) = (row, name.parse()) {
             tracing::warn!(block = %row.cidr, "the API server says that this node holds a block, which the lost ledger does not know");
-            core.record(&HeldLease { name, uid: row.uid, pool: block.pool.clone(), hold: row.hold }).await?;
+            let (pool, boot) = (block.pool.clone(), Some(core.settings.boot));
+            core.record(&HeldLease { name, uid: row.uid, pool, hold: row.hold, boot }).await?;
         }
     }
     core.state().must_rebuild = false;

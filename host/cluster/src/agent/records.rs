@@ -32,6 +32,8 @@ pub(crate) struct HeldLease {
     pub(crate) pool: PoolKey,
     /// How far it may be used.
     pub(crate) hold: LeaseHold,
+    /// The boot in which the API server last confirmed it; `None` in a record of a version that did not note it.
+    pub(crate) boot: Option<Uid>,
 }
 
 impl HeldLease {
@@ -60,7 +62,8 @@ impl HeldLease {
             ("hold", word.to_owned()),
         ];
         let mark = mark.map(|mark| ("mark", mark.to_string()));
-        let attributes = Attributes::new(facts.into_iter().chain(mark))?;
+        let boot = self.boot.map(|boot| ("boot", boot.to_string()));
+        let attributes = Attributes::new(facts.into_iter().chain(mark).chain(boot))?;
         Ok(Object { kind: LEASE.to_owned(), name: self.name.to_string(), attributes })
     }
 
@@ -81,6 +84,7 @@ impl HeldLease {
             uid: get("uid")?.parse().ok()?,
             pool: PoolKey { name: get("pool")?.into(), uid: get("pool.uid")?.parse().ok()? },
             hold,
+            boot: get("boot").and_then(|boot| boot.parse().ok()),
         })
     }
 }
@@ -150,7 +154,7 @@ mod tests {
             LeaseHold::Contested,
         ] {
             let name = BlockName::new("default", "fd00::/122".parse().unwrap()).unwrap();
-            let record = HeldLease { name, uid: Uid(3), pool: pool.clone(), hold };
+            let record = HeldLease { name, uid: Uid(3), pool: pool.clone(), hold, boot: Some(Uid(9)) };
             let object = record.object().unwrap();
             assert_eq!(leases([&object]).into_values().collect::<Vec<_>>(), std::slice::from_ref(&record));
             let attributes = Attributes::new([

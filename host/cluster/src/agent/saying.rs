@@ -67,9 +67,10 @@ pub(crate) async fn spec(core: &AgentCore, me: &HolderIdentity) -> NodeIpamSpec 
     held.truncate(MAX_HELD);
     let standing = leases.values().filter_map(|lease| core.row(lease, None).standing_ack());
     let mut acks: Vec<MarkAck> = standing.collect();
-    let (told, answers, pools, in_force) = {
+    let (told, answers, pools, in_force, unapplied) = {
         let state = core.state();
-        (state.told.clone(), state.answers.clone(), state.pools.clone(), state.in_force.clone())
+        let (told, answers) = (state.told.clone(), state.answers.clone());
+        (told, answers, state.pools.clone(), state.in_force.clone(), state.unapplied.clone())
     };
     let is_open = |ack: &MarkAck| {
         told.blocks
@@ -116,13 +117,17 @@ pub(crate) async fn spec(core: &AgentCore, me: &HolderIdentity) -> NodeIpamSpec 
     }
     let mut echoes = Vec::new();
     for (uid, settings) in &in_force {
+        // What is not applied is not in force.
+        if leases.values().any(|lease| lease.pool.uid == *uid && unapplied.contains_key(&lease.cidr())) {
+            continue;
+        }
         let mut excluded_in_use = 0_u32;
         for lease in leases.values().filter(|lease| lease.pool.uid == *uid) {
             if let Some(book) = core.book_of(&lease.pool.name).await {
                 let addresses =
                     book.allocations().flat_map(|held| held.addresses.iter().map(AssignedAddress::ip));
                 let here = addresses.filter(|address| lease.cidr().contains(address));
-                let count = here.filter(|address| is_excluded(*address, &settings.exclusions)).count();
+                let count = here.filter(|address| is_excluded(lease.cidr(), *address, settings)).count();
                 excluded_in_use = excluded_in_use.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
             }
         }

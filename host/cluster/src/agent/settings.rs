@@ -46,6 +46,15 @@ impl PoolFamily {
         if cidr.addr().is_ipv4() { Self::Ipv4 } else { Self::Ipv6 }
     }
 
+    /// The name in the API server.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ipv4 => "IPv4",
+            Self::Ipv6 => "IPv6",
+        }
+    }
+
     /// The end of the engine pool's name.
     #[must_use]
     pub const fn suffix(self) -> &'static str {

@@ -8,8 +8,8 @@ use ipnet::IpNet;
 use tenure_leases::{HolderIdentity, MarkAck, MarkId, NodeIpamSpec, NodeIpamStatus, PoolKey, Uid};
 use tenure_types::{NetworkName, PoolName};
 
-use crate::agent::settings::PoolFamily;
-use crate::objects::node::{ExclusionEntry, NodeIPAM};
+use crate::agent::settings::{PoolFamily, cluster_pool};
+use crate::objects::node::{NodeIPAM, NodeIPAMStatus, PoolSettings, WaitingEntry};
 
 /// A pool of the cluster, as its object was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,13 +17,6 @@ pub(crate) struct ClusterPool {
     pub(crate) key: PoolKey,
     /// The prefix length of a block of each family that the pool has.
     pub(crate) units: BTreeMap<PoolFamily, u8>,
-}
-
-/// The settings of a pool in force: the highest generation that was told.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct PoolInForce {
-    pub(crate) generation: i64,
-    pub(crate) exclusions: Vec<ExclusionEntry>,
 }
 
 /// The outcome of a frozen block, for its intent.
@@ -40,7 +33,10 @@ pub(crate) enum FrozenOutcome {
 pub(crate) struct AgentState {
     pub(crate) identity: Option<HolderIdentity>,
     pub(crate) pools: BTreeMap<String, ClusterPool>,
-    pub(crate) in_force: BTreeMap<Uid, PoolInForce>,
+    /// The settings of each pool: the highest generation that was told.
+    pub(crate) in_force: BTreeMap<Uid, PoolSettings>,
+    /// Blocks to which their pool's settings cannot be applied, each with the reason.
+    pub(crate) unapplied: BTreeMap<IpNet, String>,
     /// The next time at which missing pools are looked up, by the boot clock.
     pub(crate) next_pools: Duration,
     /// The node's object, as the watch shows it.
@@ -49,6 +45,8 @@ pub(crate) struct AgentState {
     pub(crate) told: NodeIpamStatus,
     /// Whether the watch has listed the object since it was last interrupted.
     pub(crate) is_listed: bool,
+    /// Blocks of an earlier boot that the API server has not confirmed in this one.
+    pub(crate) unconfirmed: BTreeSet<IpNet>,
     /// Blocks to be compared after a relist.
     pub(crate) to_compare: BTreeSet<IpNet>,
     /// The next time at which each block may be compared, by the boot clock, and the comparisons without a change so far.
@@ -74,6 +72,10 @@ pub(crate) struct AgentState {
     pub(crate) written: Option<NodeIpamSpec>,
     pub(crate) next_write: Duration,
     pub(crate) writes: u64,
+    /// Failed calls of the API server, by what they were for.
+    pub(crate) failed_calls: BTreeMap<&'static str, u64>,
+    /// Interruptions of the watch of the node's object.
+    pub(crate) interruptions: u64,
     /// The failure of the last pass.
     pub(crate) trouble: Option<String>,
     /// The ledger was lost, and the records of the API server have not been read back.
@@ -83,9 +85,30 @@ pub(crate) struct AgentState {
 }
 
 impl AgentState {
+    fn status(&self) -> Option<&NodeIPAMStatus> {
+        self.object.as_ref()?.status.as_ref()
+    }
+
+    /// The operator's word about the pools that grant nothing.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = &WaitingEntry> {
+        self.status().into_iter().flat_map(|status| &status.waiting)
+    }
+
+    /// Whether the operator says that a pool of this name, which the node still demands, is gone.
+    pub(crate) fn is_gone(&self, pool: &str) -> bool {
+        self.waiting().any(|entry| entry.pool == pool && entry.reason == "PoolGone")
+    }
+
+    /// The reason and the message for which an engine pool gets no block.
+    pub(crate) fn pool_waits_for(&self, pool: &PoolName) -> Option<(String, String)> {
+        let (name, family) = cluster_pool(pool)?;
+        let mut about = self.waiting().filter(|entry| entry.pool == name && entry.family == family.name());
+        about.next().map(|entry| (entry.reason.clone(), entry.message.clone()))
+    }
+
     /// The reason and the message of the operator's condition `Ready`, if it is False.
     pub(crate) fn waits_for(&self) -> Option<(String, String)> {
-        let conditions = self.object.as_ref()?.status.as_ref()?.conditions.iter();
+        let conditions = self.status()?.conditions.iter();
         let ready = conditions
             .into_iter()
             .find(|condition| condition.type_ == "Ready" && condition.status == "False")?;
@@ -104,10 +127,10 @@ impl AgentState {
         let settings = object.iter().flat_map(|object| &object.status).flat_map(|status| &status.pools);
         for pool in settings {
             let Ok(uid) = pool.uid.parse() else { continue };
-            let in_force = self.in_force.entry(uid).or_default();
+            let known = self.in_force.get(&uid).map_or(0, |known| known.generation);
             // A deposed operator, or a restored store, may still tell an older one.
-            if pool.generation > in_force.generation {
-                *in_force = PoolInForce { generation: pool.generation, exclusions: pool.exclusions.clone() };
+            if pool.generation > 0 && pool.generation >= known {
+                self.in_force.insert(uid, pool.clone());
             }
         }
         self.object = object.map(Arc::new);

@@ -4,12 +4,15 @@ use std::time::Duration;
 
 use tenure_leases::agent::ledger::{BlockUsage, LeaseHold};
 use tenure_leases::{HolderIdentity, MarkAck, PoolDemand};
-use tenure_types::NetworkName;
+use tenure_types::{NetworkName, PoolName};
 
 use crate::agent::core::AgentCore;
+use crate::agent::differs::differences;
 use crate::agent::records::HeldLease;
 use crate::agent::saying::spec;
+use crate::agent::settings::PoolFamily;
 use crate::agent::usage::free;
+use crate::objects::node::PoolSettings;
 
 /// A block that the node holds.
 #[derive(Debug, Clone)]
@@ -45,6 +48,23 @@ pub struct DemandStatus {
     pub demand: PoolDemand,
     /// For how long it has waited for a block.
     pub waits: Option<Duration>,
+    /// The operator's reason and message for granting none.
+    pub waits_for: Option<(String, String)>,
+}
+
+/// The settings of a pool in force on the node.
+#[derive(Debug, Clone)]
+pub struct PoolSettingsStatus {
+    /// The pool's name.
+    pub name: String,
+    /// The generation of its spec.
+    pub generation: i64,
+    /// The gateway that the pool prescribes.
+    pub gateway: Option<String>,
+    /// The destinations of its routes.
+    pub routes: Vec<String>,
+    /// Seconds for which a freed address cools down at least.
+    pub cooldown_seconds: i64,
 }
 
 /// The agent's status.
@@ -56,6 +76,10 @@ pub struct AgentStatus {
     pub blocks: Vec<BlockStatus>,
     /// The demand.
     pub demands: Vec<DemandStatus>,
+    /// The settings of the pools, as told by the operator; none until then.
+    pub pools: Vec<PoolSettingsStatus>,
+    /// Contradictions between the configuration, the networks and the pools.
+    pub differences: Vec<String>,
     /// The answers to marks.
     pub acks: Vec<MarkAck>,
     /// The operator's reason and message for granting nothing that the node wants.
@@ -68,6 +92,12 @@ pub struct AgentStatus {
     pub writes: u64,
     /// The slowest lease since the start.
     pub slowest: Duration,
+    /// Failed calls of the API server since the start, by what they were for.
+    pub failed_calls: Vec<(&'static str, u64)>,
+    /// Interruptions of the watch of the node's object since the start.
+    pub interruptions: u64,
+    /// Whether the watch shows the node's object as it is.
+    pub is_listed: bool,
 }
 
 impl AgentStatus {
@@ -107,25 +137,52 @@ pub(crate) async fn status(core: &AgentCore) -> AgentStatus {
         Some(me) => Some(spec(core, me).await),
         None => None,
     };
+    let differences = differences(core).await;
     let now = core.now();
     let state = core.state();
-    let waits = |demand: &PoolDemand| {
-        let pool = format!("{}{}", demand.pool.name, if demand.is_ipv6 { ".v6" } else { ".v4" });
-        let since = state.waits_since.iter().find(|(known, _)| known.as_str() == pool)?.1;
-        Some(now.saturating_sub(*since))
-    };
     let (demands, acks) = said.map(|said| (said.demand, said.acks)).unwrap_or_default();
-    let demands = demands.into_iter().map(|demand| DemandStatus { waits: waits(&demand), demand }).collect();
+    let demand = |demand: PoolDemand| {
+        let family = if demand.is_ipv6 { PoolFamily::Ipv6 } else { PoolFamily::Ipv4 };
+        let pool = PoolName::new(format!("{}{}", demand.pool.name, family.suffix())).ok();
+        let since = pool.as_ref().and_then(|pool| state.waits_since.get(pool));
+        DemandStatus {
+            waits: since.map(|since| now.saturating_sub(*since)),
+            waits_for: pool.and_then(|pool| state.pool_waits_for(&pool)),
+            demand,
+        }
+    };
+    let demands = demands.into_iter().map(demand).collect();
     AgentStatus {
         identity,
         blocks,
         demands,
+        pools: state.in_force.values().map(pool).collect(),
+        differences,
         acks,
         waits_for: state.waits_for().filter(|_| !state.wants.is_empty() || state.told.accepted.is_none()),
         trouble: state.trouble.clone(),
         networks,
         writes: state.writes,
         slowest: state.slowest,
+        failed_calls: state.failed_calls.iter().map(|(what, count)| (*what, *count)).collect(),
+        interruptions: state.interruptions,
+        is_listed: state.is_listed,
+    }
+}
+
+fn pool(settings: &PoolSettings) -> PoolSettingsStatus {
+    let gateway = settings.gateway.as_ref().map(|gateway| {
+        let of_block = gateway.block_index.map(|index| format!("place {index} of each block"));
+        let addresses = [&gateway.ipv4, &gateway.ipv6].into_iter().flatten().cloned();
+        let words: Vec<String> = addresses.chain(of_block).collect();
+        if words.is_empty() { "none".to_owned() } else { words.join(", ") }
+    });
+    PoolSettingsStatus {
+        name: settings.name.clone(),
+        generation: settings.generation,
+        gateway,
+        routes: settings.routes.iter().map(|route| route.dst.clone()).collect(),
+        cooldown_seconds: settings.cooldown_seconds,
     }
 }
 

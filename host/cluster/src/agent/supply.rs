@@ -2,8 +2,10 @@
 //!
 //! ```text
 //!   a lease without ranges                          its ranges are added
-//!   other exclusions than its ranges have           the ranges are replaced; an address that is held stays with its owner
+//!   other settings than its ranges have             the ranges are replaced; an address that is held stays as its owner got it
+//!   settings that cannot be applied                 the ranges stay as they are, and a condition says so
 //!   ranges of a lease that is not open              they drain, and those of an open one do not
+//!   an open lease of an earlier boot                they drain until it is confirmed
 //!   ranges without a lease                          they are withdrawn
 //!   a block that is being given back                its intent's own
 //! ```
@@ -14,10 +16,10 @@ use ipnet::IpNet;
 use tenure_engine::Supply;
 use tenure_leases::agent::ledger::LeaseHold;
 use tenure_ledger::Book;
-use tenure_types::{NetworkName, PoolName, Range, Result};
+use tenure_types::{NetworkName, PoolName, Range};
 
 use crate::agent::core::AgentCore;
-use crate::agent::ranges::block_ranges;
+use crate::agent::ranges::{BlockRangeError, block_ranges};
 use crate::agent::records::HeldLease;
 use crate::agent::settings::PoolFamily;
 use crate::agent::usage::labelled;
@@ -27,7 +29,7 @@ type KnownRange = (PoolName, Range, bool);
 
 impl AgentCore {
     /// Makes the ranges of a network agree with the leases.
-    pub(crate) async fn supply(&self, network: &NetworkName) -> Result<()> {
+    pub(crate) async fn supply(&self, network: &NetworkName) -> tenure_types::Result<()> {
         let Some(book) = self.book(network).await else { return Ok(()) };
         let mut known: BTreeMap<IpNet, Vec<KnownRange>> = BTreeMap::new();
         for (pool, view, cidr) in labelled(&book) {
@@ -66,8 +68,10 @@ impl AgentCore {
         let settings = self.state().in_force.get(&lease.pool.uid).cloned();
         let is_frozen = matches!(lease.hold, LeaseHold::Frozen(_));
         let (Some(settings), false) = (settings, is_frozen && present.is_empty()) else { return Vec::new() };
-        let wanted = block_ranges(lease.cidr(), &settings.exclusions, &book.network().attributes);
-        let drains = lease.hold != LeaseHold::Open;
+        let wanted = block_ranges(lease.cidr(), &settings, &book.network().attributes);
+        // A mistake in the pool takes nothing from a running node.
+        let Some(wanted) = self.noted(lease.cidr(), wanted) else { return Vec::new() };
+        let drains = lease.hold != LeaseHold::Open || self.state().unconfirmed.contains(&lease.cidr());
         let mut changes = Vec::new();
         let mut kept = Vec::new();
         for (of, range, draining) in present {
@@ -89,6 +93,26 @@ impl AgentCore {
             }
         }
         changes
+    }
+}
+
+impl AgentCore {
+    /// The ranges of a block; or notes why its pool's settings cannot be applied to it.
+    fn noted(&self, cidr: IpNet, ranges: Result<Vec<Range>, BlockRangeError>) -> Option<Vec<Range>> {
+        let mut state = self.state();
+        match ranges {
+            Ok(ranges) => {
+                state.unapplied.remove(&cidr);
+                Some(ranges)
+            }
+            Err(error) => {
+                let words = error.to_string();
+                if state.unapplied.insert(cidr, words.clone()).as_ref() != Some(&words) {
+                    tracing::error!(block = %cidr, error = words, "the pool's settings cannot be applied to a block, which stays as it is");
+                }
+                None
+            }
+        }
     }
 }
 

@@ -138,7 +138,11 @@ impl Wing for ClusterWing {
 
     fn trouble(&self) -> Option<String> {
         let state = self.core.state();
-        let waits = || state.waits_for().map(|(reason, message)| format!("{reason}: {message}"));
+        let own = |pool: &str| self.core.settings.network_of(pool) == Some(&self.network);
+        let waits = || {
+            let mut own = state.waiting().filter(|entry| own(&entry.pool));
+            own.next().map(|entry| format!("{}: {}", entry.reason, entry.message))
+        };
         state.trouble.clone().or_else(waits)
     }
 

@@ -51,4 +51,20 @@ impl AddressPool {
             .map(|(text, unit)| Ok(PoolRange { cidr: cidr(text)?, unit }))
             .collect()
     }
+
+    /// The ranges of which something else hands out addresses, each as one cell.
+    ///
+    /// # Errors
+    /// If one of them is not a CIDR.
+    pub fn taken_ranges(&self) -> Result<Vec<PoolRange>, ConversionError> {
+        let mut taken = Vec::new();
+        for entry in &self.spec.taken {
+            let cidr = cidr(&entry.cidr)?;
+            let range = PoolRange { cidr, unit: cidr.prefix_len() };
+            if !taken.contains(&range) {
+                taken.push(range);
+            }
+        }
+        Ok(taken)
+    }
 }

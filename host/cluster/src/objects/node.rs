@@ -8,7 +8,7 @@ use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
 
 pub use self::said::{AckEntry, DemandEntry, EchoEntry, HeldEntry};
-pub use self::told::{AcceptedIdentity, ExclusionEntry, HintEntry, PoolSettings};
+pub use self::told::{AcceptedIdentity, ExclusionEntry, HintEntry, PoolSettings, WaitingEntry};
 use crate::objects::schema;
 
 /// The agent's half: identity, ledger, demand and answers.
@@ -108,6 +108,11 @@ pub struct NodeIPAMStatus {
     #[schemars(length(max = 64))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["uid".into()]))]
     pub pools: Vec<PoolSettings>,
+    /// The pools and families of which the node wants a block and gets none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64))]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["poolUID".into(), "family".into()]))]
+    pub waiting: Vec<WaitingEntry>,
     /// The conditions: Ready.
     #[serde(default)]
     #[schemars(length(max = 8))]

@@ -1,12 +1,15 @@
 //! `AddressPool`: which addresses are leased, to which nodes, and in blocks of which size.
 
 mod family;
+mod taken;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, LabelSelector};
 use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
 
 pub use self::family::{Ipv4Ranges, Ipv6Ranges, PoolCapacityEntry};
+pub use self::taken::{MAX_TAKEN, TakenEntry};
+use crate::objects::delivery::{BlockIndexRange, GatewayEntry, RouteEntry};
 use crate::objects::node::ExclusionEntry;
 use crate::objects::schema;
 
@@ -38,7 +41,13 @@ use crate::objects::schema;
     validation = Rule::new("(!has(oldSelf.ipv4) || has(self.ipv4)) && (!has(oldSelf.ipv6) || has(self.ipv6))")
         .message("a family cannot be taken away from a pool; empty its cidrs, and they drain"),
     validation = Rule::new("!has(self.exclusions) || self.exclusions.all(x, (has(self.ipv4) && self.ipv4.cidrs.exists(c, has(x.cidr) ? cidr(c).containsCIDR(x.cidr) : has(x.start) && has(x.end) && cidr(c).containsIP(x.start) && cidr(c).containsIP(x.end))) || (has(self.ipv6) && self.ipv6.cidrs.exists(c, has(x.cidr) ? cidr(c).containsCIDR(x.cidr) : has(x.start) && has(x.end) && cidr(c).containsIP(x.start) && cidr(c).containsIP(x.end))))")
-        .message("an exclusion must lie in one of the pool's cidrs")
+        .message("an exclusion must lie in one of the pool's cidrs"),
+    validation = Rule::new("!has(self.taken) || self.taken.all(t, (has(self.ipv4) && self.ipv4.cidrs.exists(c, cidr(c).containsCIDR(t.cidr))) || (has(self.ipv6) && self.ipv6.cidrs.exists(c, cidr(c).containsCIDR(t.cidr))))")
+        .message("a taken range must lie in one of the pool's cidrs; remove what is taken before its cidr"),
+    validation = Rule::new("!has(self.gateway) || ((!has(self.gateway.ipv4) || (has(self.ipv4) && self.ipv4.cidrs.exists(c, cidr(c).containsIP(self.gateway.ipv4)))) && (!has(self.gateway.ipv6) || (has(self.ipv6) && self.ipv6.cidrs.exists(c, cidr(c).containsIP(self.gateway.ipv6)))))")
+        .message("a gateway must lie in one of the pool's cidrs"),
+    validation = Rule::new("!has(self.gateway) || !has(self.gateway.blockIndex) || ((!has(self.ipv4) || self.ipv4.blockPrefix < 16 || self.gateway.blockIndex < [65536, 32768, 16384, 8192, 4096, 2048, 1024, 512, 256, 128, 64, 32, 16, 8, 4, 2, 1][self.ipv4.blockPrefix - 16]) && (!has(self.ipv6) || self.ipv6.blockPrefix < 112 || self.gateway.blockIndex < [65536, 32768, 16384, 8192, 4096, 2048, 1024, 512, 256, 128, 64, 32, 16, 8, 4, 2, 1][self.ipv6.blockPrefix - 112]))")
+        .message("gateway.blockIndex is outside of a block")
 )]
 #[serde(rename_all = "camelCase")]
 pub struct AddressPoolSpec {
@@ -53,9 +62,34 @@ pub struct AddressPoolSpec {
     #[schemars(length(max = 64))]
     #[x_kube(merge_strategy = ListMerge::Atomic)]
     pub exclusions: Vec<ExclusionEntry>,
+    /// Places in each block that are not handed out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16))]
+    #[x_kube(merge_strategy = ListMerge::Atomic)]
+    pub per_block_exclusions: Vec<BlockIndexRange>,
+    /// Addresses that something else hands out; no block that has one of them is granted. Written by an import.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 256))]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["cidr".into(), "source".into()]))]
+    pub taken: Vec<TakenEntry>,
+    /// The gateway of the addresses; without it, as the network's configuration says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gateway: Option<GatewayEntry>,
+    /// Routes that pods get with an address.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16))]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["dst".into()]))]
+    pub routes: Vec<RouteEntry>,
     /// The nodes that get blocks; all, if it is missing or empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_selector: Option<LabelSelector>,
+    /// The pods that get addresses of it, by their labels, on a network of several pools. A pool with `podSelector` or `namespaceSelector` serves
+    /// no other pods, unless they name it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pod_selector: Option<LabelSelector>,
+    /// The same by the labels of the pods' namespace. With both, a pod must match both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace_selector: Option<LabelSelector>,
     /// The overlap group. Equal addresses may be in use twice in different groups only.
     #[serde(default = "default_group")]
     #[schemars(schema_with = "schema::group")]
@@ -67,7 +101,7 @@ pub struct AddressPoolSpec {
     /// Whether idle blocks are taken back when the pool is short.
     #[serde(default = "default_true")]
     pub release_excess: bool,
-    /// Seconds for which a freed address is not handed out again.
+    /// Seconds for which a freed address is not handed out again, unless the node's own cooldown is longer.
     #[serde(default = "default_cooldown")]
     #[schemars(range(min = 0, max = 86_400))]
     pub cooldown_seconds: i64,

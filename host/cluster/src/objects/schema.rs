@@ -75,6 +75,16 @@ pub fn optional_address(_: &mut SchemaGenerator) -> Schema {
     }))
 }
 
+/// The CIDRs of a gateway's addresses: one for each family.
+pub fn gateway_subnets(generator: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "array",
+        "maxItems": 2,
+        "items": cidr(generator),
+        "x-kubernetes-list-type": "atomic",
+    })
+}
+
 /// An optional CIDR.
 pub fn optional_cidr(generator: &mut SchemaGenerator) -> Schema {
     nullable(cidr(generator))

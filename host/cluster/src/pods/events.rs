@@ -26,6 +26,8 @@ const CONTROLLER: &str = "ipam.tenure.dev/tenured";
 pub struct PodEvent {
     /// The pod. There may be none any more, and its namespace may be gone.
     pub pod: PodIdentity,
+    /// The action in CamelCase that it is about, as `Reclaim`.
+    pub action: &'static str,
     /// The cause in CamelCase, as `AddressReclaimed`.
     pub reason: &'static str,
     /// For people; cut off where the API server takes no more.
@@ -94,7 +96,7 @@ impl PodEventWriter {
                 namespace: owned(&pod.namespace),
                 ..ObjectMeta::default()
             },
-            action: owned("Reclaim"),
+            action: owned(event.action),
             event_time: Some(MicroTime(Timestamp::now())),
             note: Some(note(&event.note)),
             reason: owned(event.reason),

@@ -7,6 +7,7 @@ use kube::core::ObjectMeta;
 use kube::runtime::watcher::Event;
 use tenure_types::PodIdentity;
 
+use super::labels::ObjectLabels;
 use super::verdict::config_hash;
 
 /// A pod's namespace and name.
@@ -19,12 +20,19 @@ struct Uids {
     of_file: Option<Box<str>>,
 }
 
+/// A pod: who it is, and how it is labelled.
+#[derive(Debug, Clone)]
+struct ListedPod {
+    uids: Uids,
+    labels: Arc<ObjectLabels>,
+}
+
 /// The pods of the node. While they are listed again, those of before stay until the list is complete.
 #[derive(Debug, Default)]
 pub(crate) struct KnownPods {
-    pods: HashMap<PodKey, Uids>,
+    pods: HashMap<PodKey, ListedPod>,
     /// The list that is not complete yet.
-    listing: HashMap<PodKey, Uids>,
+    listing: HashMap<PodKey, ListedPod>,
     is_complete: bool,
 }
 
@@ -44,12 +52,16 @@ impl KnownPods {
                 let before = std::mem::replace(&mut self.pods, std::mem::take(&mut self.listing));
                 // What was allocated before the first list may have gone before it.
                 let is_first = !std::mem::replace(&mut self.is_complete, true);
-                is_first || before.iter().any(|(key, uids)| self.pods.get(key) != Some(uids))
+                let is_there = |key: &PodKey, before: &ListedPod| {
+                    self.pods.get(key).is_some_and(|now| now.uids == before.uids)
+                };
+                is_first || before.iter().any(|(key, before)| !is_there(key, before))
             }
             Event::Apply(pod) => {
-                let Some((key, uids)) = entry(pod) else { return false };
-                let before = self.pods.insert(key, uids.clone());
-                before.is_some_and(|before| before != uids)
+                let Some((key, pod)) = entry(pod) else { return false };
+                let uids = pod.uids.clone();
+                let before = self.pods.insert(key, pod);
+                before.is_some_and(|before| before.uids != uids)
             }
             Event::Delete(pod) => entry(pod).is_some_and(|(key, _)| self.pods.remove(&key).is_some()),
         }
@@ -62,17 +74,27 @@ impl KnownPods {
 
     /// Whether the watch has a pod, with its uid if that is known.
     pub(crate) fn has(&self, pod: &PodIdentity) -> bool {
-        let uids = self.pods.get(&(Arc::clone(&pod.namespace), pod.name.clone()));
-        uids.is_some_and(|uids| {
+        self.get(pod).is_some()
+    }
+
+    /// The labels and annotations of a pod that the watch has.
+    pub(crate) fn labels(&self, pod: &PodIdentity) -> Option<Arc<ObjectLabels>> {
+        self.get(pod).map(|known| Arc::clone(&known.labels))
+    }
+
+    fn get(&self, pod: &PodIdentity) -> Option<&ListedPod> {
+        let known = self.pods.get(&(Arc::clone(&pod.namespace), pod.name.clone()));
+        known.filter(|ListedPod { uids, .. }| {
             pod.uid.is_empty() || uids.own == pod.uid || uids.of_file.as_ref() == Some(&pod.uid)
         })
     }
 }
 
-fn entry(pod: ObjectMeta) -> Option<(PodKey, Uids)> {
+fn entry(mut pod: ObjectMeta) -> Option<(PodKey, ListedPod)> {
     let of_file = config_hash(&pod).map(Box::from);
+    let labels = Arc::new(ObjectLabels::take(&mut pod));
     let key = (pod.namespace?.into(), pod.name?.into());
-    Some((key, Uids { own: pod.uid?.into(), of_file }))
+    Some((key, ListedPod { uids: Uids { own: pod.uid?.into(), of_file }, labels }))
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ pub(crate) fn judge(asked: &PodIdentity, answer: Result<Pod, ApiCallError>) -> P
 }
 
 /// Whether an object is the pod with this uid: by its own, or as the mirror of a static pod.
-fn has_uid(metadata: &kube::core::ObjectMeta, uid: &str) -> bool {
+pub(crate) fn has_uid(metadata: &kube::core::ObjectMeta, uid: &str) -> bool {
     metadata.uid.as_deref() == Some(uid) || config_hash(metadata) == Some(uid)
 }
 

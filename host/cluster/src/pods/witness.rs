@@ -1,6 +1,6 @@
 //! The witness: what the watch has, and what the API server answers about the rest.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::{StreamExt as _, stream};
@@ -9,10 +9,12 @@ use kube::core::ObjectMeta;
 use kube::runtime::watcher::Event;
 use kube::{Api, Client};
 use tenure_types::PodIdentity;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use super::known::KnownPods;
+use super::labels::ObjectLabels;
+use super::namespaces::KnownNamespaces;
 use super::questions::{PodQuestion, PodQuestions};
 use super::verdict::{PodPresence, judge};
 use crate::client::call;
@@ -38,9 +40,12 @@ pub struct PodFigures {
 
 /// The pods of one node.
 pub struct PodsOfNode {
-    client: Client,
+    pub(crate) client: Client,
     state: Mutex<WitnessState>,
     changed: Notify,
+    /// Each event of the watch.
+    pub(crate) events: watch::Sender<()>,
+    pub(crate) namespaces: KnownNamespaces,
     /// Times are since this.
     start: Instant,
 }
@@ -70,7 +75,8 @@ impl PodsOfNode {
             interruptions: 0,
             trouble: None,
         });
-        Self { client, state, changed: Notify::new(), start: Instant::now() }
+        let (events, namespaces) = (watch::Sender::new(()), KnownNamespaces::default());
+        Self { client, state, changed: Notify::new(), events, namespaces, start: Instant::now() }
     }
 
     /// Waits until a pod may have gone.
@@ -124,6 +130,12 @@ impl PodsOfNode {
         if state.known.follow(event) {
             self.changed.notify_one();
         }
+        self.events.send_replace(());
+    }
+
+    /// The labels of a pod that the watch shows.
+    pub(crate) fn known_labels(&self, pod: &PodIdentity) -> Option<Arc<ObjectLabels>> {
+        self.state().known.labels(pod)
     }
 
     pub(crate) fn interrupted(&self, error: &kube::runtime::watcher::Error) {

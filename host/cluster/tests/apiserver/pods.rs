@@ -11,7 +11,7 @@ use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use tenure_cluster::client::call;
 use tenure_cluster::pods::PodPresence::{Absent, Present, Unknown};
-use tenure_cluster::pods::{PodEvent, PodWatch, PodsOfNode, pod_events};
+use tenure_cluster::pods::{ObjectLabels, PodEvent, PodWatch, PodsOfNode, pod_events};
 use tenure_types::PodIdentity;
 use tokio::time::timeout;
 
@@ -23,6 +23,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("pods::a_pod_that_was_made_again_is_another_one", made_again),
     ("pods::a_pod_that_has_finished_is_absent_once_the_watch_lacks_it", finished),
     ("pods::who_may_not_read_pods_knows_nothing_and_frees_nothing", forbidden),
+    ("pods::labels_come_from_the_watch_and_else_from_one_read", labels),
     ("pods::an_event_on_a_pod_says_what_became_of_its_address", event),
 ];
 
@@ -140,6 +141,41 @@ fn forbidden(cluster: &Cluster) -> anyhow::Result<()> {
     })
 }
 
+fn labels(cluster: &Cluster) -> anyhow::Result<()> {
+    watched(cluster, "node-labels", async |pods, witness| {
+        let (ours, theirs) =
+            (create(&pods, "labelled", "node-labels").await?, create(&pods, "elsewhere", "node-else").await?);
+        becomes(&witness, &ours, Present).await?;
+        let label = json!({ "metadata": { "labels": { "tier": "gold" }, "annotations": { "long": "x".repeat(513) } } });
+        for pod in [&ours, &theirs] {
+            let patch = PatchParams::default();
+            call(pods.patch_metadata(&pod.name, &patch, &Patch::Merge(&label))).await?;
+        }
+        let is_gold = |labels: &ObjectLabels| labels.labels.get("tier").is_some_and(|tier| tier == "gold");
+        timeout(LIMIT, async {
+            while !is_gold(&*witness.labels(&ours).await?) {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            anyhow::Ok(())
+        })
+        .await??;
+        let read = witness.labels(&theirs).await?;
+        ensure!(
+            is_gold(&read) && read.annotations.is_empty(),
+            "one that is not watched, by a read: {read:?}"
+        );
+        let replaced = PodIdentity { uid: "1-2".into(), ..ours.clone() };
+        let refused = witness.labels(&replaced).await.err().map(|error| error.to_string());
+        ensure!(refused.as_deref() == Some("the API server has another pod of this name"), "{refused:?}");
+        delete(&pods, &theirs).await?;
+        ensure!(witness.labels(&theirs).await.is_err());
+        let namespace = witness.namespace_labels("default").await?;
+        ensure!(namespace.labels.get("kubernetes.io/metadata.name").is_some_and(|name| name == "default"));
+        ensure!(witness.namespace_labels("nowhere").await.is_err());
+        Ok(())
+    })
+}
+
 fn event(cluster: &Cluster) -> anyhow::Result<()> {
     cluster.runtime.block_on(async {
         let (events, mut writer) = pod_events(cluster.client.clone(), "node-event");
@@ -150,7 +186,12 @@ fn event(cluster: &Cluster) -> anyhow::Result<()> {
         };
         for namespace in ["no-such-namespace", "default"] {
             let note = "10.64.0.2 was freed: the pod is gone".to_owned();
-            events.send(PodEvent { pod: pod(namespace), reason: "AddressReclaimed", note });
+            events.send(PodEvent {
+                pod: pod(namespace),
+                action: "Reclaim",
+                reason: "AddressReclaimed",
+                note,
+            });
         }
         let of_pod = ListParams::default().fields("regarding.name=reclaimed");
         let written: Api<Event> = Api::default_namespaced(cluster.client.clone());

@@ -71,6 +71,22 @@ fn bad(cluster: &Cluster) -> anyhow::Result<()> {
             excluding(json!({ "start": "10.0.0.01", "end": "10.0.0.2" })),
             "must be an IP address in canonical form",
         ),
+        (with("gateway", json!({})), "a gateway is an address (ipv4, ipv6), a blockIndex, or none: true"),
+        (with("gateway", json!({ "ipv4": "10.0.0.1", "blockIndex": 1 })), "a gateway is an address"),
+        (with("gateway", json!({ "ipv4": "10.1.0.1" })), "a gateway must lie in one of the pool's cidrs"),
+        (with("gateway", json!({ "ipv6": "fd00::1" })), "a gateway must lie in one of the pool's cidrs"),
+        (with("gateway", json!({ "ipv4": "fd00::1" })), "gateway.ipv4 must be IPv4"),
+        (with("gateway", json!({ "blockIndex": 64 })), "gateway.blockIndex is outside of a block"),
+        (with("routes", json!([{ "dst": "10.0.0.1/8" }])), "must be a CIDR in canonical form"),
+        (
+            with("routes", json!([{ "dst": "10.0.0.0/8", "gw": "fd00::1" }])),
+            "gw must be of the family of dst",
+        ),
+        (with("perBlockExclusions", json!([{ "start": 2, "end": 1 }])), "start must not be after end"),
+        (
+            with("taken", json!([{ "cidr": "10.1.0.0/24", "source": "calico", "owner": "n1" }])),
+            "a taken range must lie in one of the pool's cidrs",
+        ),
         (with("overlapGroup", json!("Default")), "spec.overlapGroup"),
         (with("nodeGoneQuarantineSeconds", json!(-2)), "greater than or equal to -1"),
         (with("quota", json!({ "maxBlocksPerNode": 257 })), "less than or equal to 256"),
@@ -102,6 +118,13 @@ fn edited(cluster: &Cluster) -> anyhow::Result<()> {
     change(json!({ "ipv4": { "cidrs": ["10.0.0.0/16", "10.1.0.0/16"] } }))?;
     change(json!({ "ipv6": { "cidrs": ["fd00::/112"] } }))?;
     change(json!({ "ipv4": { "cidrs": [] }, "disabled": true, "nodeGoneQuarantineSeconds": -1 }))?;
+    let gateway = |gateway: Value| change(json!({ "gateway": gateway }));
+    gateway(json!({ "blockIndex": 63 }))?;
+    gateway(json!({ "blockIndex": null, "none": true }))?;
+    change(
+        json!({ "gateway": null, "routes": [{ "dst": "::/0", "mtu": 1400 }, { "dst": "10.0.0.0/8", "gw": "10.0.0.1" }] }),
+    )?;
+    change(json!({ "taken": [{ "cidr": "fd00::40/122", "source": "calico", "owner": "n1" }] }))?;
     let outside = json!({ "exclusions": [{ "start": "fd00::fff0", "end": "fd00::1:0" }] });
     refused(change(outside), "an exclusion must lie")?;
     change(

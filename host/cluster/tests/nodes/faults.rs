@@ -17,7 +17,7 @@ pub(crate) const TESTS: &[Test] = &[
 ];
 
 /// Whether a node has a condition.
-fn has_condition(node: &Node, name: &str) -> anyhow::Result<bool> {
+pub(crate) fn has_condition(node: &Node, name: &str) -> anyhow::Result<bool> {
     let output = node.daemon.ctl_output(&["status"])?;
     let status: Value = serde_json::from_slice(&output.stdout)?;
     let conditions = status["conditions"].as_array().cloned().unwrap_or_default();

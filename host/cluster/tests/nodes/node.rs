@@ -1,7 +1,7 @@
 //! A node: a daemon with a name, a machine and directories of its own, and pods that come and go through the plugin.
 
 use std::net::IpAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use serde_json::{Value, json};
@@ -19,27 +19,58 @@ pub(crate) struct Node {
 impl Node {
     /// Makes a node's directories and configuration.
     pub(crate) fn prepare(name: &str, kubeconfig: &Path) -> anyhow::Result<Self> {
+        Self::prepare_with(name, kubeconfig, &["pods"], "[\"ipv4\"]")
+    }
+
+    /// Makes those of a node whose network has addresses of several pools or families.
+    pub(crate) fn prepare_with(
+        name: &str,
+        kubeconfig: &Path,
+        pools: &[&str],
+        families: &str,
+    ) -> anyhow::Result<Self> {
         let daemon = Daemon::prepare()?;
+        let pools = json!(pools);
+        std::fs::copy("/proc/sys/kernel/random/boot_id", boot_id_file(&daemon))?;
         daemon.configure(&format!(
-            "[node]\nname = \"{name}\"\nmachine_id = \"{name}\"\nsystem_uuid = \"firmware of {name}\"\n\
-             [cluster]\nnetworks = {{ pods = [\"pods\"] }}\nkubeconfig = \"{}\"\npreallocation = 2\nrelease_seconds = 1\nwrite_seconds = 1\n\
+            "[node]\nname = \"{name}\"\nboot_id_file = \"{}\"\nmachine_id = \"{name}\"\nsystem_uuid = \"firmware of {name}\"\n\
+             [cluster]\nnetworks = {{ pods = {pools} }}\nkubeconfig = \"{}\"\npreallocation = 2\nrelease_seconds = 1\nwrite_seconds = 1\n\
              [addresses]\ncooldown_seconds = 1\n\
-             [networks.pods]\nipam = {{ type = \"tenure\", policy = \"cluster-range\", pools = [\"pods\"] }}\n",
-            kubeconfig.display()
+             [networks.pods]\nipam = {{ type = \"tenure\", policy = \"cluster-range\", pools = {pools}, families = {families} }}\n\
+             [metrics]\nlisten = \"unix:{}\"\n",
+            boot_id_file(&daemon).display(),
+            kubeconfig.display(),
+            daemon.path("metrics.sock").display()
         ))?;
         Ok(Self { name: name.to_owned(), daemon, pods: Vec::new() })
     }
 
     /// The Node, as the kubelet registers it.
     pub(crate) fn object(&self) -> anyhow::Result<Value> {
-        let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
+        let boot = std::fs::read_to_string(boot_id_file(&self.daemon))?;
         Ok(kubelets_node(&self.name, &self.name, boot.trim()))
+    }
+
+    /// Kills the daemon, and starts it in another boot of the machine, whose id it returns.
+    pub(crate) fn reboot(&mut self) -> anyhow::Result<String> {
+        let boot = "7e5e1e57-0000-4000-8000-000000000001";
+        self.daemon.kill()?;
+        std::fs::write(boot_id_file(&self.daemon), boot)?;
+        self.daemon.launch()?;
+        Ok(boot.to_owned())
     }
 
     /// Calls the plugin for a pod, as a runtime does.
     pub(crate) fn call(&self, verb: &str, pod: &str) -> anyhow::Result<Outcome> {
         let config = json!({ "cniVersion": "1.1.0", "name": "pods", "ipam": { "type": "tenure" } });
         self.daemon.shim()?.call(verb, &Attachment::of(pod), &config)
+    }
+
+    /// Adds a pod; returns the result of the plugin.
+    pub(crate) fn add_result(&mut self, pod: &str) -> anyhow::Result<Value> {
+        let result = self.call("ADD", pod).and_then(|outcome| outcome.result());
+        self.pods.push(pod.to_owned());
+        result.with_context(|| format!("ADD of {pod} on {}", self.name))
     }
 
     /// Adds a pod; returns its address.
@@ -92,4 +123,9 @@ impl Node {
             self.daemon.allocations("pods")?.into_iter().map(of).collect::<anyhow::Result<_>>()?;
         Ok(all.concat())
     }
+}
+
+/// The file with the id of the machine's boot.
+fn boot_id_file(daemon: &Daemon) -> PathBuf {
+    daemon.path("boot_id_of_node")
 }

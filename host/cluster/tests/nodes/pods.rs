@@ -9,6 +9,7 @@ use k8s_openapi::api::events::v1::Event;
 use kube::api::{Api, DeleteParams, ListParams, PostParams};
 use serde_json::{Value, json};
 use tenure_cluster::client::call;
+use tenure_fixtures::node::plugin::Outcome;
 use tenure_fixtures::node::{Attachment, Daemon};
 use tenure_fixtures::wait;
 use tenure_runtime::fake::FakeRuntime;
@@ -23,9 +24,9 @@ pub(crate) const TESTS: &[Test] = &[
 ];
 
 /// A daemon whose only network has ranges of its own, and which asks the API server about its pods.
-struct PodNode {
+pub(crate) struct PodNode {
     name: &'static str,
-    daemon: Daemon,
+    pub(crate) daemon: Daemon,
     socket: PathBuf,
     runtime: AbortHandle,
 }
@@ -37,12 +38,26 @@ impl Drop for PodNode {
 }
 
 impl PodNode {
-    fn start(world: &World, name: &'static str, listed: Vec<&'static str>) -> anyhow::Result<Self> {
+    pub(crate) fn start(
+        world: &World,
+        name: &'static str,
+        listed: Vec<&'static str>,
+    ) -> anyhow::Result<Self> {
+        Self::start_with(world, name, 1, listed)
+    }
+
+    /// The same with another grace period, in seconds.
+    pub(crate) fn start_with(
+        world: &World,
+        name: &'static str,
+        grace: u32,
+        listed: Vec<&'static str>,
+    ) -> anyhow::Result<Self> {
         let mut daemon = Daemon::prepare()?;
         let socket = daemon.path("cri.sock");
         daemon.configure(&format!(
             "[node]\nname = \"{name}\"\n[cluster]\npods = true\nkubeconfig = \"{}\"\n\
-             [runtime]\nsocket = \"{}\"\ngrace_seconds = 1\n",
+             [runtime]\nsocket = \"{}\"\ngrace_seconds = {grace}\n",
             world.kubeconfig.display(),
             socket.display()
         ))?;
@@ -52,7 +67,7 @@ impl PodNode {
     }
 
     /// From now on, the runtime lists these sandboxes.
-    fn list(&mut self, world: &World, listed: Vec<&'static str>) -> anyhow::Result<()> {
+    pub(crate) fn list(&mut self, world: &World, listed: Vec<&'static str>) -> anyhow::Result<()> {
         self.runtime.abort();
         std::fs::remove_file(&self.socket)?;
         self.runtime = world.runtime.block_on(async { FakeRuntime(listed).serve(&self.socket) });
@@ -60,25 +75,41 @@ impl PodNode {
     }
 
     /// Makes a pod in the API server, bound to the node, and adds it as a runtime does; returns its uid.
-    fn add(&self, world: &World, pod: &str, container: &str) -> anyhow::Result<String> {
-        let spec = json!({ "nodeName": self.name, "containers": [{ "name": "main", "image": "none" }] });
-        let object: Pod = serde_json::from_value(json!({ "metadata": { "name": pod }, "spec": spec }))?;
-        let made = world.runtime.block_on(call(pods(world).create(&PostParams::default(), &object)))?;
-        let uid = made.metadata.uid.context("no uid")?;
-        let config = json!({
-            "cniVersion": "1.1.0", "name": "pods",
-            "ipam": { "type": "tenure", "ranges": [[{ "subnet": "10.95.0.0/24" }]] },
-        });
-        let arguments = format!(
-            "IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME={pod};K8S_POD_UID={uid};K8S_POD_INFRA_CONTAINER_ID={container}"
-        );
-        let shim = self.daemon.shim()?.env("CNI_ARGS", &arguments);
-        shim.call("ADD", &Attachment::of(container), &config)?.result()?;
+    pub(crate) fn add(&self, world: &World, pod: &str, container: &str) -> anyhow::Result<String> {
+        let uid = self.create(world, pod)?;
+        self.attach(pod, &uid, &Attachment::of(container), "10.95.0.0/24")?.result()?;
         Ok(uid)
     }
 
+    /// Makes a pod in the API server, bound to the node; returns its uid.
+    pub(crate) fn create(&self, world: &World, pod: &str) -> anyhow::Result<String> {
+        let spec = json!({ "nodeName": self.name, "containers": [{ "name": "main", "image": "none" }] });
+        let object: Pod = serde_json::from_value(json!({ "metadata": { "name": pod }, "spec": spec }))?;
+        let made = world.runtime.block_on(call(pods(world).create(&PostParams::default(), &object)))?;
+        made.metadata.uid.context("no uid")
+    }
+
+    /// Adds an attachment of a pod to a network of its own with one range, as a runtime does.
+    pub(crate) fn attach(
+        &self,
+        pod: &str,
+        uid: &str,
+        attachment: &Attachment,
+        subnet: &str,
+    ) -> anyhow::Result<Outcome> {
+        let config = json!({
+            "cniVersion": "1.1.0", "name": "pods",
+            "ipam": { "type": "tenure", "ranges": [[{ "subnet": subnet }]] },
+        });
+        let arguments = format!(
+            "IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME={pod};K8S_POD_UID={uid};K8S_POD_INFRA_CONTAINER_ID={}",
+            attachment.container
+        );
+        self.daemon.shim()?.env("CNI_ARGS", &arguments).call("ADD", attachment, &config)
+    }
+
     /// The containers that have addresses.
-    fn containers(&self) -> anyhow::Result<Vec<String>> {
+    pub(crate) fn containers(&self) -> anyhow::Result<Vec<String>> {
         let allocations = self.daemon.allocations("pods")?;
         let container = |allocation: &Value| allocation["container_id"].as_str().map(str::to_owned);
         allocations.iter().map(|allocation| container(allocation).context("no container")).collect()
@@ -97,14 +128,14 @@ fn pods(world: &World) -> Api<Pod> {
     Api::default_namespaced(world.client.clone())
 }
 
-fn delete(world: &World, pod: &str) -> anyhow::Result<()> {
+pub(crate) fn delete(world: &World, pod: &str) -> anyhow::Result<()> {
     let now = DeleteParams { grace_period_seconds: Some(0), ..DeleteParams::default() };
     world.runtime.block_on(call(pods(world).delete(pod, &now)))?;
     Ok(())
 }
 
 /// The reasons of the events on a pod.
-fn events(world: &World, uid: &str) -> anyhow::Result<Vec<String>> {
+pub(crate) fn events(world: &World, uid: &str) -> anyhow::Result<Vec<String>> {
     let api: Api<Event> = Api::default_namespaced(world.client.clone());
     let all = world.runtime.block_on(call(api.list(&ListParams::default())))?.items;
     let of_pod = all

@@ -78,8 +78,16 @@ impl World {
 
     /// Creates the pool of the nodes: 16 blocks of 13 usable addresses.
     pub(crate) fn create_pool(&self) -> anyhow::Result<()> {
-        let spec = json!({ "ipv4": { "cidrs": ["10.90.0.0/24"], "blockPrefix": 28 } });
+        let spec = json!({ "ipv4": { "cidrs": ["10.90.0.0/24"], "blockPrefix": 28 }, "cooldownSeconds": 0 });
         self.create(&AddressPool::new(POOL, serde_json::from_value(spec)?)).map(drop)
+    }
+
+    /// Adds a node with a pool or several of its own, and waits until it is ready.
+    pub(crate) fn join(&mut self, node: Node) -> anyhow::Result<()> {
+        self.create(&serde_json::from_value::<KubeNode>(node.object()?)?)?;
+        self.nodes.push(node);
+        self.nodes.last_mut().context("no node")?.daemon.spawn()?;
+        self.ready()
     }
 
     /// Waits until each node is ready, and holds a block.

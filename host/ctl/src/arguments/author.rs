@@ -91,18 +91,22 @@ node could not use it, and if it refused the network or the pod: one that needs 
         #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
         network: Option<PathBuf>,
     },
-    /// Pack a component as an OCI image layout, to be pushed to a registry.
+    /// Pack a component, or the interface as a WIT file, as an OCI image layout, to be pushed to a registry.
     #[command(after_help = "Examples:
   tenurectl policy pack zones/policy.wasm
+  tenurectl policy pack wit/ipam.wit --package tenure:supply
   skopeo copy oci:zones/policy.wasm.oci docker://registry.example.com/zones:1
   skopeo inspect --raw docker://registry.example.com/zones:1 | sha256sum
   tenurectl policy load oci://registry.example.com/zones@sha256:...       with the printed digest
 
 If its signature lies beside it, as `policy sign` writes it, it goes into the manifest, and `policy load` finds it there.")]
     Pack {
-        /// The component.
+        /// The component, or a file `.wit`.
         #[arg(value_hint = ValueHint::FilePath)]
         file: PathBuf,
+        /// The package of a WIT file that has several [default: its own].
+        #[arg(long, value_name = "NAME")]
+        package: Option<String>,
         /// The layout's folder, which must not exist [default: FILE.oci].
         #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
         to: Option<PathBuf>,

@@ -1,8 +1,8 @@
 //! `policy pack`: a component as an OCI image layout, which registry tools can push.
 //!
 //! The manifest is that of the CNCF's format for WebAssembly, which `wkg` and others use: a configuration that names the
-//! component's imports and exports, and one layer, which is the component itself. The same component gives the same
-//! bytes. A signature that lies beside the component goes into an annotation of the manifest, from where `policy load`
+//! component's imports and exports, and one layer, which is the component itself: a policy, or a package of the interface in the binary
+//! form of WIT. The same component gives the same bytes. A signature that lies beside the component goes into an annotation of the manifest, from where `policy load`
 //! takes it.
 
 use std::fs;
@@ -46,9 +46,17 @@ impl Shown for Packed {
     }
 }
 
-/// Packs a component into `FILE.oci`, or the folder that is given; it must not exist, unless `force` replaces a layout there.
-pub(super) fn pack(file: &Path, folder: Option<PathBuf>, force: bool) -> Result<Packed, Error> {
-    let component = read(file)?;
+/// Packs a component, or the interface, into `FILE.oci`, or the folder that is given; it must not exist, unless `force` replaces a layout there.
+pub(super) fn pack(
+    file: &Path,
+    package: Option<&str>,
+    folder: Option<PathBuf>,
+    force: bool,
+) -> Result<Packed, Error> {
+    let component = match file.extension().is_some_and(|kind| kind == "wit") {
+        true => interface(file, package)?,
+        false => read(file)?,
+    };
     let contents = Contents::read(&component).map_err(|cause| {
         Error::new(ErrorCode::PolicyUnloadable, format_args!("{}: {cause}", file.display()))
     })?;
@@ -110,6 +118,15 @@ pub(super) fn pack(file: &Path, folder: Option<PathBuf>, force: bool) -> Result<
     Ok(Packed { folder, manifest: digest, sha256: sha256(&component), signed })
 }
 
+/// The interface in a WIT file, encoded.
+fn interface(file: &Path, package: Option<&str>) -> Result<Vec<u8>, Error> {
+    let failed = |error: &dyn std::fmt::Display| {
+        Error::new(ErrorCode::InputOutput, format_args!("{}: {error}", file.display()))
+    };
+    let text = fs::read_to_string(file).map_err(|error| failed(&error))?;
+    tenure_sdk_build::interface(&text, package).map_err(|error| failed(&error))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -119,7 +136,7 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let file = scratch.path().join("policy.wasm");
         fs::write(&file, tenure_policy::embedded::HOST_LOCAL).unwrap();
-        let packed = pack(&file, None, false).unwrap();
+        let packed = pack(&file, None, None, false).unwrap();
         assert_eq!(packed.folder, scratch.path().join("policy.wasm.oci"));
         let blob =
             |digest: &str| fs::read(packed.folder.join("blobs").join(digest.replace(':', "/"))).unwrap();
@@ -135,22 +152,59 @@ mod tests {
                 .pointer("/component/exports/0")
                 .is_some_and(|name| name.as_str().unwrap().starts_with("tenure:ipam/"))
         );
-        let again = pack(&file, Some(scratch.path().join("again")), false).unwrap();
+        let again = pack(&file, None, Some(scratch.path().join("again")), false).unwrap();
         assert_eq!(again.manifest, packed.manifest);
-        let exists = pack(&file, None, false).unwrap_err();
+        let exists = pack(&file, None, None, false).unwrap_err();
         assert!(exists.cause.ends_with("policy.wasm.oci exists; --force replaces it"), "{exists}");
         let left = packed.folder.join("blobs/sha256/left-over");
         fs::write(&left, "").unwrap();
-        assert_eq!(pack(&file, None, true).unwrap().manifest, packed.manifest);
+        assert_eq!(pack(&file, None, None, true).unwrap().manifest, packed.manifest);
         assert!(!left.exists());
-        let other = pack(&file, Some(scratch.path().into()), true).unwrap_err();
+        let other = pack(&file, None, Some(scratch.path().into()), true).unwrap_err();
         assert!(other.cause.contains("is not an OCI image layout") && file.exists(), "{other}");
 
         fs::write(scratch.path().join("policy.wasm.minisig"), "untrusted comment: ...").unwrap();
-        let signed = pack(&file, Some(scratch.path().join("signed")), false).unwrap();
+        let signed = pack(&file, None, Some(scratch.path().join("signed")), false).unwrap();
         assert!(signed.signed && !packed.signed && signed.manifest != packed.manifest);
         let manifest = signed.folder.join("blobs").join(signed.manifest.replace(':', "/"));
         let annotations = value(&fs::read(manifest).unwrap())["annotations"].clone();
         assert_eq!(annotations, json!({ SIGNATURE: "untrusted comment: ..." }));
+    }
+
+    #[test]
+    fn the_interface_is_packed_as_an_artifact_of_webassembly() {
+        let scratch = tempfile::tempdir().unwrap();
+        let file = scratch.path().join("ipam.wit");
+        fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/../../wit/ipam/next/ipam.wit"), &file).unwrap();
+        let of = |package: Option<&str>, folder: &str| {
+            let packed = pack(&file, package, Some(scratch.path().join(folder)), false).unwrap();
+            let blob = |digest: &Value| {
+                let digest = digest.as_str().unwrap().replace(':', "/");
+                fs::read(packed.folder.join("blobs").join(digest)).unwrap()
+            };
+            let json = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).unwrap();
+            let marker = json(&fs::read(packed.folder.join("oci-layout")).unwrap());
+            assert_eq!(marker, json!({ "imageLayoutVersion": "1.0.0" }));
+            let index = json(&fs::read(packed.folder.join("index.json")).unwrap());
+            assert_eq!(index["manifests"][0]["mediaType"], "application/vnd.oci.image.manifest.v1+json");
+            let manifest = json(&blob(&index["manifests"][0]["digest"]));
+            assert_eq!(manifest["config"]["mediaType"], "application/vnd.wasm.config.v0+json");
+            let layer = &manifest["layers"][0];
+            let bytes = blob(&layer["digest"]);
+            assert_eq!(
+                (&layer["mediaType"], &layer["size"]),
+                (&json!("application/wasm"), &json!(bytes.len()))
+            );
+            let config = json(&blob(&manifest["config"]["digest"]));
+            assert_eq!(config["layerDigests"], json!([layer["digest"]]));
+            (config["component"]["exports"].clone(), bytes)
+        };
+        let text = fs::read_to_string(&file).unwrap();
+        let (exports, bytes) = of(None, "ipam");
+        assert!(exports.as_array().unwrap().contains(&json!("ledger")), "{exports}");
+        assert_eq!(bytes, tenure_sdk_build::interface(&text, None).unwrap());
+        let (exports, bytes) = of(Some("tenure:supply"), "supply");
+        assert!(exports.as_array().unwrap().contains(&json!("planning")), "{exports}");
+        assert_eq!(bytes, tenure_sdk_build::interface(&text, Some("tenure:supply")).unwrap());
     }
 }

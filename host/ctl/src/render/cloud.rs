@@ -16,7 +16,7 @@ use super::page::Page;
 use super::parts::{ago, clean, counted, duration, or_dash, pairs};
 use super::shown::Shown;
 use super::table::Table;
-use super::words::{CloudEvidence, CloudUnit};
+use super::words::{CloudEvidence, CloudSource, CloudUnit};
 
 /// The largest count of a range's addresses; it means that many or more.
 const MANY: u64 = u32::MAX as u64;
@@ -47,12 +47,17 @@ impl Shown for GetCloudResponse {
 
 fn head(answer: &GetCloudResponse) -> String {
     let network = clean(&answer.network);
+    let source = match CloudSource::of(&answer.source) {
+        Some(CloudSource::Imds) => "the instance metadata service",
+        None => "EC2",
+    };
     let mut out = match answer.confirmed_age_ms {
-        Some(age) => format!("{network}: EC2 said {} what the node has\n", ago(0, age)),
-        None => format!("{network}: EC2 has not said yet what the node has\n"),
+        Some(age) => format!("{network}: {source} said {} what the node has\n", ago(0, age)),
+        None => format!("{network}: {source} has not said yet what the node has\n"),
     };
     if !answer.trouble.is_empty() {
-        out.push_str(&format!("{network}: EC2's last answer does not count: {}\n", clean(&answer.trouble)));
+        let trouble = clean(&answer.trouble);
+        out.push_str(&format!("{network}: the last answer of {source} does not count: {trouble}\n"));
     }
     match &answer.limits {
         Some(limits) => out.push_str(&format!("{network}: {}\n", allowed(limits))),

@@ -26,7 +26,16 @@ impl Shown for GetClusterResponse {
             .column("FAMILY", |of| clean(&of.family))
             .number("BLOCKS", |of| of.want)
             .number("IN USE", |of| of.in_use)
-            .column("WAITS FOR ONE", |of| of.waits_ms.map_or_else(|| Cell::from("-"), Cell::age));
+            .column("WAITS FOR ONE", |of| of.waits_ms.map_or_else(|| Cell::from("-"), Cell::age))
+            .column("BECAUSE", |of| or_dash(&clean(&of.reason)));
+        let pools = Table::of(&self.pools)
+            .column("SETTINGS OF", |of| clean(&of.name))
+            .number("GENERATION", |of| of.generation.to_string())
+            .column("GATEWAY", |of| or_dash(&clean(&of.gateway)))
+            .column("ROUTES", |of| or_dash(&clean(&of.routes.join(", "))))
+            .column("COOLDOWN", |of| {
+                duration(u64::try_from(of.cooldown_seconds).unwrap_or_default().saturating_mul(1000))
+            });
         let acks = Table::of(&self.acks)
             .column("ANSWER", |of| clean(&of.answer))
             .column("MARK", |of| clean(&of.mark))
@@ -34,6 +43,7 @@ impl Shown for GetClusterResponse {
         Page::from(head(self))
             .table_or(blocks, "No block is leased yet.\n")
             .section(demands)
+            .section(pools)
             .section(acks)
             .paragraph(waits(self))
     }
@@ -54,12 +64,24 @@ fn head(answer: &GetClusterResponse) -> String {
 
 fn waits(answer: &GetClusterResponse) -> String {
     let mut out = String::new();
-    if !answer.reason.is_empty() {
+    for of in answer.demands.iter().filter(|of| !of.reason.is_empty()) {
+        out.push_str(&format!(
+            "The operator grants no {} block of pool {}: {}: {}\n",
+            clean(&of.family),
+            clean(&of.pool),
+            clean(&of.reason),
+            clean(&of.message)
+        ));
+    }
+    if !answer.reason.is_empty() && out.is_empty() {
         out.push_str(&format!(
             "The operator grants nothing: {}: {}\n",
             clean(&answer.reason),
             clean(&answer.message)
         ));
+    }
+    for difference in &answer.differences {
+        out.push_str(&format!("Contradiction: {}\n", clean(difference)));
     }
     if !answer.trouble.is_empty() {
         out.push_str(&format!("The API server does not serve this node: {}\n", clean(&answer.trouble)));
@@ -69,7 +91,7 @@ fn waits(answer: &GetClusterResponse) -> String {
 
 #[cfg(test)]
 mod tests {
-    use tenure_rpc::v1::{ClusterAck, ClusterDemand};
+    use tenure_rpc::v1::{ClusterAck, ClusterDemand, ClusterPool};
 
     use super::*;
 
@@ -96,8 +118,18 @@ mod tests {
                 want: 3,
                 in_use: 40,
                 waits_ms: Some(9_000),
+                reason: "PoolExhausted".into(),
+                message: "no block of pool pods is free".into(),
                 ..ClusterDemand::default()
             }],
+            pools: vec![ClusterPool {
+                name: "pods".into(),
+                generation: 7,
+                gateway: "10.64.0.1".into(),
+                routes: vec!["0.0.0.0/0".into()],
+                cooldown_seconds: 90,
+            }],
+            differences: vec!["network pods names pool blue".into()],
             acks: vec![ClusterAck { uid: "u1".into(), mark: "m1".into(), answer: "inUse".into() }],
             reason: "PoolExhausted".into(),
             message: "no block of pool pods is free".into(),
@@ -110,10 +142,15 @@ mod tests {
             "31m, offered",
             "WAITS FOR ONE",
             "inUse",
-            "The operator grants nothing: PoolExhausted: no block of pool pods is free",
+            "The operator grants no IPv4 block of pool pods: PoolExhausted: no block of pool pods is free",
+            "10.64.0.1",
+            "1m 30s",
+            "Contradiction: network pods names pool blue",
         ] {
             assert!(page.contains(words), "{words} is not in\n{page}");
         }
+        let unknown = GetClusterResponse { demands: vec![], ..answer };
+        assert!(unknown.page(0).to_string().contains("The operator grants nothing: PoolExhausted"));
         assert!(GetClusterResponse::default().page(0).to_string().contains("No block is leased yet."));
     }
 }

@@ -52,6 +52,8 @@ words! {
     CallOutcome { Ok = "ok" }
     /// How sure it is that something is there.
     CloudState { Confirmed = "confirmed" }
+    /// A source of what is known that is not EC2.
+    CloudSource { Imds = "imds" }
     /// The evidence of a fact.
     CloudEvidence { Ledger = "ledger" }
 }

@@ -33,6 +33,8 @@ use crate::parts::{DatapathResult, FollowedFiles, NetworkSetup, ReloadRequests};
 #[cfg(feature = "cluster")]
 use crate::pods::PodDoor;
 use crate::policies;
+#[cfg(feature = "cluster")]
+use crate::pools::PodContexts;
 use crate::state::{Directories, RecoveredState};
 use crate::state_seen::StateSeen;
 
@@ -60,7 +62,7 @@ pub(super) struct Spine {
     /// The links that the datapath keeps.
     pub(super) kept: Arc<DatapathResult>,
     pub(super) runtime: Option<Runtime>,
-    /// The API server as a witness of the node's pods, if it is asked.
+    /// The API server's word about the node's pods, if it is asked.
     #[cfg(feature = "cluster")]
     pub(super) pods: Option<Arc<PodDoor>>,
     /// Whether the claims of agents outlived the state, if it is lost.
@@ -145,7 +147,7 @@ impl Spine {
         let decisions = Arc::new(policies.decisions());
         let runtime = config.runtime.path().map(|path| Runtime::at(path.to_owned()));
         #[cfg(feature = "cluster")]
-        let pods = (runtime.is_some() && config.cluster.asks_about_pods()).then(|| Arc::new(PodDoor::new()));
+        let pods = config.cluster.knows_pods().then(|| Arc::new(PodDoor::new()));
         let live = Arc::new(Live::new(
             config_file,
             config,
@@ -160,6 +162,15 @@ impl Spine {
                 networks: Arc::clone(&networks),
             },
         ));
+        #[cfg(feature = "cluster")]
+        let cni = match &pods {
+            Some(pods) => {
+                let contexts =
+                    PodContexts::new(Arc::clone(&engine), live.config.subscribe(), Arc::clone(pods));
+                cni.with_contexts(Arc::new(contexts))
+            }
+            None => cni,
+        };
         let spine = Self {
             engine,
             policies,
@@ -190,7 +201,10 @@ impl Spine {
     pub(super) fn sandboxes(&self, runtime: Option<Runtime>) -> Sandboxes {
         let sandboxes = Sandboxes::new(runtime);
         #[cfg(feature = "cluster")]
-        let sandboxes = sandboxes.with_pods(self.pods.clone().map(|pods| pods as _));
+        #[cfg(feature = "cluster")]
+        let asks = self.runtime.is_some() && self.config.borrow().cluster.asks_about_pods();
+        #[cfg(feature = "cluster")]
+        let sandboxes = sandboxes.with_pods(self.pods.clone().filter(|_| asks).map(|pods| pods as _));
         sandboxes
     }
 

@@ -13,7 +13,7 @@ use tenure_ledger::{Book, Defined, Intent, IntentOrigin, LedgerFact, Usage};
 use tenure_types::{
     ContainerId, DefinedPool, Definer, Definition, Effect, EffectKind, Error, ErrorCode, IntentId,
     InterfaceName, Moment, Need, NetworkConfig, Object, Owner, PolicyName, PolicyStamp, Pool, PoolName,
-    Proposal, RangeName, Request, Sandbox, Supply,
+    Proposal, RangeName, Request, RequestContext, Sandbox, Supply,
 };
 
 use super::*;
@@ -70,6 +70,7 @@ fn book() -> Book {
         requested: vec![address],
         sandbox: Sandbox::default(),
         supply_full: false,
+        context: RequestContext::default(),
         requested_at: Moment::default(),
     };
     let proposal = Proposal::of([(0, address)]);
@@ -126,6 +127,7 @@ fn known() -> Status {
     };
     let foreign = Some(Duty::Foreign("it is of type efa".to_owned()));
     Status {
+        imds_only: false,
         now: seconds(1000),
         confirmed: Some(seconds(990)),
         trouble: None,
@@ -232,6 +234,9 @@ fn times_are_ages_and_what_is_left() {
         (shown.network.as_str(), shown.confirmed_age_ms, shown.trouble.as_str()),
         ("pods", Some(10_000), "")
     );
+    assert_eq!(shown.source, "ec2");
+    let alone = status(&network(), &Status { imds_only: true, ..known() }, &CloudStock::default());
+    assert_eq!(alone.source, "imds");
     let limits = shown.limits.unwrap();
     assert_eq!(
         (limits.interfaces, limits.addresses, limits.ipv6_addresses, limits.prefixes),

@@ -7,6 +7,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tenure_types::NetworkName;
 
+use super::networks::NetworkDefinition;
+
+/// The policy whose addresses come from blocks.
+const POLICY: &str = "cluster-range";
+
 /// The cluster's API server: blocks of addresses that it leases to the node, and its word about the node's pods. Without `networks` and `pods`, tenured asks no API server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -43,6 +48,11 @@ impl ClusterTable {
     /// Whether the API server is asked about the node's pods.
     pub(crate) fn asks_about_pods(&self) -> bool {
         self.pods.unwrap_or(!self.networks.is_empty())
+    }
+
+    /// Whether the node's pods are watched: as witnesses, or for their labels.
+    pub(crate) fn knows_pods(&self) -> bool {
+        !self.networks.is_empty() || self.pods == Some(true)
     }
 
     /// Checks what the types cannot express; returns the invalid field and the reason.
@@ -95,6 +105,34 @@ impl ClusterTable {
     }
 }
 
+impl ClusterTable {
+    /// Compares the pools of a network's definition with those that the network may use.
+    ///
+    /// # Errors
+    /// The contradiction, in words.
+    pub(super) fn compare(&self, network: &str, definition: &NetworkDefinition) -> Result<(), String> {
+        if self.networks.is_empty() || definition.policy.as_str() != POLICY {
+            return Ok(());
+        }
+        let Some(listed) = self.networks.get(network) else {
+            return Err(format!(
+                "network {network} takes its addresses from blocks, but [cluster.networks] does not list it"
+            ));
+        };
+        let ipam: serde_json::Value = serde_json::from_str(&definition.config.ipam).unwrap_or_default();
+        let named = ipam.get("pools").and_then(serde_json::Value::as_array).into_iter().flatten();
+        match named
+            .filter_map(serde_json::Value::as_str)
+            .find(|pool| !listed.iter().any(|known| known == pool))
+        {
+            Some(pool) => {
+                Err(format!("names pool {pool}, which [cluster.networks] does not list for {network}"))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
 /// Whether a name has the length and the characters of an AddressPool's.
 fn is_pool(name: &str) -> bool {
     let is_letter = |letter: u8| letter.is_ascii_lowercase() || letter.is_ascii_digit();
@@ -142,6 +180,22 @@ mod tests {
         assert!(asks("[runtime]\nsocket = \"/run/cri.sock\"\n[cluster]\npods = true"));
         assert!(asks("[cluster.networks]\npods = [\"pods\"]"));
         assert!(!asks("[cluster]\npods = false\nnetworks = { pods = [\"pods\"] }") && !asks(""));
+    }
+
+    #[cfg(feature = "cluster")]
+    #[test]
+    fn a_network_names_no_pool_that_is_not_listed_for_it() {
+        let network = |listed: &str, pools: &str| {
+            let text = format!(
+                "[cluster]\nnetworks = {{ {listed} = [\"blue\", \"red\"] }}\n\
+                 [networks.pods]\nipam = {{ type = \"tenure\", policy = \"cluster-range\", pools = {pools} }}"
+            );
+            Config::parse(Path::new("tenured.toml"), &text).map(drop).map_err(|error| error.to_string())
+        };
+        assert_eq!(network("pods", "[\"red\"]"), Ok(()));
+        let words = "tenured.toml: networks.pods.ipam.pools: names pool green, which [cluster.networks] does not list for pods";
+        assert_eq!(network("pods", "[\"red\", \"green\"]").unwrap_err(), words);
+        assert!(network("other", "[\"red\"]").unwrap_err().contains("[cluster.networks] does not list it"));
     }
 
     #[cfg(feature = "cluster")]

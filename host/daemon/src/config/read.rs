@@ -7,6 +7,7 @@ use tenure_policy::TrustedKey;
 use tenure_policy::decisions::MOST_RECORDED;
 use tenure_types::{AgentName, DelegateName, EffectKind, InvalidName, NamePattern, NetworkName, PolicyName};
 
+use super::metadata::PodMetadataName;
 use super::settings::HOST_SETTINGS;
 use super::{Config, DEFAULT_PATH, PolicyTable, same_caller};
 
@@ -139,7 +140,12 @@ impl Config {
         for (name, table) in &self.networks {
             let key = |field: &str| format!("networks.{name}{field}");
             NetworkName::new(name).map_err(|error| (key(""), error.to_string()))?;
-            table.definition().map_err(|(field, message)| (key(&format!(".{field}")), message))?;
+            let definition =
+                table.definition().map_err(|(field, message)| (key(&format!(".{field}")), message))?;
+            if let Some(definition) = definition {
+                let compared = self.cluster.compare(name, &definition);
+                compared.map_err(|message| (key(".ipam.pools"), message))?;
+            }
             if let Some(delegate) = table.delegate.as_ref().filter(|name| !self.delegates.contains_key(*name))
             {
                 return Err((key(".delegate"), format!("there is no `[delegates.{delegate}]`")));
@@ -176,6 +182,17 @@ impl Config {
                 let message =
                     format!("no setting of the host is {setting:?}; they are {}", HOST_SETTINGS.join(", "));
                 return Err((format!(".settings[{index}]"), message));
+            }
+        }
+        for (index, name) in table.metadata.iter().enumerate() {
+            let wrong = |message: &str| Err((format!(".metadata[{index}]"), message.to_owned()));
+            if PodMetadataName::read(name).is_none() {
+                return wrong(
+                    "must be pod.label.KEY, pod.annotation.KEY, pod.namespace.label.KEY or pod.namespace.annotation.KEY",
+                );
+            }
+            if !self.cluster.knows_pods() {
+                return wrong("needs `cluster.networks` or `cluster.pods`: labels come from the API server");
             }
         }
         for (index, effect) in table.effects.iter().enumerate() {

@@ -41,6 +41,7 @@ pub(crate) struct ClusterPart {
     missing: Report,
     waited: Report,
     conflict: Report,
+    differs: Report,
 }
 
 impl ClusterPart {
@@ -52,6 +53,7 @@ impl ClusterPart {
             missing: report(ConditionName::BlocksMissing),
             waited: report(ConditionName::BlockWaited),
             conflict: report(ConditionName::LeaseConflict),
+            differs: report(ConditionName::PoolsDiffer),
         }
     }
 
@@ -126,6 +128,10 @@ impl ClusterPart {
             match status.contested().as_slice() {
                 [] => self.conflict.well(),
                 blocks => self.conflict.wrong(format!("another holder is named for {}", blocks.join(", "))),
+            }
+            match status.differences.as_slice() {
+                [] => self.differs.well(),
+                differences => self.differs.wrong(differences.join("; ")),
             }
             beat(EVERY).await;
         }

@@ -1,8 +1,9 @@
-//! The directory of CNI configurations: looks at each file several times a second, and defines the networks that no pod has
+//! The directory of CNI configurations: looks at its files when the kernel reports a change, and defines the networks that no pod has
 //! needed yet.
 //!
-//! The files are polled, like [policy files](super::policy_files), and for the same reasons. A file with any fault
-//! is tried again when it has changed, and ever more rarely otherwise.
+//! The kernel reports nothing if a link is switched further up its path, and nothing of a directory that does not exist: they are looked at now
+//! and then, too, like [policy files](super::policy_files). A file with any fault is tried again when it has changed, and ever more rarely
+//! otherwise.
 //!
 //! ```text
 //!         whole                      changed
@@ -12,6 +13,7 @@
 //! ```
 
 mod files;
+mod folder;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,17 +23,21 @@ use std::time::Duration;
 use tenure_conditions::Conditions;
 use tenure_conditions::Report;
 use tenure_rpc::cni::{CniService, ForeseenNetwork, foreseen};
-use tenure_supervise::{Gate, Interruptible};
+use tenure_supervise::{Gate, Interruptible, beat};
 use tenure_types::{ConditionName, Error};
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep};
 
 use self::files::Print;
+use self::folder::FolderWatch;
 use crate::config::Config;
 
-/// How often to look.
-const EVERY: Duration = Duration::from_millis(250);
+/// How often to look where the kernel reports changes, and where it reports none or a file is wrong.
+const EVERY: (Duration, Duration) = (Duration::from_secs(6), Duration::from_secs(1));
+
+/// How soon to look again at a file that may be half written, and after a change.
+const SETTLES: Duration = Duration::from_millis(250);
 
 /// How long to wait until a file is tried again that has not changed and did not work: twice as long each time.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
@@ -44,6 +50,8 @@ pub(crate) struct CniFilesPart {
     after: Gate,
     report: Report,
     seen: BTreeMap<PathBuf, SeenFile>,
+    /// The watch on the directory, if the kernel reports its changes.
+    watch: Option<(PathBuf, FolderWatch)>,
 }
 
 /// A file as it was tried last.
@@ -78,7 +86,7 @@ impl CniFilesPart {
         after: Gate,
     ) -> Self {
         let report = Report::new(conditions, ConditionName::CniFileUnusable);
-        Self { service, config, after, report, seen: BTreeMap::new() }
+        Self { service, config, after, report, seen: BTreeMap::new(), watch: None }
     }
 
     /// Looks at the directory, and tries what is new. Returns what is wrong, by file.
@@ -145,27 +153,64 @@ fn told(error: &Error) -> String {
     format!("{}: {}", error.code, error.cause)
 }
 
+impl CniFilesPart {
+    /// Watches this directory, unless it does already. What changes from now on is reported.
+    fn watch(&mut self, directory: &Path) {
+        if self.watch.as_ref().is_none_or(|(watched, _)| watched != directory) {
+            let watch = FolderWatch::on(directory).inspect_err(|cause| {
+                tracing::debug!(directory = %directory.display(), %cause, "looking at the directory instead of watching it");
+            });
+            self.watch = watch.ok().map(|watch| (directory.to_owned(), watch));
+        }
+    }
+
+    /// Waits until it is time to look at the directory again.
+    async fn due(&mut self) {
+        let wrong = || self.seen.values().filter(|seen| seen.wrong.is_some());
+        let is_half_written = wrong().any(|seen| !seen.is_lasting());
+        let (rarely, often) = EVERY;
+        let pause = match &self.watch {
+            _ if is_half_written => SETTLES,
+            Some(_) if wrong().next().is_none() => rarely,
+            _ => often,
+        };
+        let reported = async {
+            match &mut self.watch {
+                Some((_, watch)) => watch.changed().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            // What is being written gets a moment for that.
+            Ok(()) = reported => sleep(SETTLES).await,
+            // Another directory may have its name by now.
+            () = beat(pause) => self.watch = None,
+        }
+    }
+}
+
 impl Interruptible for CniFilesPart {
     async fn work(&mut self) {
         self.after.passed().await;
+        let mut config = self.config.clone();
         loop {
-            let directory = self.config.borrow_and_update().cni.directory.clone();
-            let wait = match directory {
-                None => {
-                    self.seen.clear();
-                    self.report.wrong_with([]);
-                    // The directory may be configured later.
-                    Duration::MAX
-                }
-                Some(directory) => {
-                    let wrong = self.look(directory).await;
-                    self.report.wrong_with(wrong);
-                    EVERY
-                }
-            };
-            if matches!(timeout(wait, self.config.changed()).await, Ok(Err(_))) {
-                // The daemon is stopping.
-                return;
+            let directory = config.borrow_and_update().cni.directory.clone();
+            if let Some(directory) = &directory {
+                // Before the look, so that nothing is missed between them.
+                self.watch(directory);
+                let wrong = self.look(directory.clone()).await;
+                self.report.wrong_with(wrong);
+            } else {
+                // The directory may be configured later.
+                (self.watch, self.seen) = (None, BTreeMap::new());
+                self.report.wrong_with([]);
+            }
+            tokio::select! {
+                changed = config.changed() => if changed.is_err() {
+                    // The daemon is stopping.
+                    return;
+                },
+                () = self.due(), if directory.is_some() => {}
             }
         }
     }

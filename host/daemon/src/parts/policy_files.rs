@@ -28,8 +28,8 @@ use self::sight::{Act, Sight, SightOutcome};
 use crate::config::Config;
 use crate::state_seen::StateSeen;
 
-/// How often to look.
-const EVERY: Duration = Duration::from_secs(1);
+/// How often to look: on the beat of the other parts.
+const EVERY: Duration = Duration::from_secs(2);
 
 /// The reason in a network's history.
 const WHY: &str = "file changed";

@@ -16,8 +16,8 @@ use super::stat::Stat;
 use crate::config::DEFAULT_PATH;
 use crate::live::Live;
 
-/// How often to look at the file.
-const EVERY: Duration = Duration::from_secs(1);
+/// How often to look at the file: on the beat of the other parts.
+const EVERY: Duration = Duration::from_secs(2);
 
 /// The sources of requests to reload.
 pub(crate) struct ReloadRequests {

@@ -27,6 +27,7 @@ pub(crate) fn metadata_alone() -> anyhow::Result<()> {
     node.node.start_daemon()?;
     node.all_have_their_way()?;
     let shown = node.node.daemon.ctl(&["cloud"])?;
+    ensure!(shown["source"] == "imds", "{shown:#}");
     ensure!(shown["trouble"].as_str().unwrap_or_default().is_empty(), "{shown:#}");
     ensure!(calls_of_ec2(&node)? == before, "EC2 was called");
     node.all_is_well()

@@ -1,6 +1,6 @@
 //! EC2, its metadata and the container runtime do not answer, or answer wrongly: what carries a pod stays.
 
-use anyhow::ensure;
+use anyhow::{Context as _, bail, ensure};
 use serde_json::{Value, json};
 use tenure_e2e::wait;
 
@@ -123,4 +123,36 @@ pub(crate) fn denied() -> anyhow::Result<()> {
     ensure!(refused.contains("not-yet") && refused.contains("CreateNetworkInterface"), "{refused}");
     node.all_have_their_way()?;
     node.all_is_well()
+}
+
+/// Somebody takes the address of a living pod off its interface: the pod keeps it, nobody else gets it, and `check` names the pod until the
+/// address is back.
+pub(crate) fn taken_address() -> anyhow::Result<()> {
+    let mut node = AwsNode::start("t3.small", SETTINGS, "")?;
+    let address = node.add("robbed")?;
+    node.add("spared")?;
+    let interface = node.double.interfaces()?[0]["id"].as_str().unwrap_or_default().to_owned();
+    let named = format!("PrivateIpAddress.1={address}");
+    node.double.call("UnassignPrivateIpAddresses", &interface, &named)?;
+    wait::holds("the quarantine, with the pod", LIMIT, || {
+        Ok(node.condition("cloud-quarantine")?.is_some_and(|why| why.contains("by pod default/robbed")))
+    })?;
+    let found = taken_addresses(&node)?;
+    let [finding] = found.as_slice() else { bail!("{found:?}") };
+    ensure!(finding["pod_namespace"] == "default" && finding["pod_name"] == "robbed", "{finding:#}");
+    let detail = finding["detail"].as_str().unwrap_or_default();
+    ensure!(detail.contains(&format!("EC2 does not show {address}/32 on interface {interface}")), "{detail}");
+    ensure!(node.add("late")? != address, "a taken address was handed out again");
+    node.double.call("AssignPrivateIpAddresses", &interface, &named)?;
+    wait::holds("the end of the finding", LIMIT, || Ok(taken_addresses(&node)?.is_empty()))?;
+    node.all_have_their_way()?;
+    node.all_is_well()
+}
+
+/// The findings of `check` about addresses that were taken from pods.
+fn taken_addresses(node: &AwsNode) -> anyhow::Result<Vec<Value>> {
+    let output = node.node.daemon.ctl_output(&["check"])?;
+    let checked: Value = serde_json::from_slice(&output.stdout)?;
+    let all = checked["findings"].as_array().context("a list of findings")?;
+    Ok(all.iter().filter(|finding| finding["kind"] == "address-taken").cloned().collect())
 }

@@ -14,7 +14,7 @@ use tenure_fixtures::ports::{ManualJournal, NoLinks, Silent, policy, restored, s
 use tenure_ledger::{Book, LedgerState};
 use tenure_types::{
     ContainerId, ErrorCode, InterfaceName, Moment, NetworkConfig, NetworkName, Owner, PolicyName, Request,
-    Sandbox,
+    RequestContext, Sandbox,
 };
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout_at};
@@ -117,6 +117,7 @@ impl Node {
                 requested: Vec::new(),
                 sandbox: Sandbox::default(),
                 supply_full: false,
+                context: RequestContext::default(),
                 requested_at: self.engine.now(),
             },
             policy: PolicyName::new("blocks").unwrap(),

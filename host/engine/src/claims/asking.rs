@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tenure_ledger::{Book, ClaimFact, ClaimKey, PolicyState, Presence, StateFact, Violation, Wish};
 use tenure_types::{
     Allocation, AssignedAddress, End, Error, ErrorCode, Moment, NetworkName, Outcome, PolicyStamp, Proposal,
-    Request, Result, Sandbox,
+    Request, RequestContext, Result, Sandbox,
 };
 
 use super::facts::claim;
@@ -111,6 +111,7 @@ impl AgentClaims {
             requested: wish.addresses.clone(),
             sandbox: Sandbox::default(),
             supply_full: self.demands.is_full(name),
+            context: RequestContext::default(),
             requested_at: now,
         };
         let began = self.core.ports.clock.monotonic();

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use tenure_ledger::{ClaimKey, Fact, Wish};
-use tenure_types::{Allocation, DelegateName, Error, ErrorCode, Moment, Request, Result, Sandbox};
+use tenure_types::{
+    Allocation, DelegateName, Error, ErrorCode, Moment, Request, RequestContext, Result, Sandbox,
+};
 
 use super::AgentClaims;
 use super::asking::check_families;
@@ -98,6 +100,7 @@ fn request(key: &ClaimKey, wish: &Wish, now: Moment) -> Request {
         requested: wish.addresses.clone(),
         sandbox: Sandbox::default(),
         supply_full: false,
+        context: RequestContext::default(),
         requested_at: now,
     }
 }

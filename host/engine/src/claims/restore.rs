@@ -16,8 +16,8 @@ use std::sync::Arc;
 
 use tenure_ledger::{Book, Claim, ClaimFact, ClaimKey, Fact, LedgerFact, Presence, Wish};
 use tenure_types::{
-    AgentName, Allocation, AssignedAddress, Moment, NetworkName, PolicyStamp, Proposal, Request, Result,
-    Sandbox,
+    AgentName, Allocation, AssignedAddress, Moment, NetworkName, PolicyStamp, Proposal, Request,
+    RequestContext, Result, Sandbox,
 };
 
 use super::AgentClaims;
@@ -181,6 +181,7 @@ fn restored(
         requested: addresses.clone(),
         sandbox: Sandbox::default(),
         supply_full: false,
+        context: RequestContext::default(),
         requested_at: now,
     };
     let allocation = book

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use tenure_ledger::{Book, Defined, Image, LedgerFact, PolicyState};
-use tenure_types::{Definition, Error, ErrorCode, NetworkConfig, Outcome, Request, Result};
+use tenure_types::{Definition, Error, ErrorCode, NetworkConfig, Outcome, Request, RequestContext, Result};
 
 use crate::core::committer::defect;
 use crate::policy::verdicts::{Decided, checked, decided};
@@ -112,6 +112,7 @@ impl Follower {
             requested: Vec::new(),
             sandbox: allocation.sandbox.clone(),
             supply_full: false,
+            context: RequestContext::default(),
             requested_at: allocation.requested_at,
         });
         recent.collect()

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use tenure_ledger::{Book, LedgerFact};
 use tenure_types::{
     Allocation, AssignedAddress, End, Error, ErrorCode, Generation, Moment, Origin, Owner, PodIdentity,
-    PolicyStamp, Proposal, Request, Result, Sandbox,
+    PolicyStamp, Proposal, Request, RequestContext, Result, Sandbox,
 };
 
 /// An owner and the addresses that it uses, according to another IPAM.
@@ -177,6 +177,7 @@ impl Claim {
             requested: living.iter().map(|place| place.address).collect(),
             sandbox: Sandbox { pod: self.pod.clone(), ..Sandbox::default() },
             supply_full: false,
+            context: RequestContext::default(),
             requested_at: self.requested_at(rules.now),
         };
         let ending: Vec<Generation> = ending.iter().map(|ending| ending.generation).collect();

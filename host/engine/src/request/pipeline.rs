@@ -45,7 +45,14 @@ impl Engine {
             loop {
                 let supply = self.effects.demands.seen(&network);
                 add.request.supply_full = self.effects.demands.is_full(&network);
-                match self.serve_add(&mut add, &fits).await {
+                let served = self.serve_add(&mut add, &fits).await;
+                let is_full = served
+                    .as_ref()
+                    .is_err_and(|error| matches!(error.code, ErrorCode::NotYet | ErrorCode::PoolExhausted));
+                if is_full && self.frees_predecessors(&add.request).await {
+                    continue;
+                }
+                match served {
                     // It holds nothing while it waits, and starts again from the beginning, so that a DEL meanwhile is told from one before.
                     Err(error) if error.code == ErrorCode::NotYet => {
                         self.effects.demands.wait(&network, supply, error).await?;

@@ -9,7 +9,7 @@ use tenure_fixtures::ports::{Heard, KernelDouble, ManualClock, ManualJournal, po
 use tenure_ledger::LedgerState;
 use tenure_types::{
     ContainerId, Error, InterfaceName, Moment, NetworkConfig, NetworkName, Owner, PolicyName, Request,
-    Sandbox,
+    RequestContext, Sandbox,
 };
 
 /// An engine and the ports that the test controls it with.
@@ -76,6 +76,7 @@ impl Bench {
                 requested: Vec::new(),
                 sandbox: Sandbox::default(),
                 supply_full: false,
+                context: RequestContext::default(),
                 requested_at: self.now(),
             },
             policy: PolicyName::new(policy).unwrap(),

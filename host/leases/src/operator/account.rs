@@ -4,7 +4,7 @@
 //!   condition            True                                            False, with the reason
 //!   ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 //!   Ready                all others are as they should be                the first of the reasons below
-//!   Allocatable          a block would be granted                        Disabled, Deleting, RangeOverlap
+//!   Allocatable          a block would be granted                        Disabled, Deleting, RangeOverlap, InvalidSelector
 //!   Exhausted            no block is free and a node wants one           BlocksFree
 //!   Draining             a block is wanted back from a node in use       NothingToDrain
 //!   ExclusionsInForce    every holder echoed the pool's generation       WaitingForNodes
@@ -41,6 +41,8 @@ pub struct PoolCondition {
 pub struct PoolSituation {
     /// One of its ranges was refused by the space.
     pub overlaps: bool,
+    /// The selector of nodes is not valid.
+    pub selects_nobody: bool,
     /// Nodes that want more blocks than they have.
     pub nodes_waiting: u32,
     /// Blocks with a mark to drain or retire.
@@ -73,6 +75,7 @@ pub fn conditions(pool: &LeasePool, capacity: &PoolCapacity, now: &PoolSituation
         (true, _, _) => condition("Allocatable", false, "Deleting"),
         (_, true, _) => condition("Allocatable", false, "Disabled"),
         (_, _, true) => condition("Allocatable", false, "RangeOverlap"),
+        _ if now.selects_nobody => condition("Allocatable", false, "InvalidSelector"),
         _ => condition("Allocatable", true, "RangesOpen"),
     };
     let exhausted = match capacity.free == 0 && now.nodes_waiting > 0 {
@@ -137,6 +140,8 @@ mod tests {
         let disabled = LeasePool { disabled: true, ..pool.clone() };
         assert_eq!(reasons(&disabled, &waiting)[0], (false, "Disabled"));
         assert_eq!(reasons(&pool, &PoolSituation { overlaps: true, ..calm })[0], (false, "RangeOverlap"));
+        let typo = PoolSituation { selects_nobody: true, ..calm };
+        assert_eq!(reasons(&pool, &typo)[0], (false, "InvalidSelector"));
         let deleting = LeasePool { deleting: true, ..pool };
         assert_eq!(reasons(&deleting, &calm)[1], (false, "Deleting"));
     }

@@ -182,6 +182,9 @@ impl Book {
             return Err(Violation::Reserved(*address, reason));
         }
         self.check_prefix(request, range, *address)?;
+        if let Some(pool) = self.pools().get(*pool).filter(|pool| !request.admits_pool(&pool.name)) {
+            return Err(Violation::NotOffered(*address, pool.name.clone()));
+        }
         if living.is_none() && self.quarantine_of(*address).is_some() {
             return Err(Violation::Quarantined(*address));
         }

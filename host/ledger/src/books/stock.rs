@@ -17,7 +17,7 @@ use tenure_types::{Pool, Range, RangeName, Source};
 
 pub use self::shelf::{Shelf, Usage};
 pub(super) use self::shelves::{Change, InUse};
-use self::shelves::{Shelves, Stand, Stocked};
+use self::shelves::{Shelves, Stand, Stocked, UsageSum};
 pub use self::walk::Direction;
 pub(super) use self::walk::Stretch;
 use super::chart::{Chart, Place};
@@ -170,20 +170,42 @@ impl Stock {
     }
 
     pub(super) fn usage(&self, shelf: Shelf<'_>) -> Usage {
-        self.stand(shelf).map_or_else(Usage::default, Stand::usage)
+        if shelf.further.is_empty() {
+            return self.stand(shelf).map_or_else(Usage::default, Stand::usage);
+        }
+        let mut sum = UsageSum::default();
+        self.open_to(shelf).for_each(|stocked| sum.add(stocked));
+        sum.usage()
     }
 
-    /// The usage of a pool's ranges by the values of a label, beginning after the value `after`.
+    /// The usage of a shelf by the values of a label, beginning after the value `after`.
     pub(super) fn usage_by<'a>(
         &'a self,
-        pool: usize,
+        shelf: Shelf<'_>,
         label: &str,
         after: Option<&str>,
     ) -> impl Iterator<Item = (&'a str, Usage)> + use<'a> {
-        let values = self.pools.get(pool).and_then(|shelves| shelves.labelled.get(label));
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let behind = values.map(|values| values.range::<str, _>((from, Bound::Unbounded)));
-        behind.into_iter().flatten().map(|(value, stand)| (&**value, stand.usage()))
+        let (mut indexed, mut summed) = (None, BTreeMap::<&str, UsageSum>::new());
+        if shelf.label.is_none() {
+            let values = self.pools.get(shelf.pool).and_then(|shelves| shelves.labelled.get(label));
+            indexed = values.map(|values| values.range::<str, _>((from, Bound::Unbounded)));
+        } else {
+            for stocked in self.open_to(shelf) {
+                let value = stocked.range.attributes().get(label);
+                if let Some(value) = value.filter(|value| after.is_none_or(|after| *value > after)) {
+                    summed.entry(value).or_default().add(stocked);
+                }
+            }
+        }
+        let indexed = indexed.into_iter().flatten().map(|(value, stand)| (&**value, stand.usage()));
+        indexed.chain(summed.into_iter().map(|(value, sum)| (value, sum.usage())))
+    }
+
+    /// The ranges of a shelf that are not draining.
+    fn open_to<'a>(&'a self, shelf: Shelf<'_>) -> impl Iterator<Item = &'a Stocked> {
+        let ranges = self.pools.get(shelf.pool).into_iter().flat_map(|shelves| shelves.ranges.values());
+        ranges.filter(move |stocked| !stocked.draining && shelf.has(&stocked.range))
     }
 
     /// The number of addresses that a pool can hand out, capped at `u128::MAX`.
@@ -193,16 +215,30 @@ impl Stock {
 
     /// Whether some range has an address that is neither held nor cooling.
     pub(super) fn has_free(&self, shelf: Shelf<'_>) -> bool {
-        self.stand(shelf).is_some_and(|stand| !stand.open.is_empty())
+        self.stretches(shelf, None, Direction::Ascending).next().is_some()
     }
 
     /// The cooling addresses, least recently freed first.
     pub(super) fn cooling(&self, shelf: Shelf<'_>) -> impl Iterator<Item = IpAddr> {
-        self.stand(shelf).into_iter().flat_map(|stand| stand.cooling.values().copied())
+        let cooling = self.stand(shelf).into_iter().flat_map(|stand| stand.cooling.values().copied());
+        cooling.filter(move |address| self.has_further(shelf, *address))
     }
 
+    /// The address handed out last. Of several labels, it is the last of one of them that lies in a range with all; there may be none.
     pub(super) fn last(&self, shelf: Shelf<'_>) -> Option<IpAddr> {
-        self.stand(shelf)?.last
+        if shelf.further.is_empty() {
+            return self.stand(shelf)?.last;
+        }
+        let of = |label: &(&str, &str)| self.stand(Shelf::labelled(shelf.pool, label.0, label.1))?.last;
+        let is_within =
+            |address: &IpAddr| self.locate(*address).is_some_and(|(_, range, ..)| shelf.has(range));
+        shelf.label.iter().chain(shelf.further).filter_map(of).find(is_within)
+    }
+
+    /// Whether the range of an address has the further attributes of a shelf.
+    fn has_further(&self, shelf: Shelf<'_>, address: IpAddr) -> bool {
+        shelf.further.is_empty()
+            || self.locate(address).is_some_and(|(_, range, ..)| shelf.has_further(range))
     }
 
     /// The last address handed out from each shelf.

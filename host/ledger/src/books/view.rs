@@ -159,14 +159,14 @@ impl Book {
         self.stock().usage(shelf)
     }
 
-    /// The usage of a pool's ranges by the values of a label, in order, beginning after the value `after`.
+    /// The usage of a shelf by the values of a label, in order, beginning after the value `after`.
     pub fn usage_by<'a>(
         &'a self,
-        pool: usize,
+        shelf: Shelf<'_>,
         label: &str,
         after: Option<&str>,
     ) -> impl Iterator<Item = (&'a str, Usage)> + use<'a> {
-        self.stock().usage_by(pool, label, after)
+        self.stock().usage_by(shelf, label, after)
     }
 
     /// The number of addresses that a pool can hand out, capped at `u128::MAX`.

@@ -22,6 +22,9 @@ pub enum Violation {
     /// The proposal has more than one address from the pool.
     #[error("it has more than one address from pool {0}")]
     PoolTwice(PoolName),
+    /// The address is of a pool that the request may have none of.
+    #[error("{0} is of pool {1}, which was not offered to this request")]
+    NotOffered(IpAddr, PoolName),
     /// The address is outside the ranges of its pool.
     #[error("{0} is outside pool {1}")]
     Outside(IpAddr, String),
@@ -64,6 +67,7 @@ impl Violation {
             Self::NoSuchPool(..) => "no-such-pool",
             Self::PoolMissing(_) => "pool-missing",
             Self::PoolTwice(_) => "pool-twice",
+            Self::NotOffered(..) => "not-offered",
             Self::Outside(..) => "outside",
             Self::Draining(..) => "draining",
             Self::Reserved(..) => "reserved",

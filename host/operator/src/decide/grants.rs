@@ -19,6 +19,9 @@ use crate::writes::OperatorWrite;
 /// The most free cells of a range that are compared for one grant.
 const CANDIDATES: usize = 256;
 
+/// The reason for which a node waits when the pool's selector says nothing about nodes.
+const INVALID_SELECTOR: &str = "InvalidSelector";
+
 /// The reason for which a node waits when a quota is used up.
 const QUOTA: &str = "QuotaReached";
 
@@ -160,6 +163,10 @@ impl Granting<'_> {
             reason: "PoolGone",
             message: format!("there is no pool {} with the uid that the node names", demand.pool.name),
         })?;
+        if pool.selector.is_none() {
+            let message = format!("a selector of pool {} is not valid", pool.lease.key.name);
+            return Err(WaitReason { reason: INVALID_SELECTOR, message });
+        }
         let space = self.view.spaces.get(&pool.group).ok_or_else(|| no_range(pool))?;
         let (range, cidr) = match self.candidate(said, demand, pool) {
             Some(candidate) => candidate,
@@ -193,7 +200,8 @@ impl Granting<'_> {
         let mut candidates = Vec::new();
         for range in open {
             let Ok(cells) = range.cidr.subnets(range.unit) else { continue };
-            let free = cells.filter(|cell| taken.is_none_or(|taken| !taken.contains(cell)));
+            let free = cells
+                .filter(|cell| taken.is_none_or(|taken| !taken.contains(cell)) && !space.is_taken(*cell));
             candidates.extend(
                 free.take(CANDIDATES)
                     .map(|cidr| GrantCandidate { cidr, released: self.memory.release_of(&pool.group, cidr) }),
@@ -210,7 +218,7 @@ impl Granting<'_> {
         space.is_some_and(|space| {
             space.space.ranges().iter().any(|range| {
                 let ours = range.pool == pool.lease.key && is_ipv6(range.cidr) == demand.is_ipv6;
-                ours && range.state == RangeState::Open
+                ours && range.state == RangeState::Open && range.usage == RangeUse::Blocks
             })
         })
     }

@@ -1,20 +1,24 @@
 //! The operator's half of each NodeIPAM: hints, the settings of pools, and whether the node has what it wants.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
-use tenure_cluster::objects::node::{HintEntry, NodeIPAM, NodeIPAMStatus, PoolSettings};
+use ipnet::IpNet;
+use tenure_cluster::objects::node::{
+    ExclusionEntry, HintEntry, NodeIPAM, NodeIPAMStatus, PoolSettings, WaitingEntry,
+};
+use tenure_leases::space::overlap;
 use tenure_leases::{BlockHint, Uid};
 
+use super::WaitingNodes;
 use super::conditions::{WantedCondition, condition};
-use super::{WaitReason, WaitingNodes};
-use crate::view::{BlockView, ClusterView, SaidView};
+use crate::view::{BlockView, ClusterView, PoolView, SaidView};
 use crate::writes::{OperatorWrite, WriteTime};
 
 /// Writes the status of each node where it differs.
 pub(super) fn hints(view: &ClusterView, waiting: &WaitingNodes, now: WriteTime) -> Vec<OperatorWrite> {
     let write = |(name, said): (&String, &SaidView)| {
-        let waits = waiting.values().find_map(|nodes| nodes.get(name));
-        let status = status(view, said, waits, now);
+        let status = status(view, said, waiting_of(view, name, waiting), now);
         (said.object.status.as_ref() != Some(&status)).then(|| {
             let object = NodeIPAM { status: Some(status), ..said.object.as_ref().clone() };
             OperatorWrite::Hints(Box::new(object))
@@ -23,7 +27,7 @@ pub(super) fn hints(view: &ClusterView, waiting: &WaitingNodes, now: WriteTime) 
     view.said.iter().filter_map(write).collect()
 }
 
-fn status(view: &ClusterView, said: &SaidView, waits: Option<&WaitReason>, now: WriteTime) -> NodeIPAMStatus {
+fn status(view: &ClusterView, said: &SaidView, waiting: Vec<WaitingEntry>, now: WriteTime) -> NodeIPAMStatus {
     let blocks: Vec<&BlockView> = view.blocks_of(&said.spec).collect();
     let generation = said.object.metadata.generation.unwrap_or_default();
     let old = said.object.status.as_ref();
@@ -32,20 +36,23 @@ fn status(view: &ClusterView, said: &SaidView, waits: Option<&WaitReason>, now: 
         .get(&*said.spec.identity.name)
         .and_then(|host| host.evidence)
         .filter(|node| node.uid == said.spec.identity.uid && node.machine == said.spec.identity.machine);
-    let ready = match (known, waits) {
+    let ready = match (known, waiting.as_slice()) {
         (None, _) => WantedCondition {
             name: "Ready",
             is_true: false,
             reason: "NodeUnknown",
             message: "no Node has this uid and this machine".to_owned(),
         },
-        (Some(_), Some(waits)) => WantedCondition {
+        (Some(_), [first, more @ ..]) => WantedCondition {
             name: "Ready",
             is_true: false,
-            reason: waits.reason,
-            message: waits.message.clone(),
+            reason: match more.iter().all(|entry| entry.reason == first.reason) {
+                true => &first.reason,
+                false => "SeveralReasons",
+            },
+            message: message(&waiting),
         },
-        (Some(_), None) => WantedCondition {
+        (Some(_), []) => WantedCondition {
             name: "Ready",
             is_true: true,
             reason: "Satisfied",
@@ -57,13 +64,45 @@ fn status(view: &ClusterView, said: &SaidView, waits: Option<&WaitReason>, now: 
         None => old.and_then(|old| old.accepted.clone()),
     };
     let conditions = old.map(|old| old.conditions.as_slice()).unwrap_or_default();
+    let conditions = vec![condition(conditions, ready, generation, now)];
     NodeIPAMStatus {
         observed_generation: generation,
         block_count: i64::try_from(blocks.len()).unwrap_or(i64::MAX),
         accepted,
         blocks: blocks.iter().filter_map(|view| hint(view)).collect(),
         pools: settings(view, said, &blocks),
-        conditions: vec![condition(conditions, ready, generation, now)],
+        waiting,
+        conditions,
+    }
+}
+
+/// The pools and families that a node waits for, by the pools' names.
+fn waiting_of(view: &ClusterView, node: &str, waiting: &WaitingNodes) -> Vec<WaitingEntry> {
+    let demand = view.said.get(node).map(|said| said.spec.demand.as_slice()).unwrap_or_default();
+    let entries = demand.iter().filter_map(|demand| {
+        let wait = waiting.get(&(demand.pool.uid, demand.is_ipv6))?.get(node)?;
+        Some(WaitingEntry {
+            pool: demand.pool.name.to_string(),
+            pool_uid: demand.pool.uid.to_string(),
+            family: if demand.is_ipv6 { "IPv6" } else { "IPv4" }.to_owned(),
+            reason: wait.reason.to_owned(),
+            message: wait.message.clone(),
+        })
+    });
+    let mut entries: Vec<WaitingEntry> = entries.collect();
+    entries.sort_by(|one, other| (&one.pool, &one.family).cmp(&(&other.pool, &other.family)));
+    entries
+}
+
+/// The message of a node that waits: of each pool, if there are several.
+fn message(waiting: &[WaitingEntry]) -> String {
+    match waiting {
+        [only] => only.message.clone(),
+        several => {
+            let each =
+                several.iter().map(|entry| format!("{} {}: {}", entry.pool, entry.family, entry.message));
+            each.collect::<Vec<_>>().join("; ")
+        }
     }
 }
 
@@ -78,11 +117,32 @@ fn settings(view: &ClusterView, said: &SaidView, blocks: &[&BlockView]) -> Vec<P
     let held = blocks.iter().map(|view| view.block.pool.uid);
     let uids: BTreeSet<Uid> = held.chain(said.spec.demand.iter().map(|demand| demand.pool.uid)).collect();
     let pools = uids.into_iter().filter_map(|uid| view.pool(uid));
-    let settings = pools.map(|pool| PoolSettings {
+    let settings = pools.map(|pool| settings_of(pool, blocks));
+    settings.map(|entry| (entry.name.clone(), entry)).collect::<BTreeMap<_, _>>().into_values().collect()
+}
+
+fn settings_of(pool: &PoolView, blocks: &[&BlockView]) -> PoolSettings {
+    let spec = &pool.object.spec;
+    let is_held = |cidr: IpNet| blocks.iter().any(|view| overlap(view.block.cidr, cidr));
+    // A block with taken addresses is granted to nobody; one that was leased before must not hand them out.
+    let taken = spec.taken.iter().filter(|taken| taken.cidr.parse().is_ok_and(is_held));
+    let taken = taken.map(|taken| ExclusionEntry { cidr: Some(taken.cidr.clone()), start: None, end: None });
+    let gateways = spec.gateway.iter().flat_map(|gateway| [&gateway.ipv4, &gateway.ipv6]).flatten();
+    let around = gateways.filter_map(|gateway| {
+        let gateway: IpAddr = gateway.parse().ok()?;
+        Some(pool.ranges.iter().find(|range| range.cidr.contains(&gateway))?.cidr.to_string())
+    });
+    PoolSettings {
         name: pool.lease.key.name.to_string(),
         uid: pool.lease.key.uid.to_string(),
         generation: pool.object.metadata.generation.unwrap_or_default(),
-        exclusions: pool.object.spec.exclusions.clone(),
-    });
-    settings.map(|entry| (entry.name.clone(), entry)).collect::<BTreeMap<_, _>>().into_values().collect()
+        exclusions: spec.exclusions.iter().cloned().chain(taken).collect(),
+        per_block_exclusions: spec.per_block_exclusions.clone(),
+        gateway: spec.gateway.clone(),
+        gateway_subnets: around.collect(),
+        routes: spec.routes.clone(),
+        cooldown_seconds: spec.cooldown_seconds,
+        pod_selector: spec.pod_selector.clone(),
+        namespace_selector: spec.namespace_selector.clone(),
+    }
 }

@@ -107,6 +107,7 @@ fn status(
     let generation = pool.object.metadata.generation.unwrap_or_default();
     let situation = PoolSituation {
         overlaps: overlapping.contains(&uid),
+        selects_nobody: pool.selector.is_none(),
         nodes_waiting: number(waits),
         draining: number(draining(view, uid)),
         echoes_missing: number(echoes_missing(view, pool, generation)),
@@ -143,9 +144,12 @@ fn draining(view: &ClusterView, pool: Uid) -> usize {
     marks.filter(|mark| mark.why != MarkReason::Excess).count()
 }
 
-/// Nodes that hold blocks of a pool and do not yet have its exclusions in force.
+/// Nodes that hold blocks of a pool and do not yet have its exclusions, its gateway and its routes in force.
 fn echoes_missing(view: &ClusterView, pool: &PoolView, generation: i64) -> usize {
-    if pool.object.spec.exclusions.is_empty() {
+    let spec = &pool.object.spec;
+    let says_nothing =
+        spec.exclusions.is_empty() && spec.per_block_exclusions.is_empty() && spec.taken.is_empty();
+    if says_nothing && spec.gateway.is_none() && spec.routes.is_empty() {
         return 0;
     }
     let uid = pool.lease.key.uid;
@@ -167,7 +171,10 @@ fn message(reason: &str, now: &PoolSituation) -> String {
                 .to_owned()
         }
         "BlocksInUse" => format!("{} blocks are wanted back from nodes that use them", now.draining),
-        "WaitingForNodes" => format!("{} nodes do not yet have the exclusions in force", now.echoes_missing),
+        "WaitingForNodes" => format!("{} nodes do not yet have the exclusions, the gateway and the routes in force", now.echoes_missing),
+        "InvalidSelector" => {
+            "a selector is not valid, so no node gets a block; an operator is In, NotIn, Exists or DoesNotExist, and the first two need values".to_owned()
+        }
         "Disabled" => "the pool is disabled".to_owned(),
         "Deleting" => "the pool is being deleted".to_owned(),
         _ => String::new(),

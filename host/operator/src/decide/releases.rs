@@ -210,7 +210,7 @@ fn shrink_case(
     let ipv6 = is_ipv6(lease.cidr);
     let unmatched_seconds = pool.and_then(|pool| {
         // A Node that is not there says nothing about labels.
-        let matches = view.hosts.get(&**node).is_none_or(|host| pool.selects(&host.labels));
+        let matches = view.hosts.get(&**node).is_none_or(|host| pool.keeps(&host.labels));
         memory.unmatched_seconds(lease.pool.uid, node, matches, now.elapsed)
     });
     let draining = facts.draining.get(&lease.pool.uid).into_iter().flatten();
@@ -248,7 +248,7 @@ fn draining(view: &ClusterView) -> BTreeMap<Uid, BTreeSet<String>> {
         let (pool, node) = (block.block.pool.uid, &*block.block.holder.name);
         let labels = view.hosts.get(node).map(|host| &host.labels);
         if let (Some(pool), Some(labels)) = (view.pool(pool), labels)
-            && !pool.selects(labels)
+            && !pool.keeps(labels)
         {
             draining.entry(pool.lease.key.uid).or_default().insert(node.to_owned());
         }
@@ -258,12 +258,17 @@ fn draining(view: &ClusterView) -> BTreeMap<Uid, BTreeSet<String>> {
 
 /// Counts the blocks of a pool in one family.
 pub(super) fn family_capacity(view: &ClusterView, (pool, ipv6): FamilyKey) -> PoolCapacity {
-    let ranges = view.spaces.values().flat_map(|space| space.space.ranges());
-    let open = ranges.filter(|range| {
+    let ranges =
+        view.spaces.values().flat_map(|space| space.space.ranges().iter().map(|range| (&space.space, range)));
+    let open = ranges.filter(|(_, range)| {
         let usable = range.state == RangeState::Open && range.usage == RangeUse::Blocks;
         usable && range.pool.uid == pool && is_ipv6(range.cidr) == ipv6
     });
-    let cells = open.map(|range| 1_u64 << (range.unit - range.cidr.prefix_len())).sum();
+    let cells = open.map(|(space, range)| {
+        let all = 1_u64 << (range.unit - range.cidr.prefix_len());
+        all.saturating_sub(space.taken_cells(range))
+    });
+    let cells = cells.sum();
     let blocks =
         view.blocks.iter().filter(|view| view.block.pool.uid == pool && is_ipv6(view.block.cidr) == ipv6);
     capacity(cells, blocks.map(|block| (&block.block, view.is_in_open_range(block))))

@@ -37,17 +37,18 @@ pub(super) fn spaces(view: &ClusterView) -> SpaceDecisions {
         let before = read.map(|read| read.space.clone()).unwrap_or_default();
         let mut space = before.clone();
         let wanted = wanted(&pools);
-        for range in before.ranges().iter().filter(|range| range.usage == RangeUse::Blocks) {
-            let is_wanted =
-                wanted.contains(&(range.pool.clone(), PoolRange { cidr: range.cidr, unit: range.unit }));
+        for range in before.ranges().iter().filter(|range| range.usage != RangeUse::Claims) {
+            let is_wanted = wanted.iter().any(|wanted| wanted.is(range));
             if !is_wanted && range.state == RangeState::Open {
                 // It is in the space.
                 let _ = space.close(range.id);
             }
         }
-        for (pool, range) in &wanted {
-            if !is_open(&before, pool, *range) && add(view, &mut space, (group, pool), *range).is_err() {
-                decisions.overlapping.insert(pool.uid);
+        for wanted in &wanted {
+            let is_open =
+                before.ranges().iter().any(|range| wanted.is(range) && range.state == RangeState::Open);
+            if !is_open && add(view, &mut space, group, wanted).is_err() {
+                decisions.overlapping.insert(wanted.pool.uid);
             }
         }
         let version = read.map(|read| read.version);
@@ -60,33 +61,49 @@ pub(super) fn spaces(view: &ClusterView) -> SpaceDecisions {
     decisions
 }
 
-/// The ranges of pools that are not being deleted.
-fn wanted(pools: &[&PoolView]) -> Vec<(PoolKey, PoolRange)> {
-    let living = pools.iter().filter(|pool| !pool.lease.deleting);
-    living.flat_map(|pool| pool.ranges.iter().map(|range| (pool.lease.key.clone(), *range))).collect()
+/// A range that a pool wants in its space.
+struct WantedRange {
+    pool: PoolKey,
+    range: PoolRange,
+    usage: RangeUse,
 }
 
-fn is_open(space: &LeaseSpace, pool: &PoolKey, wanted: PoolRange) -> bool {
-    space.ranges().iter().any(|range| {
-        let same = range.cidr == wanted.cidr && range.unit == wanted.unit && range.pool == *pool;
-        same && range.state == RangeState::Open && range.usage == RangeUse::Blocks
-    })
+impl WantedRange {
+    fn is(&self, range: &SpaceRange) -> bool {
+        let same = range.cidr == self.range.cidr && range.unit == self.range.unit;
+        same && range.pool == self.pool && range.usage == self.usage
+    }
+}
+
+/// The ranges of pools that are not being deleted: blocks first, and then what something else uses of them.
+fn wanted(pools: &[&PoolView]) -> Vec<WantedRange> {
+    let living = || pools.iter().filter(|pool| !pool.lease.deleting);
+    let all = |usage| {
+        living().flat_map(move |pool| {
+            let ranges = if usage == RangeUse::Taken { &pool.taken } else { &pool.ranges };
+            ranges.iter().map(move |range| WantedRange { pool: pool.lease.key.clone(), range: *range, usage })
+        })
+    };
+    all(RangeUse::Blocks).chain(all(RangeUse::Taken)).collect()
 }
 
 fn add(
     view: &ClusterView,
     space: &mut LeaseSpace,
-    (group, pool): (&str, &PoolKey),
-    range: PoolRange,
+    group: &str,
+    wanted: &WantedRange,
 ) -> Result<(), SpaceError> {
-    let known = known_id(view, (group, pool), range);
+    let known = match wanted.usage {
+        RangeUse::Blocks => known_id(view, (group, &wanted.pool), wanted.range),
+        RangeUse::Claims | RangeUse::Taken => None,
+    };
     let known = known.filter(|id| space.ranges().iter().all(|range| range.id != *id));
     let range = SpaceRange {
         id: known.unwrap_or_else(|| RangeId(crate::memory::random())),
-        cidr: range.cidr,
-        unit: range.unit,
-        usage: RangeUse::Blocks,
-        pool: pool.clone(),
+        cidr: wanted.range.cidr,
+        unit: wanted.range.unit,
+        usage: wanted.usage,
+        pool: wanted.pool.clone(),
         state: RangeState::Open,
     };
     space.add(LeaseRules::ALL, range)

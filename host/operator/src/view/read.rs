@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::ResourceExt as _;
 use kube::core::Selector;
 use tenure_cluster::convert::object_version;
-use tenure_cluster::{AddressPool, AddressSpace, ConversionError, FENCED_ANNOTATION, IPBlock, NodeIPAM};
+use tenure_cluster::{
+    AddressPool, AddressPoolSpec, AddressSpace, ConversionError, FENCED_ANNOTATION, IPBlock, NodeIPAM,
+};
 use tenure_leases::operator::fence::NodeEvidence;
 use tenure_leases::{BlockName, MachineHash, ObjectVersion};
 
@@ -108,17 +111,22 @@ pub fn evidence(host: &Node) -> Option<NodeEvidence> {
 }
 
 fn read_pool(pool: &Arc<AddressPool>) -> Result<PoolView, ConversionError> {
-    let selector = pool.spec.node_selector.clone().unwrap_or_default();
-    // A selector that this version cannot read is one that it must not guess.
-    let selector =
-        Selector::try_from(selector).map_err(|_| ConversionError::Missing("readable nodeSelector"))?;
     Ok(PoolView {
         lease: pool.as_ref().try_into()?,
         group: pool.spec.overlap_group.clone(),
         ranges: pool.ranges()?,
-        selector,
+        taken: pool.taken_ranges()?,
+        selector: read_selector(&pool.spec),
         object: Arc::clone(pool),
     })
+}
+
+/// The selector of nodes; `None` if this version cannot read one of the pool's selectors, which it must not guess.
+fn read_selector(spec: &AddressPoolSpec) -> Option<Selector> {
+    let read = |selector: &Option<LabelSelector>| Selector::try_from(selector.clone().unwrap_or_default());
+    read(&spec.pod_selector).ok()?;
+    read(&spec.namespace_selector).ok()?;
+    read(&spec.node_selector).ok()
 }
 
 fn read_space(space: &AddressSpace) -> Result<SpaceView, ConversionError> {

@@ -101,6 +101,7 @@ fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Object(label) => texts_of(label).join("="),
+        Value::Array(labels) => labels.iter().map(plain).collect::<Vec<_>>().join(" and "),
         other => other.to_string(),
     }
 }
@@ -138,5 +139,7 @@ mod tests {
             asked,
             "asked something that the record does not contain: free(pool 0, direction descending, label zone=a, limit 1)"
         );
+        let with = json!({ "pool": 0, "label": [{ "name": "zone", "value": "a" }, { "name": "tier", "value": "web" }] });
+        assert_eq!(question("last", &with), "last(pool 0, label zone=a and tier=web)");
     }
 }

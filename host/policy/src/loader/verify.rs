@@ -11,7 +11,7 @@ use wasmtime::component::{Component, ComponentNamedList};
 
 use crate::sandbox::bindings::planner::exports::tenure::supply::planning::{Effect, Situation};
 use crate::sandbox::bindings::tenure::ipam::types::{
-    Attribute, Config, Definition, Outcome, Proposal, Refusal, Request,
+    Attribute, Config, ConfigError, Definition, Outcome, Proposal, Refusal, Request,
 };
 use crate::text::clean;
 
@@ -22,12 +22,13 @@ const PACKAGE: &str = "tenure:ipam";
 const SUPPLY: &str = "tenure:supply";
 
 /// The version of the interface that this host implements.
-const VERSION: &str = "0.1.0";
+const VERSION: &str = "0.1.0-rc.1";
 
 /// The interfaces that a policy may import.
 const IMPORTS: [&str; 4] = ["types", "ledger", "configuration", "log"];
 
-/// The interfaces that a policy may export in addition to the required ones.
+/// The interfaces that a policy may export in addition to `network`: at least one of those that propose.
+const ALLOCATION: &str = "allocation";
 const PLANNING: &str = "planning";
 const STATEFUL: &str = "stateful-allocation";
 
@@ -56,22 +57,25 @@ pub(super) fn interface(engine: &Engine, component: &Component) -> Result<(), St
     for (name, _) in ty.imports(engine) {
         import(name)?;
     }
-    let demanded = |interface, name| function(engine, &ty, PACKAGE, interface, name);
-    let define = demanded("network", "define")?;
-    typed::<(Config,), (Result<Definition, Refusal>,)>(&ty, &define, PACKAGE, "network", "define")?;
-    let propose = demanded("allocation", "propose")?;
-    typed::<(Request,), (Result<Proposal, Refusal>,)>(&ty, &propose, PACKAGE, "allocation", "propose")?;
     if exports(engine, &ty, PACKAGE, PLANNING) {
         return Err(format!(
             "it exports {PACKAGE}/{PLANNING}, which is {SUPPLY}/{PLANNING} in this version; {}",
             offered()
         ));
     }
+    let demanded = |interface, name| function(engine, &ty, PACKAGE, interface, name);
+    let define = demanded("network", "define")?;
+    typed::<(Config,), (Result<Definition, ConfigError>,)>(&ty, &define, PACKAGE, "network", "define")?;
+    let keeps_state = exports(engine, &ty, PACKAGE, STATEFUL);
+    if !keeps_state || exports(engine, &ty, PACKAGE, ALLOCATION) {
+        let propose = demanded(ALLOCATION, "propose")?;
+        typed::<(Request,), (Result<Proposal, Refusal>,)>(&ty, &propose, PACKAGE, ALLOCATION, "propose")?;
+    }
     if exports(engine, &ty, SUPPLY, PLANNING) {
         let plan = function(engine, &ty, SUPPLY, PLANNING, "plan")?;
         typed::<(Situation,), (Result<Vec<Effect>, Refusal>,)>(&ty, &plan, SUPPLY, PLANNING, "plan")?;
     }
-    if exports(engine, &ty, PACKAGE, STATEFUL) {
+    if keeps_state {
         let propose = demanded(STATEFUL, "propose")?;
         typed::<(Request, Vec<u8>), (Result<Outcome, Refusal>,)>(
             &ty, &propose, PACKAGE, STATEFUL, "propose",
@@ -180,8 +184,11 @@ fn of<'a>(package: &str, name: &'a str) -> Option<(&'a str, &'a str)> {
     Some(rest.split_once('@').unwrap_or((rest, "")))
 }
 
-/// Whether the host can link a version: before 1.0, one with the same minor version.
+/// Whether the host can link a version: a released one before 1.0 with the same minor version, or the very pre-release.
 fn compatible(version: &str) -> bool {
-    let minor = |version: &str| version.rsplit_once('.').map(|(minor, _)| minor.to_owned());
-    minor(version).is_some() && minor(version) == minor(VERSION)
+    let minor = |version: &str| match version.rsplit_once('.') {
+        Some((minor, _)) if !version.contains('-') => Some(minor.to_owned()),
+        _ => None,
+    };
+    version == VERSION || (minor(version).is_some() && minor(version) == minor(VERSION))
 }

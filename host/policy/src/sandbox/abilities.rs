@@ -1,13 +1,15 @@
-//! The optional exports of a policy, looked up when it is loaded: planning and state.
+//! The ways in which a policy answers, looked up when it is loaded: with or without a state, and planning.
 
 use wasmtime::component::InstancePre;
 
+use super::bindings::exports::tenure::ipam::allocation;
 use super::bindings::planner::PlannerPre;
 use super::bindings::stateful::StatefulPre;
 use super::call::CallContext;
 
-/// The optional exports of a policy.
+/// The exports of a policy besides `network`. It has at least one of `allocation` and `stateful`.
 pub(super) struct Abilities {
+    pub(super) allocation: Option<allocation::GuestIndices>,
     pub(super) planner: Option<PlannerPre<CallContext>>,
     pub(super) stateful: Option<StatefulPre<CallContext>>,
 }
@@ -15,7 +17,10 @@ pub(super) struct Abilities {
 impl Abilities {
     /// Finds the exports of an instance; `verify` has checked their types.
     pub(super) fn of(instance: &InstancePre<CallContext>) -> Self {
-        let (planner, stateful) = (PlannerPre::new(instance.clone()), StatefulPre::new(instance.clone()));
-        Self { planner: planner.ok(), stateful: stateful.ok() }
+        Self {
+            allocation: allocation::GuestIndices::new(instance).ok(),
+            planner: PlannerPre::new(instance.clone()).ok(),
+            stateful: StatefulPre::new(instance.clone()).ok(),
+        }
     }
 }

@@ -172,7 +172,7 @@ impl Policy for AskedPolicy {
     }
 
     fn propose<'a>(&'a self, request: &'a Request, book: Arc<Book>, state: Arc<[u8]>) -> Answer<'a, Outcome> {
-        let request = question(request);
+        let request = question(request, &self.policy.grants());
         Box::pin(async move {
             if let Some(answer) = self.propose_here(&request, &state, &book) {
                 return answer;

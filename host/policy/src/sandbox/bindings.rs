@@ -13,7 +13,7 @@ wasmtime::component::bindgen!({
 pub(crate) mod planner {
     wasmtime::component::bindgen!({
         path: "../../wit/ipam/next",
-        inline: "package tenure:host; world planner { export tenure:supply/planning@0.1.0; }",
+        inline: "package tenure:host; world planner { export tenure:supply/planning@0.1.0-rc.1; }",
         with: { "tenure:ipam/types": super::tenure::ipam::types },
     });
 }
@@ -22,7 +22,7 @@ pub(crate) mod planner {
 pub(crate) mod stateful {
     wasmtime::component::bindgen!({
         path: "../../wit/ipam/next",
-        inline: "package tenure:host; world stateful { export tenure:ipam/stateful-allocation@0.1.0; }",
+        inline: "package tenure:host; world stateful { export tenure:ipam/stateful-allocation@0.1.0-rc.1; }",
         with: { "tenure:ipam/types": super::tenure::ipam::types },
     });
 }

@@ -19,6 +19,8 @@ pub struct Grants {
     pub stateful: bool,
     /// The effects that its plans may contain.
     pub effects: Vec<EffectKind>,
+    /// The names of labels and annotations that its requests contain, such as `pod.label.app`.
+    pub metadata: Vec<String>,
     /// The processor time of a call, if less than the sandbox's own.
     pub deadline: Option<Duration>,
     /// The memory of a call in bytes, if less than the sandbox's own.
@@ -28,12 +30,13 @@ pub struct Grants {
 }
 
 impl Default for Grants {
-    /// Everything that needs no further word of the operator: no effects.
+    /// Everything that needs no further word of the operator: no effects, no labels.
     fn default() -> Self {
         Self {
             planner: true,
             stateful: true,
             effects: Vec::new(),
+            metadata: Vec::new(),
             deadline: None,
             memory: None,
             unchecked: false,

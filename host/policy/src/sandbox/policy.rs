@@ -13,7 +13,7 @@ use wasmtime::component::{Component, InstancePre};
 
 use super::abilities::Abilities;
 use super::answer::{self, Nonsense};
-use super::bindings::exports::tenure::ipam::{allocation, network};
+use super::bindings::exports::tenure::ipam::network;
 use super::bindings::stateful::StatefulPre;
 use super::bindings::tenure::ipam::types::{self, Refusal};
 use super::call::{CallContext, Patience, is_interrupted};
@@ -29,6 +29,9 @@ use super::verdict::CallVerdict;
 use super::watch::CallWatch;
 use crate::decisions::{Function, RecordedLimits, Tape};
 
+/// The reason why a policy that must keep a state and may not cannot propose.
+const STATE_ONLY: &str = "it proposes only with a state, which it may not keep: add \"stateful\" to `worlds` in the policy's table of tenured.toml";
+
 /// A policy that is a component. Each call runs in a fresh instance.
 pub struct WasmPolicy {
     sandbox: Arc<PolicySandbox>,
@@ -38,7 +41,6 @@ pub struct WasmPolicy {
     /// Imports are linked and exports found once, not per call; a call looks only at the types of its own function.
     instance: InstancePre<CallContext>,
     network: network::GuestIndices,
-    allocation: allocation::GuestIndices,
     pub(super) abilities: Abilities,
     granted: Arc<Granted>,
 }
@@ -54,10 +56,9 @@ impl WasmPolicy {
         let instance = sandbox.linker().instantiate_pre(component)?;
         let abilities = Abilities::of(&instance);
         let network = network::GuestIndices::new(&instance)?;
-        let allocation = allocation::GuestIndices::new(&instance)?;
         let (stamp, lines) = (Arc::new(stamp), Arc::default());
         let meters = PolicyMeters::default();
-        Ok(Self { sandbox, stamp, lines, meters, instance, network, allocation, abilities, granted })
+        Ok(Self { sandbox, stamp, lines, meters, instance, network, abilities, granted })
     }
 
     pub(super) fn store(&self, sight: CallView, patience: Patience) -> Store<CallContext> {
@@ -167,7 +168,8 @@ impl WasmPolicy {
         config: &types::Config,
     ) -> wasmtime::Result<Result<types::Definition, Refusal>> {
         let instance = self.instance.instantiate(&mut *store)?;
-        self.network.load(&mut *store, &instance)?.call_define(store, config)
+        let defined = self.network.load(&mut *store, &instance)?.call_define(store, config)?;
+        Ok(defined.map_err(Refusal::InvalidConfig))
     }
 
     /// Calls the `propose` of the policy: with its state, if it keeps one.
@@ -181,8 +183,11 @@ impl WasmPolicy {
             let policy = stateful.instantiate(&mut *store)?;
             return policy.tenure_ipam_stateful_allocation().call_propose(store, request, state);
         }
+        let Some(allocation) = &self.abilities.allocation else {
+            return Err(wasmtime::Error::msg(STATE_ONLY));
+        };
         let instance = self.instance.instantiate(&mut *store)?;
-        let answer = self.allocation.load(&mut *store, &instance)?.call_propose(store, request)?;
+        let answer = allocation.load(&mut *store, &instance)?.call_propose(store, request)?;
         Ok(answer.map(|proposal| types::Outcome { proposal, state: None, attributes: Vec::new() }))
     }
 
@@ -274,7 +279,7 @@ impl WasmPolicy {
     /// # Errors
     /// As [`Policy::propose`](tenure_engine::ports::Policy::propose).
     pub fn propose(&self, request: &Request, state: &[u8], book: &Arc<Book>) -> Result<Outcome, Error> {
-        self.propose_watched(&question(request), state, Arc::clone(book), None, None)
+        self.propose_watched(&question(request, &self.grants()), state, Arc::clone(book), None, None)
     }
 
     pub(super) fn define_watched(

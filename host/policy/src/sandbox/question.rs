@@ -1,8 +1,9 @@
 //! Converts the input of a call into the types of the policy's interface.
 
-use tenure_types::{NetworkConfig, NetworkName, Request};
+use tenure_types::{NetworkConfig, NetworkName, PoolName, Request};
 
 use super::bindings::tenure::ipam::types;
+use super::grants::Grants;
 use super::to_wit::attribute;
 
 /// A network's configuration as a policy sees it.
@@ -14,17 +15,17 @@ pub(super) fn configuration(network: &NetworkName, config: &NetworkConfig) -> ty
     }
 }
 
-/// A request as a policy sees it.
-pub(super) fn question(request: &Request) -> types::Request {
+/// A request as a policy with these grants sees it.
+pub(super) fn question(request: &Request, grants: &Grants) -> types::Request {
     types::Request {
         network: request.network.as_str().into(),
         requested: request.requested.iter().map(ToString::to_string).collect(),
-        attributes: attributes(request),
+        attributes: attributes(request, grants),
     }
 }
 
 /// The attributes of a request; `wit/README.md` lists their names.
-fn attributes(request: &Request) -> Vec<types::Attribute> {
+fn attributes(request: &Request, grants: &Grants) -> Vec<types::Attribute> {
     let mut attributes = vec![attribute("owner.kind", request.owner.kind())];
     if let Some((container, interface)) = request.owner.attachment() {
         attributes.push(attribute("owner.container", container.as_str()));
@@ -42,5 +43,15 @@ fn attributes(request: &Request) -> Vec<types::Attribute> {
     if request.supply_full {
         attributes.push(attribute("supply.state", "full"));
     }
+    if let Some(pools) = &request.context.pools {
+        let names: Vec<&str> = pools.iter().map(PoolName::as_str).collect();
+        attributes.push(attribute("supply.pools", &names.join(",")));
+    }
+    let granted = request
+        .context
+        .metadata
+        .iter()
+        .filter(|(name, _)| grants.metadata.iter().any(|known| **known == **name));
+    attributes.extend(granted.map(|(name, value)| attribute(name, value)));
     attributes
 }

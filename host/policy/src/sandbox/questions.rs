@@ -14,8 +14,8 @@ use super::bindings::tenure::ipam::types::Config;
 
 pub(super) use self::configuration::{ConfiguredRanges, DefinitionAttributes, Get};
 pub(super) use self::ledger::{
-    Cooling, CountOf, Free, Last, LastOf, PoolNamed, PoolOf, Pools, RangeOf, Ranges, StandingOf, UsageBy,
-    UsageOf,
+    Cooling, CountOf, Free, Labels, Last, LastOf, PoolNamed, PoolOf, Pools, RangeOf, Ranges, StandingOf,
+    UsageBy, UsageOf,
 };
 
 /// A question about the network at hand.

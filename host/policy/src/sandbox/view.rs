@@ -7,8 +7,8 @@ use wasmtime::Result;
 use super::bindings::tenure::ipam::{configuration, ledger, log, types};
 use super::call::CallContext;
 use super::questions::{
-    ConfiguredRanges, Cooling, CountOf, DefinitionAttributes, Free, Get, Last, LastOf, PoolNamed, PoolOf,
-    Pools, RangeOf, Ranges, StandingOf, UsageBy, UsageOf,
+    ConfiguredRanges, Cooling, CountOf, DefinitionAttributes, Free, Get, Labels, Last, LastOf, PoolNamed,
+    PoolOf, Pools, RangeOf, Ranges, StandingOf, UsageBy, UsageOf,
 };
 use crate::text::clean;
 
@@ -34,11 +34,11 @@ impl ledger::Host for CallContext {
     fn ranges(
         &mut self,
         pool: u32,
-        label: Option<types::Attribute>,
+        labels: Vec<types::Attribute>,
         start: u32,
         limit: u32,
     ) -> Result<Vec<ledger::RangeView>> {
-        self.ask(&Ranges { pool, label, start, limit })
+        self.ask(&Ranges { pool, label: Labels(labels), start, limit })
     }
 
     fn standing_of(&mut self, address: String) -> Result<ledger::Standing> {
@@ -48,34 +48,35 @@ impl ledger::Host for CallContext {
     fn free(
         &mut self,
         pool: u32,
-        label: Option<types::Attribute>,
+        labels: Vec<types::Attribute>,
         after: Option<String>,
         direction: ledger::Direction,
         limit: u32,
     ) -> Result<Vec<String>> {
-        self.ask(&Free { pool, label, after, direction, limit })
+        self.ask(&Free { pool, label: Labels(labels), after, direction, limit })
     }
 
-    fn cooling(&mut self, pool: u32, label: Option<types::Attribute>, limit: u32) -> Result<Vec<String>> {
-        self.ask(&Cooling { pool, label, limit })
+    fn cooling(&mut self, pool: u32, labels: Vec<types::Attribute>, limit: u32) -> Result<Vec<String>> {
+        self.ask(&Cooling { pool, label: Labels(labels), limit })
     }
 
-    fn last(&mut self, pool: u32, label: Option<types::Attribute>) -> Result<Option<String>> {
-        self.ask(&Last { pool, label })
+    fn last(&mut self, pool: u32, labels: Vec<types::Attribute>) -> Result<Option<String>> {
+        self.ask(&Last { pool, label: Labels(labels) })
     }
 
-    fn usage_of(&mut self, pool: u32, label: Option<types::Attribute>) -> Result<ledger::Usage> {
-        self.ask(&UsageOf { pool, label })
+    fn usage_of(&mut self, pool: u32, labels: Vec<types::Attribute>) -> Result<ledger::Usage> {
+        self.ask(&UsageOf { pool, label: Labels(labels) })
     }
 
     fn usage_by(
         &mut self,
         pool: u32,
-        label: String,
+        labels: Vec<types::Attribute>,
+        name: String,
         after: Option<String>,
         limit: u32,
     ) -> Result<Vec<ledger::LabelUsage>> {
-        self.ask(&UsageBy { pool, label, after, limit })
+        self.ask(&UsageBy { pool, within: Labels(labels), label: name, after, limit })
     }
 
     fn count_of(&mut self, name: String, value: String) -> Result<u32> {

@@ -12,7 +12,7 @@ use tenure_ledger::{Book, Defined};
 use tenure_policy::{AskedPolicy, CallLimits, Compiler, PolicyRuntime};
 use tenure_types::{
     ContainerId, Definer, ErrorCode, InterfaceName, Moment, NetworkConfig, NetworkName, Outcome, Owner,
-    PolicyName, Request, Result, Sandbox,
+    PolicyName, Request, RequestContext, Result, Sandbox,
 };
 use tracing_subscriber::fmt::MakeWriter;
 
@@ -84,6 +84,7 @@ impl Hesitating {
             requested: hesitates.then(|| "10.1.2.2".parse().unwrap()).into_iter().collect(),
             sandbox: Sandbox::default(),
             supply_full: false,
+            context: RequestContext::default(),
             requested_at: Moment::default(),
         };
         let mut answer = pin!(self.policy.propose(&request, Arc::clone(&self.book), Arc::default()));

@@ -109,11 +109,8 @@ fn what_was_measured_is_refused_and_what_loads_is_not() {
         ),
         ("    /// A named value:", "    record pair { left: u32, right: u32 }\n    /// A named value:"),
         ("    import log;", "    import log;\n    import clock;"),
-        (
-            "/// The world of every policy.",
-            "world auditor { include policy; export stateful-allocation; }\n/// The world of every policy.",
-        ),
-        ("/// The world of every policy.", "/// What every policy is."),
+        ("/// A policy.\n", "world auditor { include policy; export stateful-allocation; }\n/// A policy.\n"),
+        ("/// A policy.\n", "/// What a policy is.\n"),
     ] {
         let text = next.replacen(from, to, 1);
         assert_ne!(text, next, "there is no {from:?}");
@@ -195,10 +192,10 @@ const LATER: [(&str, &str); 5] = [
     ("    import log;\n", "    import log;\n    import node;\n    import link;\n"),
     // A further ability.
     (
-        "/// The world of every policy.",
+        "/// A policy.\n",
         "interface release { use types.{request}; released: func(request: request); }
 world releasing { include policy; export release; }
-/// The world of every policy.",
+/// A policy.\n",
     ),
 ];
 
@@ -224,7 +221,7 @@ fn components_of_today_fit_what_later_versions_add() {
     for (world, component) in [
         ("policy", embedded::HOST_LOCAL),
         ("policy", embedded::HIGHEST_FIRST),
-        ("tenure:supply/planner@0.1.0", &planner),
+        ("tenure:supply/planner@0.1.0-rc.1", &planner),
         ("stateful", &stateful),
     ] {
         assert_eq!(fits(&next, world, component), Ok(()), "{world}");

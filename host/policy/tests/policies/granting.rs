@@ -6,6 +6,8 @@ use crate::node::{self, Node};
 use tenure_policy::Grants;
 use tenure_types::{Attributes, Demand, EffectKind, ErrorCode, PlanState};
 
+const TIERS: &str = r#"{"ranges": [[{"subnet": "10.1.1.0/24", "rangeAttributes": {"tier": "gold"}}, {"subnet": "10.1.2.0/24"}]]}"#;
+
 const IPAM: &str = r#"{"subnet": "10.1.2.0/24"}"#;
 
 #[test]
@@ -37,8 +39,12 @@ fn a_world_that_is_not_granted_is_never_called() {
     policy.grant(Grants { stateful: false, ..Grants::default() });
     assert_eq!((policy.worlds(), policy.keeps_state()), (vec![("stateful", false)], false));
     node.state = b"kept".to_vec();
-    node.add("c", &[]).unwrap();
-    assert_eq!(node.state, b"kept", "it proposes without a state");
+    let failed = node.add("c", &[]).unwrap_err();
+    assert!(
+        failed.code == ErrorCode::PolicyFailed && failed.cause.contains("add \"stateful\" to `worlds`"),
+        "{failed}"
+    );
+    assert_eq!(node.state, b"kept");
     let refused = policy.migrate(b"kept", policy.stamp(), &node.book).unwrap_err();
     assert!(refused.code == ErrorCode::Internal && refused.cause.contains("not granted"), "{refused}");
 
@@ -64,4 +70,18 @@ fn a_plan_with_an_effect_that_is_not_granted_fails() {
     }
     policy.grant(Grants { effects: vec![EffectKind::AttachInterface], ..Grants::default() });
     assert!(!node.plan(&state).unwrap().is_empty());
+}
+
+#[test]
+fn a_label_that_is_not_granted_is_not_seen() {
+    let policy = node::load("tiers", &node::build_example("tiers"));
+    let mut node = Node::define(&policy, TIERS).unwrap();
+    let told = [("pod.label.tier", "gold"), ("pod.label.team", "red")];
+    node.context.metadata = told.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+    assert_eq!(node.add("before", &[]).unwrap(), ["10.1.2.1/24"]);
+    let metadata = vec!["pod.label.tier".to_owned()];
+    policy.grant(Grants { metadata, ..Grants::default() });
+    assert_eq!(node.add("after", &[]).unwrap(), ["10.1.1.1/24"]);
+    policy.grant(Grants { metadata: vec!["pod.annotation.tier".to_owned()], ..Grants::default() });
+    assert_eq!(node.add("again", &[]).unwrap(), ["10.1.2.2/24"]);
 }

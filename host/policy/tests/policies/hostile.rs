@@ -112,10 +112,9 @@ fn each_wrong_definition_is_refused() {
         ("define-many-attributes", ErrorCode::PolicyFailed, "100 attributes, but at most 32 are allowed"),
         ("define-long-attribute", ErrorCode::PolicyFailed, "the value of attribute note"),
         ("define-ugly-attribute", ErrorCode::PolicyFailed, "attribute name"),
-        ("define-refuse-not-yet", ErrorCode::NotYet, "soon; ask again in 30 s"),
-        ("define-refuse-denied", ErrorCode::RequestDenied, "no guests"),
-        ("define-refuse-over-quota", ErrorCode::OverQuota, "red has 3 of 3"),
-        ("define-ugly-refusal", ErrorCode::PolicyRefused, "ugly \u{fffd}[2Jugly"),
+        ("define-refuse", ErrorCode::InvalidConfig, "ipam.x: wrong"),
+        ("define-refuse-silently", ErrorCode::InvalidConfig, "the network's configuration is wrong"),
+        ("define-ugly-refusal", ErrorCode::InvalidConfig, "ugly \u{fffd}[2Jugly"),
         ("nothing-known", ErrorCode::InvalidConfig, "ipam.misbehave: no such misbehaviour"),
     ] {
         let error = define(misbehaviour).map(|_| ()).unwrap_err();

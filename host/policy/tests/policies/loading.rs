@@ -57,21 +57,22 @@ fn what_is_no_policy_is_refused_with_the_reason() {
     assert!(refusal(&other).contains(
         "it imports somebody:else/thing, which is not offered; a policy may import only tenure:ipam"
     ));
-    let newer = component(r#"(import "tenure:ipam/kernel@0.1.0" (instance (export "f" (func))))"#);
+    let newer = component(r#"(import "tenure:ipam/kernel@0.1.0-rc.1" (instance (export "f" (func))))"#);
     assert!(
-        refusal(&newer)
-            .contains("it imports tenure:ipam/kernel@0.1.0; this host has tenure:ipam@0.1.0: build")
+        refusal(&newer).contains(
+            "it imports tenure:ipam/kernel@0.1.0-rc.1; this host has tenure:ipam@0.1.0-rc.1: build"
+        )
     );
-    for version in ["0.2.0", "0.0.9", "1.1.0"] {
+    for version in ["0.1.0", "0.1.0-rc.0", "0.2.0", "0.0.9", "1.1.0"] {
         let import = format!("tenure:ipam/ledger@{version}");
         let text = refusal(&component(&format!(r#"(import "{import}" (instance (export "free" (func))))"#)));
         assert!(
-            text.contains(&format!("it imports {import}; this host has tenure:ipam@0.1.0: build")),
+            text.contains(&format!("it imports {import}; this host has tenure:ipam@0.1.0-rc.1: build")),
             "{text}"
         );
     }
     let grown = component(r#"(import "tenure:ipam/ledger@0.1.7" (instance (export "owner-of" (func))))"#);
-    assert!(refusal(&grown).contains("this host has tenure:ipam@0.1.0"), "{}", refusal(&grown));
+    assert!(refusal(&grown).contains("this host has tenure:ipam@0.1.0-rc.1"), "{}", refusal(&grown));
     assert!(refusal(&component("")).contains("it is not a policy of this interface"));
     assert!(refusal(&wat::parse_str("(module)").unwrap()).contains("it is a core module, not a component"));
     for garbage in [&b""[..], b"\x7fELF", b"(component)"] {
@@ -93,19 +94,27 @@ fn the_exports_are_those_of_the_interface_or_nothing_is_loaded() {
         refusal(&wat::parse_str(text).unwrap())
     };
     for (interface, function, cause) in [
-        ("somebody:else/thing", "define", "it must export define of tenure:ipam/network@0.1.0, but does not"),
-        ("tenure:ipam/network@0.2.0", "define", "but exports tenure:ipam/network@0.2.0"),
-        ("tenure:ipam/network@0.1.0", "defined", "but that interface lacks it"),
         (
-            "tenure:ipam/network@0.1.0",
+            "somebody:else/thing",
             "define",
-            "its define does not have the type of tenure:ipam/network@0.1.0 (",
+            "it must export define of tenure:ipam/network@0.1.0-rc.1, but does not",
+        ),
+        ("tenure:ipam/network@0.2.0", "define", "but exports tenure:ipam/network@0.2.0"),
+        ("tenure:ipam/network@0.1.0-rc.1", "defined", "but that interface lacks it"),
+        (
+            "tenure:ipam/network@0.1.0-rc.1",
+            "define",
+            "its define does not have the type of tenure:ipam/network@0.1.0-rc.1 (",
         ),
     ] {
         let text = exporting(interface, function);
         assert!(text.contains("it is not a policy of this interface: ") && text.contains(cause), "{text}");
-        assert!(text.contains("; this host has tenure:ipam@0.1.0: build"), "{text}");
+        assert!(text.contains("; this host has tenure:ipam@0.1.0-rc.1: build"), "{text}");
     }
+    let planner = exporting("tenure:ipam/planning@0.1.0", "plan");
+    let words =
+        "it exports tenure:ipam/planning, which is tenure:supply/planning in this version; this host has";
+    assert!(planner.contains(words), "{planner}");
 }
 
 #[test]
@@ -227,7 +236,7 @@ fn imports_are_checked_before_anything_is_compiled() {
         "{foreign}"
     );
     let nested = r#"(component (import "somebody:else/thing" (instance)))"#;
-    for ours in ["", nested, r#"(import "tenure:ipam/log@0.1.0" (instance))"#] {
+    for ours in ["", nested, r#"(import "tenure:ipam/log@0.1.0-rc.1" (instance))"#] {
         assert!(refusal(&component(ours)).contains("it does not compile"), "{}", refusal(&component(ours)));
     }
 }

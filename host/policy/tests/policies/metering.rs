@@ -8,7 +8,7 @@ use tenure_ledger::{Book, Defined};
 use tenure_policy::AskedPolicy;
 use tenure_types::{
     ContainerId, Definer, InterfaceName, Moment, NetworkConfig, NetworkName, Owner, PolicyName, Request,
-    Sandbox,
+    RequestContext, Sandbox,
 };
 
 use crate::node::{build, runtime, wait};
@@ -33,6 +33,7 @@ impl Asked {
             requested: Vec::new(),
             sandbox: Sandbox::default(),
             supply_full: false,
+            context: RequestContext::default(),
             requested_at: Moment::default(),
         };
         Self { policy: AskedPolicy::new(policy), request }
@@ -68,19 +69,19 @@ fn each_call_is_metered_however_it_ends() {
         asked.ask(misbehaviour);
     }
     for misbehaviour in [
-        "define-refuse-config",
-        "define-refuse-exhausted",
-        "define-refuse-unavailable",
-        "define-refuse-not-yet",
-        "define-refuse-denied",
-        "define-refuse-over-quota",
-        "define-refuse-other",
-        "define-refuse-silently",
+        "refuse-config",
+        "refuse-exhausted",
+        "refuse-unavailable",
+        "refuse-not-yet",
+        "refuse-denied",
+        "refuse-over-quota",
+        "refuse-other",
+        "refuse-silently",
     ] {
         asked.ask(misbehaviour);
     }
     let meter = asked.policy.meter();
-    assert_eq!(meter.calls, 2 + 6 * 2 + 8);
+    assert_eq!(meter.calls, 2 + 6 * 2 + 8 * 2);
     let failures = [("trap", 2), ("deadline", 1), ("memory", 1), ("length", 1), ("nonsense", 1)].to_vec();
     assert_eq!(meter.failures, failures);
     let once = ["invalid-config", "exhausted", "unavailable", "not-yet", "denied", "over-quota"];

@@ -14,7 +14,7 @@ use tenure_sdk_build::{BuildError, Builder};
 use tenure_types::{
     AgentName, Allocation, ClaimName, ContainerId, Definer, Effect, EffectKind, Error, ErrorCode,
     InterfaceName, Moment, NetworkConfig, NetworkName, Outcome, Owner, PlanState, PodIdentity, PolicyName,
-    PoolName, Proposal, Range, RangeName, Request, Sandbox,
+    PoolName, Proposal, Range, RangeName, Request, RequestContext, Sandbox,
 };
 
 /// The sandbox that a test program shares.
@@ -123,6 +123,8 @@ pub(crate) struct Node {
     clock: u64,
     /// The policy's state, if it keeps one.
     pub(crate) state: Vec<u8>,
+    /// The facts that the host adds to each request.
+    pub(crate) context: RequestContext,
 }
 
 impl Node {
@@ -144,7 +146,13 @@ impl Node {
         tenure_ledger::check_definition(&definition).map_err(rejected)?;
         let defined = Defined { config: &config, definition: &definition, by: Definer::Request };
         let book = Book::defined(&name, defined, Moment::default()).map_err(rejected)?;
-        Ok(Self { policy: Arc::clone(policy), book: Arc::new(book), clock: 0, state: Vec::new() })
+        Ok(Self {
+            policy: Arc::clone(policy),
+            book: Arc::new(book),
+            clock: 0,
+            state: Vec::new(),
+            context: RequestContext::default(),
+        })
     }
 
     fn now(&mut self) -> Moment {
@@ -159,6 +167,7 @@ impl Node {
             requested: requested.iter().map(|address| address.parse().unwrap()).collect(),
             sandbox: asker.sandbox(),
             supply_full: false,
+            context: self.context.clone(),
             requested_at: self.now(),
         }
     }

@@ -15,7 +15,7 @@ use tenure_policy::decisions::{
 use tenure_policy::{AskedPolicy, CallLimits, Compiler, Grants, PolicyRuntime, WasmPolicy, embedded};
 use tenure_types::{
     ContainerId, Definer, InterfaceName, Moment, NetworkConfig, NetworkName, Owner, PodIdentity, PolicyName,
-    Proposal, Request, Sandbox,
+    Proposal, Request, RequestContext, Sandbox,
 };
 
 use crate::node::{build, build_example, wait};
@@ -122,6 +122,7 @@ impl<'a> Network<'a> {
             requested: requested.into_iter().collect(),
             sandbox: Sandbox { pod, ..Sandbox::default() },
             supply_full: false,
+            context: RequestContext::default(),
             requested_at: self.now(),
         };
         let state = Arc::clone(&self.state);
@@ -187,6 +188,47 @@ fn ipam(random: &mut Random) -> String {
     let sets: Vec<_> = (0..=random.below(2)).map(|_| set(random)).collect();
     let quota = 1 + random.below(6);
     format!(r#"{{"ranges": [{}], "quota": {{"*": {quota}}}}}"#, sets.join(", "))
+}
+
+#[test]
+fn a_decision_by_a_label_is_made_again_from_the_record_alone() {
+    let bytes = build_example("tiers");
+    let metadata = vec!["pod.label.tier".to_owned()];
+    let (decisions, limits) = recorded_with(
+        "tiers",
+        &bytes,
+        Grants { metadata, ..Grants::default() },
+        |policy| {
+            let ipam = r#"{"ranges": [[{"subnet": "10.1.1.0/24", "rangeAttributes": {"tier": "gold"}}, {"subnet": "10.1.2.0/24"}]]}"#;
+            let mut network = Network::define(policy, ipam);
+            let told = [("pod.label.tier", "gold"), ("pod.label.team", "red")];
+            let request = Request {
+                network: self::network(),
+                owner: Owner::Attachment {
+                    container: ContainerId::new("c").unwrap(),
+                    interface: InterfaceName::new("eth0").unwrap(),
+                },
+                requested: Vec::new(),
+                sandbox: Sandbox::default(),
+                supply_full: false,
+                context: RequestContext {
+                    metadata: told.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
+                    ..RequestContext::default()
+                },
+                requested_at: network.now(),
+            };
+            wait(policy.propose(&request, Arc::clone(&network.book), Arc::default())).unwrap();
+        },
+    );
+    let decision = decisions.last().unwrap();
+    assert_eq!(
+        (decision.attribute("pod.label.tier"), decision.attribute("pod.label.team")),
+        (Some("gold"), None)
+    );
+    let runtime = PolicyRuntime::new(CallLimits::replaying(&limits), Compiler::InProcess).unwrap();
+    // Nothing is granted where it is made again: what it saw is in the record.
+    assert_eq!(load(&runtime, "tiers", &bytes).replay(decision, None).unwrap(), decision.outcome);
+    assert!(decision.outcome.to_string().contains("10.1.1."), "{}", decision.outcome);
 }
 
 /// The seed of the books below: the same in each run, so that no draw fails a sound change.

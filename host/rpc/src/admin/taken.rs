@@ -12,9 +12,14 @@ use crate::v1;
 /// The state of a range that the cloud did not show twice, as it is named in the cloud's status.
 const GONE: &str = "gone";
 
+/// The source of the cloud's status where EC2 is not asked.
+const IMDS: &str = "imds";
+
 /// The ranges of a network that the cloud does not show any more, each with its interface.
 pub(super) struct TakenRanges {
     network: NetworkName,
+    /// The source that does not show them.
+    source: &'static str,
     ranges: Vec<(String, IpNet)>,
 }
 
@@ -23,6 +28,7 @@ impl TakenRanges {
     pub(super) async fn of(cloud: Result<Box<dyn Cloud + '_>>) -> Option<Self> {
         let cloud = cloud.ok()?;
         let status = cloud.status().await;
+        let source = if status.source == IMDS { "the instance metadata service" } else { "EC2" };
         let mut ranges = Vec::new();
         for interface in &status.interfaces {
             let is_gone =
@@ -30,7 +36,7 @@ impl TakenRanges {
             let nets = interface.carries.iter().filter(is_gone).filter_map(|range| range.net.parse().ok());
             ranges.extend(nets.map(|net| (interface.id.clone(), net)));
         }
-        Some(Self { network: cloud.network().clone(), ranges })
+        Some(Self { network: cloud.network().clone(), source, ranges })
     }
 
     /// The allocations of these books with an address in one of the ranges, each with the interface and that range.
@@ -42,18 +48,18 @@ impl TakenRanges {
         own.flat_map(|book| book.allocations()).filter_map(|held| {
             let is_of = |net: &IpNet| held.addresses.iter().any(|address| net.contains(&address.ip()));
             let (interface, net) = self.ranges.iter().find(|(_, net)| is_of(net))?;
-            Some((held.as_ref(), finding(held, interface, *net)))
+            Some((held.as_ref(), finding(held, self.source, interface, *net)))
         })
     }
 }
 
-fn finding(held: &Allocation, interface: &str, net: IpNet) -> v1::Finding {
+fn finding(held: &Allocation, source: &str, interface: &str, net: IpNet) -> v1::Finding {
     v1::Finding {
         kind: "address-taken".to_owned(),
         network: held.network.to_string(),
         subject: held.owner.to_string(),
         detail: format!(
-            "allocation {}: EC2 does not show {net} on interface {interface} any more, so no packet reaches the pod",
+            "allocation {}: {source} does not show {net} on interface {interface} any more, so no packet reaches the pod",
             held.generation
         ),
         next_step: format!(

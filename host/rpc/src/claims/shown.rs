@@ -109,7 +109,7 @@ fn address(place: &ClaimedPlace) -> v1::ClaimAddress {
     }
 }
 
-/// The routes of a network's configuration, which pods get as well, or those that its delegate gave.
+/// The routes of a network's configuration and of its ranges, which pods get as well, or those that its delegate gave.
 pub(super) fn routes_of(claimed: &Claimed) -> Vec<Route> {
     let network = &claimed.network;
     if network.attributes.get(DELEGATED).is_some() {
@@ -117,8 +117,11 @@ pub(super) fn routes_of(claimed: &Claimed) -> Vec<Route> {
     }
     let plugin = format!("{{\"name\":\"network\",\"ipam\":{}}}", network.config.ipam);
     let routes = Configuration::parse(plugin.as_bytes()).and_then(|config| config.routes());
+    let addresses = claimed.places.iter().map(|place| place.assigned.clone()).collect();
     // One that is invalid has refused the network's ADDs, too.
-    routes.unwrap_or_default()
+    Success { addresses, routes: routes.unwrap_or_default(), ..Success::default() }
+        .with_routes_of_ranges()
+        .routes
 }
 
 fn route(route: &Route) -> v1::ClaimRoute {

@@ -11,7 +11,7 @@ use tenure_engine::{Add, Del, Gc};
 use tenure_fixtures::ports::restored;
 use tenure_types::{
     AssignedAddress, ContainerId, End, Error, ErrorCode, InterfaceName, NetworkConfig, NetworkName, Owner,
-    Place, PolicyName, Sandbox,
+    Place, PolicyName, RequestContext, Sandbox,
 };
 
 use super::{Daemon, Outcome, Request, World};
@@ -90,6 +90,7 @@ impl World {
                     ..Sandbox::default()
                 },
                 supply_full: false,
+                context: RequestContext::default(),
                 requested_at: asked.began,
             },
             policy: PolicyName::new(POLICIES[0])?,

@@ -1,5 +1,5 @@
 //! The routes and the DNS settings of another plugin's result, carried by the attributes of its first address, so that they
-//! are kept with the allocation and are the same in each answer.
+//! are kept with the allocation and are the same in each answer. A range carries routes in the same way, for those who get its addresses.
 
 use serde::Serialize;
 
@@ -31,12 +31,31 @@ impl Success {
     pub fn of(addresses: Vec<AssignedAddress>) -> Self {
         let carried = addresses.first().map(|first| first.attributes.clone()).unwrap_or_default();
         // All were written by `carried`.
-        let routes = (0..).map_while(|number| carried.get(&format!("{ROUTE}{number}")));
-        let routes = routes.filter_map(route).collect();
+        let routes = routes(&carried).collect();
         let dns =
             carried.get(DNS).and_then(|text| read_dns(&JsonObject::document(text.as_bytes()).ok()?).ok());
         Self { addresses, routes, dns: dns.unwrap_or_default(), link: None }
     }
+}
+
+impl Success {
+    /// The result with the routes that the ranges of its addresses carry, unless it has one to the same destination.
+    #[must_use]
+    pub fn with_routes_of_ranges(mut self) -> Self {
+        for assigned in &self.addresses {
+            for route in routes(&assigned.source.range_attributes) {
+                if self.routes.iter().all(|known| known.dst != route.dst) {
+                    self.routes.push(route);
+                }
+            }
+        }
+        self
+    }
+}
+
+/// The routes that attributes carry.
+fn routes(carried: &Attributes) -> impl Iterator<Item = Route> {
+    (0..).map_while(|number| carried.get(&format!("{ROUTE}{number}"))).filter_map(route)
 }
 
 fn route(text: &str) -> Option<Route> {
@@ -53,6 +72,10 @@ fn text(value: &impl Serialize) -> String {
 mod tests {
     use super::*;
     use crate::cni::Dns;
+
+    fn carried_routes(success: &Success) -> Attributes {
+        success.carried("mark", "range").unwrap()
+    }
 
     #[test]
     fn routes_and_dns_come_back_as_they_were() {
@@ -79,6 +102,14 @@ mod tests {
         assert_eq!(carried.get("mark"), Some("host-local"));
         success.addresses[0].attributes = carried;
         assert_eq!(Success::of(success.addresses.clone()), success);
+        let mut of_range = success.addresses[0].clone();
+        of_range.attributes = Attributes::default();
+        let source = crate::Source { range_attributes: carried_routes(&success), ..crate::Source::default() };
+        of_range.source = std::sync::Arc::new(source);
+        let own = Route { mtu: None, ..route("0.0.0.0/0", "10.0.0.9") };
+        let with_own = Success { addresses: vec![of_range], routes: vec![own.clone()], ..Success::default() };
+        let expected = [own, success.routes[1].clone()];
+        assert_eq!(with_own.with_routes_of_ranges().routes, expected, "the network's own route stands");
         success.routes = vec![route("0.0.0.0/0", ""); 40];
         assert!(success.carried("mark", "x").is_err(), "too many to be kept");
     }

@@ -3,7 +3,7 @@
 //! What ipamd takes silently for a default or skips is a warning here, and a name that neither it nor the policy knows
 //! is an error.
 
-use tenure_sdk::{ConfigError, Json, Node, Refusal};
+use tenure_sdk::{ConfigError, Json, Node};
 
 use super::knob::{Knob, KnobKind, Role};
 use super::knobs::KNOBS;
@@ -16,14 +16,14 @@ pub(super) type TargetEntry = (&'static Knob, Node, Option<Value>);
 ///
 /// # Errors
 /// For an unknown name, and for what is refused by name.
-pub(super) fn read(table: &Node, warnings: &mut Vec<String>) -> Result<Vec<TargetEntry>, Refusal> {
+pub(super) fn read(table: &Node, warnings: &mut Vec<String>) -> Result<Vec<TargetEntry>, ConfigError> {
     let mut entries: Vec<TargetEntry> = Vec::new();
     for (name, node) in table.entries()? {
         let Some(knob) = KNOBS.iter().find(|knob| knob.env == Some(name.as_str())) else {
-            return Err(node.wrong("is not a setting of ipamd that this policy knows").into());
+            return Err(node.wrong("is not a setting of ipamd that this policy knows"));
         };
         if entries.iter().any(|(other, ..)| other.env == knob.env) {
-            return Err(node.wrong("occurs twice").into());
+            return Err(node.wrong("occurs twice"));
         }
         let text = text(&node)?;
         let read = value(knob.kind, &text, &node)?;
@@ -32,7 +32,7 @@ pub(super) fn read(table: &Node, warnings: &mut Vec<String>) -> Result<Vec<Targe
         }
         match knob.role {
             Role::Refused(why) if read.value.is_some() && read.value != Value::default(knob.kind) => {
-                return Err(node.wrong(format!("{text:?} is out of scope: {why}")).into());
+                return Err(node.wrong(format!("{text:?} is out of scope: {why}")));
             }
             Role::Idle(why) => warnings.push(format!("{}: has no effect: {why}", node.path())),
             _ => {}

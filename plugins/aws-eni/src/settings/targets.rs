@@ -6,7 +6,7 @@
 mod conditions;
 mod window;
 
-use tenure_sdk::{ConfigError, Node, Refusal};
+use tenure_sdk::{ConfigError, Node};
 
 use self::conditions::{CONDITIONS, TargetConditions};
 use super::warm::{Warm, WarmTarget};
@@ -39,7 +39,7 @@ impl Targets {
     ///
     /// # Errors
     /// With the path of what is wrong.
-    pub(super) fn read(list: Option<&Node>, prefixes: bool) -> Result<Self, Refusal> {
+    pub(super) fn read(list: Option<&Node>, prefixes: bool) -> Result<Self, ConfigError> {
         let mut entries: Vec<TargetEntry> = Vec::new();
         for node in list.map(Node::items).transpose()?.unwrap_or_default() {
             let entry = TargetEntry::read(&node, prefixes)?;
@@ -49,7 +49,7 @@ impl Targets {
                 let message = format!(
                     "entry {number} is never in force, because entry {before} is whenever it could be"
                 );
-                return Err(node.wrong(message).into());
+                return Err(node.wrong(message));
             }
             entries.push(entry);
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tenure_sdk::{ConfigError, Node, Refusal};
+use tenure_sdk::{ConfigError, Node};
 
 use super::environment;
 use super::knobs::{EC2_ADDRESS, KNOBS};
@@ -29,14 +29,14 @@ impl Values {
     ///
     /// # Errors
     /// With the path of an unknown key, a wrong value, a setting that is out of scope, or one that is set twice.
-    pub(super) fn read(root: &Node, warnings: &mut Vec<String>) -> Result<Self, Refusal> {
+    pub(super) fn read(root: &Node, warnings: &mut Vec<String>) -> Result<Self, ConfigError> {
         refuse_unknown(root)?;
         let mut values = BTreeMap::new();
         if let Some(table) = root.get(ENVIRONMENT)? {
             for (knob, node, value) in environment::read(&table, warnings)? {
                 let Some(key) = knob.key else { continue };
                 if root.find(&format!("ipam.{key}"))?.is_some() {
-                    return Err(node.wrong(format!("is set twice: as ipam.{key} as well")).into());
+                    return Err(node.wrong(format!("is set twice: as ipam.{key} as well")));
                 }
                 if let Some(value) = value {
                     values.insert(key, value);

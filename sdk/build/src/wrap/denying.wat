@@ -8,7 +8,7 @@
 ;; linker begins its data at 1024, or has the far end of the stack there, and Go's begins beyond 4096.
 (module
   (import "env" "memory" (memory 0))
-  (import "tenure:ipam/log@0.1.0" "write" (func $log (param $level i32) (param i32 i32) (param $text i32) (param $bytes i32)))
+  (import "tenure:ipam/log@0.1.0-rc.1" "write" (func $log (param $level i32) (param i32 i32) (param $text i32) (param $bytes i32)))
 
   ;; The bytes of the line so far; it begins at 64 and has at most 896.
   (global $used (mut i32) (i32.const 0))

@@ -20,7 +20,7 @@ pub enum Direction {
     Descending,
 }
 
-/// The ranges of a pool: all of them, or those with a label.
+/// The ranges of a pool: all of them, or those with some labels.
 ///
 /// ```no_run
 /// use tenure_sdk::ledger::{Direction, Shelf};
@@ -30,27 +30,32 @@ pub enum Direction {
 /// let is_half_full = blue.usage().held >= blue.usage().total / 2;
 /// # let _ = (highest, is_half_full);
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shelf<'a> {
+#[derive(Debug, Clone)]
+pub struct Shelf {
     pool: u32,
-    label: Option<(&'a str, &'a str)>,
+    labels: Vec<types::Attribute>,
 }
 
-impl<'a> Shelf<'a> {
+impl Shelf {
     /// All ranges of a pool.
     #[must_use]
     pub const fn of(pool: u32) -> Self {
-        Self { pool, label: None }
+        Self { pool, labels: Vec::new() }
     }
 
-    /// The ranges of the pool that have an attribute with this name and value.
+    /// Narrows these ranges to the ones that also have an attribute with this name and value.
+    ///
+    /// The first label costs nothing; with further ones, the host looks through the ranges that have the first.
+    ///
+    /// ```no_run
+    /// # use tenure_sdk::ledger::Shelf;
+    /// let of_web = Shelf::of(0).labelled("zone", "blue").labelled("tier", "web").next_in_turn();
+    /// # let _ = of_web;
+    /// ```
     #[must_use]
-    pub const fn labelled<'b>(self, name: &'b str, value: &'b str) -> Shelf<'b> {
-        Shelf { pool: self.pool, label: Some((name, value)) }
-    }
-
-    fn label(self) -> Option<types::Attribute> {
-        self.label.map(|(name, value)| types::Attribute { name: name.into(), value: value.into() })
+    pub fn labelled(mut self, name: &str, value: &str) -> Self {
+        self.labels.push(types::Attribute { name: name.into(), value: value.into() });
+        self
     }
 
     /// Up to `limit` free addresses, starting after `after` and wrapping around once.
@@ -63,13 +68,13 @@ impl<'a> Shelf<'a> {
     /// # let _ = (lowest, next_four);
     /// ```
     #[must_use]
-    pub fn free(self, after: Option<IpAddr>, direction: Direction, limit: u32) -> Vec<IpAddr> {
+    pub fn free(&self, after: Option<IpAddr>, direction: Direction, limit: u32) -> Vec<IpAddr> {
         let direction = match direction {
             Direction::Ascending => host::Direction::Ascending,
             Direction::Descending => host::Direction::Descending,
         };
         let after = after.map(|address| address.to_string());
-        addresses(&host::free(self.pool, self.label().as_ref(), after.as_deref(), &direction, limit))
+        addresses(&host::free(self.pool, &self.labels, after.as_deref(), &direction, limit))
     }
 
     /// Up to `limit` addresses that are cooling down, least recently freed first.
@@ -80,14 +85,14 @@ impl<'a> Shelf<'a> {
     /// # let _ = longest_unused;
     /// ```
     #[must_use]
-    pub fn cooling(self, limit: u32) -> Vec<IpAddr> {
-        addresses(&host::cooling(self.pool, self.label().as_ref(), limit))
+    pub fn cooling(&self, limit: u32) -> Vec<IpAddr> {
+        addresses(&host::cooling(self.pool, &self.labels, limit))
     }
 
     /// The most recently assigned address.
     #[must_use]
-    pub fn last(self) -> Option<IpAddr> {
-        host::last(self.pool, self.label().as_ref())?.parse().ok()
+    pub fn last(&self) -> Option<IpAddr> {
+        host::last(self.pool, &self.labels)?.parse().ok()
     }
 
     /// The next free address after the most recently assigned one; if none is free, the one that has been cooling
@@ -101,7 +106,7 @@ impl<'a> Shelf<'a> {
     /// # let _ = addresses;
     /// ```
     #[must_use]
-    pub fn next_in_turn(self) -> Option<IpAddr> {
+    pub fn next_in_turn(&self) -> Option<IpAddr> {
         let free = self.free(self.last(), Direction::Ascending, 1).first().copied();
         free.or_else(|| self.cooling(1).first().copied())
     }
@@ -115,8 +120,8 @@ impl<'a> Shelf<'a> {
     /// # let _ = is_half_full;
     /// ```
     #[must_use]
-    pub fn usage(self) -> Usage {
-        host::usage_of(self.pool, self.label().as_ref())
+    pub fn usage(&self) -> Usage {
+        host::usage_of(self.pool, &self.labels)
     }
 
     /// The ranges with their usage, requested from the host in pieces.
@@ -126,11 +131,11 @@ impl<'a> Shelf<'a> {
     /// let unused = Shelf::of(0).ranges().filter(|view| view.is_open && view.usage.held == 0).count();
     /// # let _ = unused;
     /// ```
-    pub fn ranges(self) -> impl Iterator<Item = RangeView> + use<'a> {
-        let label = self.label();
+    pub fn ranges(&self) -> impl Iterator<Item = RangeView> + use<> {
+        let Self { pool, labels } = self.clone();
         let mut start = 0;
         let pieces = std::iter::from_fn(move || {
-            let piece = host::ranges(self.pool, label.as_ref(), start, PIECE);
+            let piece = host::ranges(pool, &labels, start, PIECE);
             start = start.saturating_add(u32::try_from(piece.len()).unwrap_or(u32::MAX));
             (!piece.is_empty()).then_some(piece)
         });
@@ -139,12 +144,11 @@ impl<'a> Shelf<'a> {
 
     /// Only the ranges, for example to name them in a message.
     #[must_use]
-    pub fn range_set(self) -> RangeSet {
+    pub fn range_set(&self) -> RangeSet {
         RangeSet(self.ranges().map(|view| view.range).collect())
     }
 
-    /// The usage of the pool's ranges by the values of a label, requested from the host in pieces. The shelf's own
-    /// label is ignored.
+    /// The usage of the ranges by the values of a label, requested from the host in pieces.
     ///
     /// ```no_run
     /// # use tenure_sdk::ledger::{Shelf, room};
@@ -152,10 +156,11 @@ impl<'a> Shelf<'a> {
     /// let fullest = interfaces.filter(|(_, usage)| room(usage) > 0).min_by_key(|(_, usage)| room(usage));
     /// # let _ = fullest;
     /// ```
-    pub fn usage_by(self, label: &str) -> impl Iterator<Item = (String, Usage)> + use<'_> {
+    pub fn usage_by<'a>(&self, name: &'a str) -> impl Iterator<Item = (String, Usage)> + use<'a> {
+        let Self { pool, labels } = self.clone();
         let mut after: Option<String> = None;
         let pieces = std::iter::from_fn(move || {
-            let piece = host::usage_by(self.pool, label, after.as_deref(), PIECE);
+            let piece = host::usage_by(pool, &labels, name, after.as_deref(), PIECE);
             after = Some(piece.last()?.value.clone());
             Some(piece)
         });

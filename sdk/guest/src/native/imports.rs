@@ -37,8 +37,8 @@ pub(crate) mod ledger {
         asked().range_of(address)
     }
 
-    pub(crate) fn ranges(pool: u32, label: Option<&Attribute>, start: u32, limit: u32) -> Vec<RangeView> {
-        asked().ranges(pool, label, start, limit)
+    pub(crate) fn ranges(pool: u32, labels: &[Attribute], start: u32, limit: u32) -> Vec<RangeView> {
+        asked().ranges(pool, labels, start, limit)
     }
 
     pub(crate) fn standing_of(address: &str) -> Standing {
@@ -47,28 +47,34 @@ pub(crate) mod ledger {
 
     pub(crate) fn free(
         pool: u32,
-        label: Option<&Attribute>,
+        labels: &[Attribute],
         after: Option<&str>,
         direction: &Direction,
         limit: u32,
     ) -> Vec<String> {
-        asked().free(pool, label, after, direction, limit)
+        asked().free(pool, labels, after, direction, limit)
     }
 
-    pub(crate) fn cooling(pool: u32, label: Option<&Attribute>, limit: u32) -> Vec<String> {
-        asked().cooling(pool, label, limit)
+    pub(crate) fn cooling(pool: u32, labels: &[Attribute], limit: u32) -> Vec<String> {
+        asked().cooling(pool, labels, limit)
     }
 
-    pub(crate) fn last(pool: u32, label: Option<&Attribute>) -> Option<String> {
-        asked().last(pool, label)
+    pub(crate) fn last(pool: u32, labels: &[Attribute]) -> Option<String> {
+        asked().last(pool, labels)
     }
 
-    pub(crate) fn usage_of(pool: u32, label: Option<&Attribute>) -> Usage {
-        asked().usage_of(pool, label)
+    pub(crate) fn usage_of(pool: u32, labels: &[Attribute]) -> Usage {
+        asked().usage_of(pool, labels)
     }
 
-    pub(crate) fn usage_by(pool: u32, label: &str, after: Option<&str>, limit: u32) -> Vec<LabelUsage> {
-        asked().usage_by(pool, label, after, limit)
+    pub(crate) fn usage_by(
+        pool: u32,
+        labels: &[Attribute],
+        name: &str,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Vec<LabelUsage> {
+        asked().usage_by(pool, labels, name, after, limit)
     }
 
     pub(crate) fn count_of(name: &str, value: &str) -> u32 {

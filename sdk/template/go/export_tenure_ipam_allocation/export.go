@@ -8,4 +8,6 @@ import (
 	"policy/rule"
 )
 
-func Propose(request Request) wit.Result[Proposal, Refusal] { return answer.Of(rule.Propose(request)) }
+func Propose(request Request) wit.Result[Proposal, Refusal] {
+	return answer.Proposed(rule.Propose(request))
+}

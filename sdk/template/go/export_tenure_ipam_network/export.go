@@ -8,4 +8,6 @@ import (
 	"policy/rule"
 )
 
-func Define(config Config) wit.Result[Definition, Refusal] { return answer.Of(rule.Define(config)) }
+func Define(config Config) wit.Result[Definition, ConfigError] {
+	return answer.Defined(rule.Define(config))
+}

@@ -4,8 +4,6 @@ package rule
 import (
 	"strconv"
 
-	wit "go.bytecodealliance.org/pkg/wit/types"
-
 	"policy/answer"
 	"policy/bindings/tenure_ipam_configuration"
 	"policy/bindings/tenure_ipam_ledger"
@@ -16,7 +14,7 @@ import (
 func Define(config Config) (Definition, error) {
 	sets := tenure_ipam_configuration.Ranges("ipam")
 	if sets.IsErr() {
-		return Definition{}, answer.Refusal{Refusal: MakeRefusalInvalidConfig(sets.Err())}
+		return Definition{}, answer.ConfigError{ConfigError: sets.Err()}
 	}
 	definition := Definition{Cooling: MakeCoolingPreferred()}
 	for index, ranges := range sets.Ok() {
@@ -31,7 +29,7 @@ func Define(config Config) (Definition, error) {
 func Propose(request Request) (Proposal, error) {
 	proposal := Proposal{}
 	for index, pool := range tenure_ipam_ledger.Pools() {
-		all, index := wit.None[Attribute](), uint32(index)
+		all, index := []Attribute{}, uint32(index)
 		last := tenure_ipam_ledger.Last(index, all)
 		found := tenure_ipam_ledger.Free(index, all, last, tenure_ipam_ledger.MakeDirectionAscending(), 1)
 		if len(found) == 0 {

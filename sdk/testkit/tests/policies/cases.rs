@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use tenure_sdk::{Config, Cooling, Definition, Policy, Proposal, Refusal, Request, configuration, ledger};
+use tenure_sdk::{
+    Config, ConfigError, Cooling, Definition, Policy, Proposal, Refusal, Request, configuration, ledger,
+};
 use tenure_testkit::cases::{Case, parse, run};
 use tenure_testkit::{Native, define, histories};
 
@@ -10,7 +12,7 @@ use tenure_testkit::{Native, define, histories};
 struct InTurn;
 
 impl Policy for InTurn {
-    fn define(_: &Config) -> Result<Definition, Refusal> {
+    fn define(_: &Config) -> Result<Definition, ConfigError> {
         Ok(Definition::new(configuration::ranges("ipam")?, Cooling::Preferred))
     }
 
@@ -127,7 +129,7 @@ fn a_policy_is_called_like_any_function() {
 struct Stubborn;
 
 impl Policy for Stubborn {
-    fn define(_: &Config) -> Result<Definition, Refusal> {
+    fn define(_: &Config) -> Result<Definition, ConfigError> {
         InTurn::define(&configuration::get())
     }
 

@@ -1,8 +1,8 @@
 //! A policy that plans, run natively: its plans are checked as the host does, and follow the ranges that a test supplies.
 
 use tenure_sdk::{
-    Config, Cooling, Definition, Effect, EffectKind, Planner, Policy, PoolDefinition, Proposal, Range,
-    Refusal, Request, State, configuration, ledger,
+    Config, ConfigError, Cooling, Definition, Effect, EffectKind, Planner, Policy, PoolDefinition, Proposal,
+    Range, Refusal, Request, State, configuration, ledger,
 };
 use tenure_testkit::{ErrorCode, define};
 
@@ -10,7 +10,7 @@ use tenure_testkit::{ErrorCode, define};
 struct Blocks;
 
 impl Policy for Blocks {
-    fn define(_: &Config) -> Result<Definition, Refusal> {
+    fn define(_: &Config) -> Result<Definition, ConfigError> {
         Ok(Definition::of(vec![PoolDefinition::supplied("blocks")], Cooling::Strict))
     }
 

@@ -2,8 +2,8 @@
 
 use tenure_sdk::ledger::{self, Direction};
 use tenure_sdk::{
-    Attributes, Config, Cooling, Definition, Outcome, Policy, Proposal, Refusal, Request, Stateful,
-    configuration,
+    Attributes, Config, ConfigError, Cooling, Definition, Outcome, Policy, Proposal, Refusal, Request,
+    Stateful, configuration,
 };
 use tenure_testkit::{ErrorCode, Native, cases, define, define_stateful};
 
@@ -12,18 +12,12 @@ struct Turns;
 
 const LOW: &[u8] = b"low";
 
-impl Policy for Turns {
-    fn define(_: &Config) -> Result<Definition, Refusal> {
+impl Stateful for Turns {
+    fn define(_: &Config) -> Result<Definition, ConfigError> {
         Ok(Definition::new(configuration::ranges("ipam")?, Cooling::Preferred))
     }
 
-    fn propose(request: &Request) -> Result<Proposal, Refusal> {
-        Ok(Self::propose_with(request, &[])?.proposal)
-    }
-}
-
-impl Stateful for Turns {
-    fn propose_with(request: &Request, state: &[u8]) -> Result<Outcome, Refusal> {
+    fn propose(request: &Request, state: &[u8]) -> Result<Outcome, Refusal> {
         let is_low = state == LOW;
         let mut proposal = Proposal::new();
         for pool in ledger::pools() {
@@ -44,12 +38,25 @@ impl Stateful for Turns {
     }
 }
 
+/// The same without its state.
+struct Forgetful;
+
+impl Policy for Forgetful {
+    fn define(config: &Config) -> Result<Definition, ConfigError> {
+        Turns::define(config)
+    }
+
+    fn propose(request: &Request) -> Result<Proposal, Refusal> {
+        Ok(Turns::propose(request, &[])?.proposal)
+    }
+}
+
 tenure_testkit::cases!(Turns, "tests/kept", stateful);
 
 #[test]
 fn the_same_cases_fail_for_a_policy_whose_state_is_not_kept() {
     let cases = cases::read(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kept")).unwrap();
-    let failures = cases.iter().filter_map(|case| cases::run(case, Native::<Turns>::new).failure);
+    let failures = cases.iter().filter_map(|case| cases::run(case, Native::<Forgetful>::new).failure);
     let told: Vec<_> = failures.map(|failure| failure.to_string()).collect();
     assert!(told.len() == 1 && told.iter().all(|told| told.contains("expected: 10.1.1.2")), "{told:?}");
 }
@@ -61,7 +68,7 @@ fn a_node_keeps_the_state_from_call_to_call() {
     let mut node = define_stateful::<Turns>(ipam).unwrap();
     assert_eq!(node.add("shop/web-0").unwrap(), address("10.1.2.6"));
     assert_eq!(node.add("shop/web-1").unwrap(), address("10.1.2.2"));
-    let mut without = define::<Turns>(ipam).unwrap();
+    let mut without = define::<Forgetful>(ipam).unwrap();
     assert_eq!(without.add("shop/web-0").unwrap(), address("10.1.2.6"));
     assert_eq!(without.add("shop/web-1").unwrap(), address("10.1.2.5"));
 }

@@ -11,7 +11,7 @@ use tenure_ledger::{
 use tenure_types::{
     AgentName, Assignment, Attributes, ClaimName, ContainerId, DefinedPool, Definer, Definition,
     InterfaceName, Moment, NetworkConfig, NetworkName, Owner, Place, PodIdentity, PolicyName, PolicyStamp,
-    Pool, PoolName, Proposal, Range, RangeName, Request, Sandbox,
+    Pool, PoolName, Proposal, Range, RangeName, Request, RequestContext, Sandbox,
 };
 
 use crate::CheckpointJournal;
@@ -251,6 +251,7 @@ pub(super) fn request(
         requested: Vec::new(),
         sandbox,
         supply_full: false,
+        context: RequestContext::default(),
         requested_at,
     }
 }

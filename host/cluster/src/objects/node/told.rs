@@ -1,8 +1,10 @@
 //! The entries of the operator's half.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::KubeSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::objects::delivery::{BlockIndexRange, GatewayEntry, RouteEntry};
 use crate::objects::reference::MarkEntry;
 use crate::objects::schema;
 
@@ -41,7 +43,8 @@ pub struct HintEntry {
 }
 
 /// The settings of a pool, as of a generation of its spec. An agent never goes back to a lower one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct PoolSettings {
     /// The pool's name.
     #[schemars(schema_with = "schema::name")]
@@ -52,11 +55,59 @@ pub struct PoolSettings {
     /// The generation of the pool's spec.
     #[schemars(range(min = 0))]
     pub generation: i64,
-    /// Addresses that are not handed out.
+    /// Addresses that are not handed out: the pool's exclusions, and what is taken of blocks that the node holds.
     #[serde(default)]
-    #[schemars(length(max = 256))]
+    #[schemars(length(max = 512))]
     #[x_kube(merge_strategy = ListMerge::Atomic)]
     pub exclusions: Vec<ExclusionEntry>,
+    /// Places in each block that are not handed out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16))]
+    #[x_kube(merge_strategy = ListMerge::Atomic)]
+    pub per_block_exclusions: Vec<BlockIndexRange>,
+    /// The gateway of the addresses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gateway: Option<GatewayEntry>,
+    /// The CIDRs that contain a gateway which is an address.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "schema::gateway_subnets")]
+    pub gateway_subnets: Vec<String>,
+    /// Routes that pods get with an address.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16))]
+    #[x_kube(merge_strategy = ListMerge::Atomic)]
+    pub routes: Vec<RouteEntry>,
+    /// Seconds for which a freed address is not handed out again.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 86_400))]
+    pub cooldown_seconds: i64,
+    /// The pods that get addresses of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pod_selector: Option<LabelSelector>,
+    /// The same by their namespace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace_selector: Option<LabelSelector>,
+}
+
+/// A pool that grants the node nothing of what it wants, in one family.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+pub struct WaitingEntry {
+    /// The pool's name.
+    #[schemars(schema_with = "schema::name")]
+    pub pool: String,
+    /// The pool's uid.
+    #[serde(rename = "poolUID")]
+    #[schemars(schema_with = "schema::uid")]
+    pub pool_uid: String,
+    /// The family.
+    #[schemars(schema_with = "schema::family")]
+    pub family: String,
+    /// The reason, in CamelCase.
+    #[schemars(length(max = 64))]
+    pub reason: String,
+    /// The same in words.
+    #[schemars(length(max = 512))]
+    pub message: String,
 }
 
 /// Addresses that are not handed out: a CIDR, or all from `start` to `end`.

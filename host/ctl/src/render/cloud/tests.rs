@@ -82,6 +82,23 @@ fn an_ordinary_node_has_a_row_for_each_interface_and_call() {
 }
 
 #[test]
+fn a_node_that_asks_the_metadata_service_alone_says_so() {
+    let of = |confirmed_age_ms, trouble: &str| {
+        let (source, trouble) = ("imds".to_owned(), trouble.to_owned());
+        GetCloudResponse { source, confirmed_age_ms, trouble, ..usual() }.page(0).to_string()
+    };
+    let told = of(Some(12_000), "");
+    assert!(
+        told.starts_with("pods: the instance metadata service said 12s ago what the node has\n"),
+        "{told}"
+    );
+    let told = of(None, "it resets connections");
+    let words = "pods: the instance metadata service has not said yet what the node has
+pods: the last answer of the instance metadata service does not count: it resets connections\n";
+    assert!(told.starts_with(words), "{told}");
+}
+
+#[test]
 fn what_is_out_of_the_ordinary_has_its_section_and_its_reason() {
     let gone = CloudInterface {
         card: None,
@@ -150,7 +167,7 @@ fn what_is_out_of_the_ordinary_has_its_section_and_its_reason() {
     };
     insta::assert_snapshot!(answer.page(61_000), @r"
     pods: EC2 has not said yet what the node has
-    pods: EC2's last answer does not count: EC2 shows 0 interfaces\u{7}
+    pods: the last answer of EC2 does not count: EC2 shows 0 interfaces\u{7}
     pods: what the instance type can have is not known yet
 
     INTERFACE  DEVICE  SUBNET    ADDRESS   RANGES  HELD  COOLING  FREE  DUTY                  STATE

@@ -2,7 +2,7 @@
 
 use tenure_types::{
     AgentName, ClaimName, ContainerId, InterfaceName, Moment, NetworkName, Owner, PodIdentity, Request,
-    Sandbox,
+    RequestContext, Sandbox,
 };
 
 /// A usual request of the suite.
@@ -31,6 +31,7 @@ fn request_by(network: &NetworkName, owner: Owner, pod: Option<PodIdentity>) -> 
         requested: Vec::new(),
         sandbox: Sandbox { pod, ..Sandbox::default() },
         supply_full: false,
+        context: RequestContext::default(),
         requested_at: Moment::default(),
     }
 }

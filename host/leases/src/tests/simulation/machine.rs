@@ -377,7 +377,7 @@ impl Machine {
             .filter(|hint| hint.mark.is_none() && !self.rows.contains_key(&hint.cidr) && !self.is_lost())
             .filter(|hint| !self.stones.contains(hint.uid) || !self.rules.has(LeaseRule::Tombstones))
             .collect();
-        if !due.is_empty() && (new.is_empty() || pick % 2 == 0) {
+        if !due.is_empty() && (new.is_empty() || pick.is_multiple_of(2)) {
             let row = due[pick / 2 % due.len()];
             if !self.rules.has(LeaseRule::UnfreezeByGet) && matches!(row.hold, LeaseHold::Frozen(_)) {
                 return self.set(row.cidr, LeaseHold::Open);
@@ -444,7 +444,7 @@ impl Machine {
     }
 
     /// Its half of NodeIPAM, if that is not what was written last.
-    pub(super) fn to_say(&mut self, now: u64) -> Option<Write> {
+    pub(super) fn unsaid(&mut self, now: u64) -> Option<Write> {
         if !self.is_listed || !may_write(self.rules, self.must_rebuild) {
             return None;
         }

@@ -296,7 +296,7 @@ impl World {
             (6, _) => machine.freeze_drained(now),
             (7 | 8, server) => machine.look(server, pick, now),
             (_, Some(_)) => {
-                if let Some(write @ Write::Say(_)) = machine.to_say(now) {
+                if let Some(write @ Write::Say(_)) = machine.unsaid(now) {
                     let Write::Say(spec) = &write else { return Ok(()) };
                     if machine.idle_in_use(spec, now) {
                         return Err("a block in use is offered as idle".to_owned());

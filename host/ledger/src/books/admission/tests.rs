@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use tenure_types::{
     Attributes, ContainerId, Cooling, DefinedPool, Definer, Definition, InterfaceName, Moment, NetworkName,
-    Owner, PodIdentity, PolicyName, PolicyStamp, Pool, Proposal, Range, RangeName, Request, Sandbox, Supply,
+    Owner, PodIdentity, PolicyName, PolicyStamp, Pool, Proposal, Range, RangeName, Request, RequestContext,
+    Sandbox, Supply,
 };
 
-use crate::{Book, Defined, LedgerFact, Usage, Violation};
+use crate::{Book, Defined, LedgerFact, Shelf, Usage, Violation};
 
 fn at(ms: u64) -> Moment {
     Moment { boot_ns: ms * 1_000_000, wall_ms: ms }
@@ -62,6 +63,7 @@ fn give(book: &mut Book, container: &str, pod: &str, address: IpAddr) -> Result<
         requested: Vec::new(),
         sandbox: Sandbox { pod, ..Sandbox::default() },
         supply_full: false,
+        context: RequestContext::default(),
         requested_at: at(1),
     };
     let stamp = Arc::new(PolicyStamp { name: PolicyName::new("test").unwrap(), digest: "00".into() });
@@ -108,13 +110,45 @@ fn use_is_told_by_the_values_of_a_label_but_for_what_drains() {
     give(&mut book, "c2", "p2", ip(1)).unwrap();
     release(&mut book, "c2");
     let usage = |held, cooling| Usage { total: 2, held, cooling };
-    let by = |after| book.usage_by(0, "rack", after).collect::<Vec<_>>();
+    let by = |after| book.usage_by(Shelf::whole(0), "rack", after).collect::<Vec<_>>();
     assert_eq!(by(None), [("a", usage(0, 1)), ("b", usage(1, 0)), ("c", usage(0, 0))]);
     assert_eq!(by(Some("a")), [("b", usage(1, 0)), ("c", usage(0, 0))]);
     assert_eq!(by(Some("bb")), [("c", usage(0, 0))]);
-    assert_eq!(book.usage_by(0, "zone", None).count() + book.usage_by(1, "rack", None).count(), 0);
+    assert_eq!(
+        book.usage_by(Shelf::whole(0), "zone", None).count()
+            + book.usage_by(Shelf::whole(1), "rack", None).count(),
+        0
+    );
     let rack_b = RangeName::new("b").unwrap();
     let fact = book.drain(&Pool::numbered(0).name, &rack_b, true, at(3)).unwrap().unwrap();
     apply(&mut book, &fact);
-    assert_eq!(book.usage_by(0, "rack", None).map(|(rack, _)| rack).collect::<Vec<_>>(), ["a", "c"]);
+    assert_eq!(
+        book.usage_by(Shelf::whole(0), "rack", None).map(|(rack, _)| rack).collect::<Vec<_>>(),
+        ["a", "c"]
+    );
+}
+
+#[test]
+fn an_address_of_a_pool_that_was_not_offered_is_refused() {
+    let book = racks(Cooling::Strict, Supply::Configuration, &[("a", 1)]);
+    let mut request = Request {
+        network: book.name().clone(),
+        owner: owner("c1"),
+        requested: Vec::new(),
+        sandbox: Sandbox::default(),
+        supply_full: false,
+        context: RequestContext::default(),
+        requested_at: at(1),
+    };
+    let proposal = Proposal::of([(0, ip(1))]);
+    let pool = Pool::numbered(0).name;
+    for (offered, expected) in [
+        (None, Ok(())),
+        (Some(vec![pool.clone()]), Ok(())),
+        (Some(vec![Pool::numbered(1).name]), Err(Violation::NotOffered(ip(1), pool.clone()))),
+        (Some(vec![]), Err(Violation::NotOffered(ip(1), pool))),
+    ] {
+        request.context.pools = offered.map(Into::into);
+        assert_eq!(book.check(&request, &proposal), expected);
+    }
 }

@@ -56,7 +56,7 @@ impl Book {
         for LastAddress { pool, label, address } in last {
             let Some(pool) = self.network.pool_named(&pool) else { continue };
             let label = label.as_ref().map(|(name, value)| (&**name, &**value));
-            self.stock.set_last(Shelf { pool, label }, Some(address));
+            self.stock.set_last(Shelf { pool, label, further: &[] }, Some(address));
         }
     }
 

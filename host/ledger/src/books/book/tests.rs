@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use tenure_types::{
     AssignedAddress, Attributes, ContainerId, Cooling, DefinedPool, Definer, Definition, InterfaceName, Need,
-    PodIdentity, PolicyName, PolicyStamp, PoolName, Proposal, Range, RangeName, Request, Sandbox,
+    PodIdentity, PolicyName, PolicyStamp, PoolName, Proposal, Range, RangeName, Request, RequestContext,
+    Sandbox,
 };
 
 use super::*;
@@ -82,6 +83,7 @@ fn request(owner: Owner, requested: &[IpAddr], ms: u64) -> Request {
         requested: requested.to_vec(),
         sandbox,
         supply_full: false,
+        context: RequestContext::default(),
         requested_at: at(ms),
     }
 }

@@ -9,9 +9,11 @@ use crate::books::cooling::CoolingAddress;
 use crate::books::stock::Change;
 
 impl Book {
-    /// Lets an address cool down for as long as the network asks now.
+    /// Lets an address cool down for as long as the network asks now, or its range if that asks for longer.
     pub(super) fn cool_from(&mut self, address: IpAddr, since: Moment) {
-        self.cool(CoolingAddress { address, since, seconds: self.network.cooldown_seconds() });
+        let of_range = self.stock.locate(address).map_or(0, |(_, range, ..)| range.cooldown_seconds());
+        let seconds = self.network.cooldown_seconds().max(of_range);
+        self.cool(CoolingAddress { address, since, seconds });
     }
 
     /// Takes an address that nobody has out of what can be handed out.

@@ -96,14 +96,34 @@ impl Shelves {
     }
 }
 
-impl Stand {
+/// A sum of ranges' usage.
+#[derive(Debug, Default)]
+pub(super) struct UsageSum {
+    total: u128,
+    held: u64,
+    cooling: u64,
+}
+
+impl UsageSum {
+    pub(super) fn add(&mut self, stocked: &Stocked) {
+        self.total = self.total.saturating_add(stocked.size);
+        self.held += stocked.held;
+        self.cooling += stocked.cooling;
+    }
+
     pub(super) fn usage(&self) -> Usage {
         let capped = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
         Usage {
             total: u32::try_from(self.total).unwrap_or(u32::MAX),
             held: capped(self.held),
-            cooling: capped(self.cooling.len() as u64),
+            cooling: capped(self.cooling),
         }
+    }
+}
+
+impl Stand {
+    pub(super) fn usage(&self) -> Usage {
+        UsageSum { total: self.total, held: self.held, cooling: self.cooling.len() as u64 }.usage()
     }
 
     pub(super) fn enter(&mut self, stocked: &Stocked, in_use: &InUse) {

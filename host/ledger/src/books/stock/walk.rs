@@ -47,7 +47,9 @@ impl Stock {
             false => Stretch { range, from: range.last(), to: range.first() },
         };
         let open = stand.map(|stand| &stand.open);
-        let here = split.filter(|(_, number)| open.is_some_and(|open| open.contains_key(number)));
+        let here = split.filter(|(after, number)| {
+            open.is_some_and(|open| open.contains_key(number)) && self.has_further(shelf, *after)
+        });
         let begin = here.and_then(|(after, number)| {
             let from = if ascending { successor(after) } else { predecessor(after) };
             let stretch = whole(range_of(number)?);
@@ -57,7 +59,7 @@ impl Stock {
         let end = here.and_then(|(after, number)| Some(Stretch { to: after, ..whole(range_of(number)?) }));
         let number = split.map(|(_, number)| number);
         let numbers = open.into_iter().flat_map(move |open| in_order(open, number, ascending));
-        let between = numbers.filter_map(range_of).map(whole);
+        let between = numbers.filter_map(range_of).filter(move |range| shelf.has_further(range)).map(whole);
         begin.into_iter().chain(between).chain(end)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use tenure_ledger::{Book, Direction, Shelf};
 
 use super::LedgerQuestion;
@@ -19,14 +19,14 @@ const LONGEST_TABLE: usize = 256;
 macro_rules! question {
     (
         $(#[$doc:meta])*
-        $name:ident = $function:literal { $($field:ident: $kind:ty),* } -> $answer:ty,
+        $name:ident = $function:literal { $($(#[$how:meta])* $field:ident: $kind:ty),* } -> $answer:ty,
         |$self:ident, $book:ident| $of_book:block,
         $empty:expr
     ) => {
         $(#[$doc])*
         #[derive(Debug, Serialize)]
         pub(in crate::sandbox) struct $name {
-            $(pub(in crate::sandbox) $field: $kind,)*
+            $($(#[$how])* pub(in crate::sandbox) $field: $kind,)*
         }
 
         impl LedgerQuestion for $name {
@@ -82,13 +82,11 @@ question! {
 
 question! {
     /// Ranges of a pool.
-    Ranges = "ranges" { pool: u32, label: Option<Attribute>, start: u32, limit: u32 } -> Vec<ledger::RangeView>,
+    Ranges = "ranges" { pool: u32, label: Labels, start: u32, limit: u32 } -> Vec<ledger::RangeView>,
     |self, book| {
-        let Some(shelf) = shelf(self.pool, self.label.as_ref()) else { return Vec::new() };
-        let has_label = |attributes: &tenure_types::Attributes| {
-            shelf.label.is_none_or(|(name, value)| attributes.get(name) == Some(value))
-        };
-        let ranges = book.ranges(shelf.pool).filter(|view| has_label(view.range.attributes()));
+        let labels = self.label.pairs();
+        let Some(shelf) = shelf(self.pool, &labels) else { return Vec::new() };
+        let ranges = book.ranges(shelf.pool).filter(|view| shelf.has(view.range));
         let piece = ranges.skip(capped(self.start, usize::MAX)).take(capped(self.limit, LONGEST_TABLE));
         piece.map(ledger::RangeView::from).collect()
     },
@@ -109,9 +107,10 @@ question! {
 
 question! {
     /// Free addresses.
-    Free = "free" { pool: u32, label: Option<Attribute>, after: Option<String>, direction: ledger::Direction, limit: u32 } -> Vec<String>,
+    Free = "free" { pool: u32, label: Labels, after: Option<String>, direction: ledger::Direction, limit: u32 } -> Vec<String>,
     |self, book| {
-        let Some(shelf) = shelf(self.pool, self.label.as_ref()) else { return Vec::new() };
+        let labels = self.label.pairs();
+        let Some(shelf) = shelf(self.pool, &labels) else { return Vec::new() };
         let after = self.after.as_ref().and_then(|after| after.parse().ok());
         let direction = match self.direction {
             ledger::Direction::Ascending | ledger::Direction::Other(_) => Direction::Ascending,
@@ -124,9 +123,10 @@ question! {
 
 question! {
     /// Addresses that are cooling down.
-    Cooling = "cooling" { pool: u32, label: Option<Attribute>, limit: u32 } -> Vec<String>,
+    Cooling = "cooling" { pool: u32, label: Labels, limit: u32 } -> Vec<String>,
     |self, book| {
-        let Some(shelf) = shelf(self.pool, self.label.as_ref()) else { return Vec::new() };
+        let labels = self.label.pairs();
+        let Some(shelf) = shelf(self.pool, &labels) else { return Vec::new() };
         texts(&book.cooling(shelf, capped(self.limit, LONGEST_LIST)))
     },
     Vec::new()
@@ -134,28 +134,37 @@ question! {
 
 question! {
     /// The address that was handed out last.
-    Last = "last" { pool: u32, label: Option<Attribute> } -> Option<String>,
+    Last = "last" { pool: u32, label: Labels } -> Option<String>,
     |self, book| {
-        Some(book.last(shelf(self.pool, self.label.as_ref())?)?.to_string())
+        Some(book.last(shelf(self.pool, &self.label.pairs())?)?.to_string())
     },
     None
 }
 
 question! {
     /// How much is in use.
-    UsageOf = "usage-of" { pool: u32, label: Option<Attribute> } -> ledger::Usage,
+    UsageOf = "usage-of" { pool: u32, label: Labels } -> ledger::Usage,
     |self, book| {
-        shelf(self.pool, self.label.as_ref()).map(|shelf| book.usage(shelf)).unwrap_or_default().into()
+        let labels = self.label.pairs();
+        shelf(self.pool, &labels).map(|shelf| book.usage(shelf)).unwrap_or_default().into()
     },
     tenure_ledger::Usage::default().into()
 }
 
 question! {
     /// The usage by the values of a label.
-    UsageBy = "usage-by" { pool: u32, label: String, after: Option<String>, limit: u32 } -> Vec<ledger::LabelUsage>,
+    UsageBy = "usage-by" {
+        pool: u32,
+        #[serde(skip_serializing_if = "Labels::is_empty")]
+        within: Labels,
+        label: String,
+        after: Option<String>,
+        limit: u32
+    } -> Vec<ledger::LabelUsage>,
     |self, book| {
-        let Some(shelf) = shelf(self.pool, None) else { return Vec::new() };
-        let values = book.usage_by(shelf.pool, &self.label, self.after.as_deref());
+        let labels = self.within.pairs();
+        let Some(shelf) = shelf(self.pool, &labels) else { return Vec::new() };
+        let values = book.usage_by(shelf, &self.label, self.after.as_deref());
         let values = values.take(capped(self.limit, LONGEST_TABLE));
         values.map(|(value, usage)| ledger::LabelUsage { value: value.into(), usage: usage.into() }).collect()
     },
@@ -184,10 +193,35 @@ question! {
     Vec::new()
 }
 
+/// The labels of a question.
+///
+/// Records of versions that knew only one label have it, or nothing, in place of the list.
+#[derive(Debug)]
+pub(in crate::sandbox) struct Labels(pub(in crate::sandbox) Vec<Attribute>);
+
+impl Labels {
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn pairs(&self) -> Vec<(&str, &str)> {
+        self.0.iter().map(|label| (label.name.as_str(), label.value.as_str())).collect()
+    }
+}
+
+impl Serialize for Labels {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0.as_slice() {
+            [] => serializer.serialize_none(),
+            [label] => label.serialize(serializer),
+            several => several.serialize(serializer),
+        }
+    }
+}
+
 /// The ranges that a question is about; `None` for a pool that cannot exist.
-fn shelf(pool: u32, label: Option<&Attribute>) -> Option<Shelf<'_>> {
-    let label = label.map(|label| (label.name.as_str(), label.value.as_str()));
-    Some(Shelf { pool: usize::try_from(pool).ok()?, label })
+fn shelf<'a>(pool: u32, labels: &'a [(&'a str, &'a str)]) -> Option<Shelf<'a>> {
+    Some(Shelf::of(usize::try_from(pool).ok()?, labels))
 }
 
 fn capped(limit: u32, most: usize) -> usize {

@@ -45,7 +45,8 @@ fn stored_range() -> serde_json::Value {
 
 #[test]
 fn each_question_has_its_stored_form() {
-    let label = || Some(attribute());
+    let label = || Labels(vec![attribute()]);
+    let none = || Labels(Vec::new());
     let with = |question: &dyn erased::Asked, stored| assert_eq!(question.stored(), stored);
     let zone = json!({ "name": "zone", "value": "a" });
     with(&Pools {}, json!(["pools", {}]));
@@ -59,11 +60,17 @@ fn each_question_has_its_stored_form() {
     let (after, direction) = (Some("::1".into()), Direction::Descending);
     with(&Free { pool: 1, label: label(), after, direction, limit: 3 }, json!(["free", free]));
     let cooling = json!({ "pool": 1, "label": null, "limit": 3 });
-    with(&super::Cooling { pool: 1, label: None, limit: 3 }, json!(["cooling", cooling]));
-    with(&Last { pool: 1, label: None }, json!(["last", { "pool": 1, "label": null }]));
+    with(&super::Cooling { pool: 1, label: none(), limit: 3 }, json!(["cooling", cooling]));
+    with(&Last { pool: 1, label: none() }, json!(["last", { "pool": 1, "label": null }]));
     with(&UsageOf { pool: 1, label: label() }, json!(["usage-of", { "pool": 1, "label": zone }]));
     let usage_by = json!({ "pool": 1, "label": "zone", "after": null, "limit": 3 });
-    with(&UsageBy { pool: 1, label: "zone".into(), after: None, limit: 3 }, json!(["usage-by", usage_by]));
+    let by = |within| UsageBy { pool: 1, within, label: "zone".into(), after: None, limit: 3 };
+    with(&by(none()), json!(["usage-by", usage_by]));
+    // What only this version asks.
+    let usage_by = json!({ "pool": 1, "within": zone, "label": "zone", "after": null, "limit": 3 });
+    with(&by(label()), json!(["usage-by", usage_by]));
+    let several = || Labels(vec![attribute(), attribute()]);
+    with(&Last { pool: 1, label: several() }, json!(["last", { "pool": 1, "label": [zone, zone] }]));
     let count_of = json!({ "name": "team", "value": "red" });
     with(&CountOf { name: "team".into(), value: "red".into() }, json!(["count-of", count_of]));
     with(&LastOf { name: "a/b".into() }, json!(["last-of", { "name": "a/b" }]));
@@ -204,7 +211,7 @@ fn addresses_have_one_text_and_are_read_in_any() {
     let book = Book::defined(&name, defined, Moment::default()).unwrap();
     let free = |after: Option<&str>| {
         let (after, direction) = (after.map(str::to_owned), Direction::Ascending);
-        Free { pool: 0, label: None, after, direction, limit: 2 }.of_book(&book)
+        Free { pool: 0, label: Labels(Vec::new()), after, direction, limit: 2 }.of_book(&book)
     };
     assert_eq!(free(None), [end("a"), end("b")]);
     for after in

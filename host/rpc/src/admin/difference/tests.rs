@@ -3,7 +3,7 @@ use std::net::IpAddr;
 use tenure_ledger::{Defined, LedgerFact, Repeat};
 use tenure_types::{
     AgentName, ClaimName, ContainerId, DefinedPool, Definer, Definition, InterfaceName, Moment,
-    NetworkConfig, Owner, PolicyName, PolicyStamp, Pool, Proposal, Range, Request, Sandbox,
+    NetworkConfig, Owner, PolicyName, PolicyStamp, Pool, Proposal, Range, Request, RequestContext, Sandbox,
 };
 
 use super::*;
@@ -43,6 +43,7 @@ fn request(owner: &Owner, now: u64) -> Request {
         requested: Vec::new(),
         sandbox: Sandbox::default(),
         supply_full: false,
+        context: RequestContext::default(),
         requested_at: at(now),
     }
 }

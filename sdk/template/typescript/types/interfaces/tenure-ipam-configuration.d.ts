@@ -1,5 +1,5 @@
 /// <reference path="./tenure-ipam-types.d.ts" />
-declare module 'tenure:ipam/configuration@0.1.0' {
+declare module 'tenure:ipam/configuration@0.1.0-rc.1' {
   /**
    * The configuration that `network.define` got, or is getting.
    */
@@ -16,8 +16,8 @@ declare module 'tenure:ipam/configuration@0.1.0' {
    * list of range sets. Each range may also have a `rangeName` and `rangeAttributes`.
    */
   export function ranges(path: string): Array<Array<AddressRange>>;
-  export type Attribute = import('tenure:ipam/types@0.1.0').Attribute;
-  export type AddressRange = import('tenure:ipam/types@0.1.0').AddressRange;
-  export type Config = import('tenure:ipam/types@0.1.0').Config;
-  export type ConfigError = import('tenure:ipam/types@0.1.0').ConfigError;
+  export type Attribute = import('tenure:ipam/types@0.1.0-rc.1').Attribute;
+  export type AddressRange = import('tenure:ipam/types@0.1.0-rc.1').AddressRange;
+  export type Config = import('tenure:ipam/types@0.1.0-rc.1').Config;
+  export type ConfigError = import('tenure:ipam/types@0.1.0-rc.1').ConfigError;
 }

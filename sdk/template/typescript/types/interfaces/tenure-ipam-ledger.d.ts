@@ -1,5 +1,5 @@
 /// <reference path="./tenure-ipam-types.d.ts" />
-declare module 'tenure:ipam/ledger@0.1.0' {
+declare module 'tenure:ipam/ledger@0.1.0-rc.1' {
   /**
    * The network's pools, in the order of its definition.
    */
@@ -19,7 +19,7 @@ declare module 'tenure:ipam/ledger@0.1.0' {
   /**
    * Up to `limit` ranges of a pool, in its order, starting at index `start`.
    */
-  export function ranges(pool: number, label: Attribute | undefined, start: number, limit: number): Array<RangeView>;
+  export function ranges(pool: number, labels: Array<Attribute>, start: number, limit: number): Array<RangeView>;
   /**
    * The current standing of an address.
    */
@@ -28,24 +28,24 @@ declare module 'tenure:ipam/ledger@0.1.0' {
    * Up to `limit` free addresses, range after range, starting after `after` and wrapping around once.
    * Without `after`, or if it is in none of the ranges, from the start (or from the end, when descending).
    */
-  export function free(pool: number, label: Attribute | undefined, after: string | undefined, direction: Direction, limit: number): Array<string>;
+  export function free(pool: number, labels: Array<Attribute>, after: string | undefined, direction: Direction, limit: number): Array<string>;
   /**
    * Up to `limit` cooling addresses, least recently freed first.
    */
-  export function cooling(pool: number, label: Attribute | undefined, limit: number): Array<string>;
+  export function cooling(pool: number, labels: Array<Attribute>, limit: number): Array<string>;
   /**
-   * The address that was handed out last, under whichever policy.
+   * The address that was handed out last, by this policy or another. The host remembers one for each label: with several, it may not know.
    */
-  export function last(pool: number, label: Attribute | undefined): string | undefined;
+  export function last(pool: number, labels: Array<Attribute>): string | undefined;
   /**
    * How much is in use.
    */
-  export function usageOf(pool: number, label: Attribute | undefined): Usage;
+  export function usageOf(pool: number, labels: Array<Attribute>): Usage;
   /**
-   * The usage of a pool's ranges by the values of a label, such as by network interface: up to `limit` values in alphabetical
-   * order, starting after `after`.
+   * The usage by the values of the label `name`, such as by network interface: up to `limit` values in alphabetical order, starting
+   * after `after`.
    */
-  export function usageBy(pool: number, label: string, after: string | undefined, limit: number): Array<LabelUsage>;
+  export function usageBy(pool: number, labels: Array<Attribute>, name: string, after: string | undefined, limit: number): Array<LabelUsage>;
   /**
    * The number of the network's live allocations with a name and value: `pod.namespace`, `owner.kind`, `owner.agent`, or a tag
    * of a proposal.
@@ -56,9 +56,9 @@ declare module 'tenure:ipam/ledger@0.1.0' {
    * A pod's name is `NAMESPACE/NAME`, a claim's `AGENT/NAME`.
    */
   export function lastOf(name: string): Array<Place>;
-  export type Attribute = import('tenure:ipam/types@0.1.0').Attribute;
-  export type AddressRange = import('tenure:ipam/types@0.1.0').AddressRange;
-  export type Pool = import('tenure:ipam/types@0.1.0').Pool;
+  export type Attribute = import('tenure:ipam/types@0.1.0-rc.1').Attribute;
+  export type AddressRange = import('tenure:ipam/types@0.1.0-rc.1').AddressRange;
+  export type Pool = import('tenure:ipam/types@0.1.0-rc.1').Pool;
   /**
    * The direction in which a pool is walked.
    */

@@ -1,4 +1,4 @@
-declare module 'tenure:ipam/log@0.1.0' {
+declare module 'tenure:ipam/log@0.1.0-rc.1' {
   export function write(level: Level, message: string): void;
   export type Level = LevelDebug | LevelInfo | LevelWarn | LevelError | LevelOther;
   export interface LevelDebug {

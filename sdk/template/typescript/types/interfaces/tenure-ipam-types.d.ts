@@ -1,4 +1,4 @@
-declare module 'tenure:ipam/types@0.1.0' {
+declare module 'tenure:ipam/types@0.1.0-rc.1' {
   /**
    * A named value: how requests, configurations and answers grow without a new version.
    * 

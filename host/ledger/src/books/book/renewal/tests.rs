@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use tenure_types::{
     AssignedAddress, Attributes, ContainerId, Generation, InterfaceName, Moment, NetworkName, Owner, Place,
-    PolicyName, PolicyStamp,
+    PolicyName, PolicyStamp, RequestContext,
 };
 
 use super::*;
@@ -48,6 +48,7 @@ fn request(requested_at: Moment, netns: &str) -> Request {
         requested: Vec::new(),
         sandbox: Sandbox { netns: netns.into(), ..Sandbox::default() },
         supply_full: false,
+        context: RequestContext::default(),
         requested_at,
     }
 }

@@ -1,5 +1,5 @@
 use tenure_types::{
-    DefinedPool, Definer, Definition, NetworkName, PolicyName, Pool, Proposal, Range, Request,
+    DefinedPool, Definer, Definition, NetworkName, PolicyName, Pool, Proposal, Range, Request, RequestContext,
 };
 
 use super::*;
@@ -136,6 +136,7 @@ fn an_address_that_somebody_waits_for_is_not_admitted_when_its_holder_alone_ends
         requested: Vec::new(),
         sandbox: Sandbox::default(),
         supply_full: false,
+        context: RequestContext::default(),
         requested_at: at(1),
     };
     let (first, next) = (request("c1"), request("c2"));

@@ -121,3 +121,21 @@ fn an_address_that_an_import_finds_in_use_is_held_and_cools_no_longer() {
     free(&mut book, 7, 4_000);
     assert_eq!((cool(&book, 33_999), cool(&book, 34_000)), (vec![ip(2)], vec![]));
 }
+
+#[test]
+fn a_range_asks_for_longer_than_its_network() {
+    let mut book = Book::empty(&name());
+    let attributes = Attributes::new([(COOLDOWN_SECONDS, "600")]).unwrap();
+    let pools = vec![DefinedPool { pool: Pool::numbered(0), ranges: vec![slash_29().with(attributes)] }];
+    let definition = Definition { pools, ..Definition::default() };
+    let defined = Defined { config: &Arc::default(), definition: &definition, by: Definer::Request };
+    for fact in book.redefine(defined, at(0)).unwrap() {
+        book.apply(book.through() + 1, &fact).unwrap();
+    }
+    give(&mut book, 1, ip(2));
+    free(&mut book, 1, 1_000);
+    let restored = Book::restore(book.image()).unwrap();
+    for book in [book, restored] {
+        assert_eq!((cool(&book, 600_999), cool(&book, 601_000)), (vec![ip(2)], vec![]));
+    }
+}

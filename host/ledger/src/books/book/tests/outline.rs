@@ -62,7 +62,7 @@ fn router(number: u32) -> Owner {
 
 /// Everything that a policy can ask, as text.
 fn answers(book: &Book) -> String {
-    let shelf = |pool, label| Shelf { pool, label };
+    let shelf = |pool, label| Shelf { pool, label, further: &[] };
     let labels =
         [None, Some(("rack", "left")), Some(("rack", "right")), Some((agreed::ASSIGNS, agreed::PREFIXES))];
     let shelves = (0..2).flat_map(|pool| labels.map(|label| shelf(pool, label)));
@@ -83,7 +83,7 @@ fn answers(book: &Book) -> String {
         "{:?} {:?} {:?} {counts:?} {:?} {:?} {:?}",
         shelves.map(of_shelf).collect::<Vec<_>>(),
         standing.collect::<Vec<_>>(),
-        (ranges(0), ranges(1), book.usage_by(0, "rack", None).collect::<Vec<_>>()),
+        (ranges(0), ranges(1), book.usage_by(Shelf::whole(0), "rack", None).collect::<Vec<_>>()),
         more.map(|(name, value)| book.count(name, value)),
         names.collect::<Vec<_>>(),
         [book.last_of("router/p0"), book.last_of("router/p1")],

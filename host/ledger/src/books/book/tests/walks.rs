@@ -65,6 +65,63 @@ fn a_thousand_full_ranges_are_passed_at_once_and_shelves_keep_count() {
 }
 
 #[test]
+fn several_labels_cover_the_ranges_that_have_all_of_them() {
+    let range = |third: u8, zone: &str, tier: &str| {
+        let at = |last| IpAddr::from([10, 0, third, last]);
+        let subnet = format!("10.0.{third}.0/29").parse().unwrap();
+        let range = Range::new(subnet, at(1), at(2), None, 29).unwrap();
+        range.with(Attributes::new([("zone", zone), ("tier", tier)]).unwrap())
+    };
+    let ranges = [(1, "a", "web"), (2, "a", "db"), (3, "b", "web"), (4, "a", "web")];
+    let ranges = ranges.map(|(third, zone, tier)| range(third, zone, tier)).to_vec();
+    let mut book = book_of(Cooling::Preferred, vec![ranges]);
+    let at = |third: u8, last: u8| IpAddr::from([10, 0, third, last]);
+    let labels = [("zone", "a"), ("tier", "web")];
+    let both = Shelf::of(0, &labels);
+    let turned = [labels[1], labels[0]];
+    let all = [at(1, 1), at(1, 2), at(4, 1), at(4, 2)];
+    for shelf in [both, Shelf::of(0, &turned)] {
+        assert_eq!(book.free(shelf, None, Direction::Ascending, 9), all);
+        assert_eq!(
+            book.free(shelf, Some(at(4, 1)), Direction::Descending, 9),
+            [at(1, 2), at(1, 1), at(4, 2), at(4, 1)]
+        );
+        // Around an address of another range, which is not listed itself.
+        assert_eq!(
+            book.free(shelf, Some(at(2, 1)), Direction::Ascending, 9),
+            [at(4, 1), at(4, 2), at(1, 1), at(1, 2)]
+        );
+        assert_eq!((book.usage(shelf), book.last(shelf)), (Usage { total: 4, held: 0, cooling: 0 }, None));
+    }
+    assert_eq!(Shelf::of(0, &[]), Shelf::whole(0));
+    assert_eq!(Shelf::of(0, &labels[..1]), Shelf::labelled(0, "zone", "a"));
+
+    give(&mut book, 1, at(1, 1));
+    give(&mut book, 2, at(1, 2));
+    give(&mut book, 3, at(2, 1));
+    // The last of zone a is elsewhere, that of the tier is here.
+    assert_eq!(
+        (book.last(Shelf::labelled(0, "zone", "a")), book.last(both)),
+        (Some(at(2, 1)), Some(at(1, 2)))
+    );
+    give(&mut book, 4, at(3, 1));
+    assert_eq!(book.last(both), None, "the last addresses of both labels are elsewhere");
+    free(&mut book, 2, 1);
+    free(&mut book, 3, 2);
+    assert_eq!(
+        (book.cooling(both, 9), book.cooling(Shelf::whole(0), 9)),
+        (vec![at(1, 2)], vec![at(1, 2), at(2, 1)])
+    );
+    assert_eq!(book.usage(both), Usage { total: 4, held: 1, cooling: 1 });
+    let by = |shelf, after| book.usage_by(shelf, "tier", after).collect::<Vec<_>>();
+    let zone = Shelf::labelled(0, "zone", "a");
+    let (db, web) = (Usage { total: 2, held: 0, cooling: 1 }, Usage { total: 4, held: 1, cooling: 1 });
+    assert_eq!(by(zone, None), [("db", db), ("web", web)]);
+    assert_eq!((by(zone, Some("db")), by(both, None)), (vec![("web", web)], vec![("web", web)]));
+    assert_eq!(by(Shelf::of(0, &[("zone", "a"), ("zone", "b")]), None), []);
+}
+
+#[test]
 fn a_slash_8_and_a_v6_slash_64_are_walked_at_once() {
     let pools =
         [("10.0.0.0/8", "10.0.0.1", "10.255.255.254"), ("fd00::/64", "fd00::1", "fd00::ffff:ffff:ffff:ffff")];

@@ -1,0 +1,66 @@
+//! Contradictions between the configuration, the networks and the cluster's pools, in words.
+//!
+//! The configuration says which pools a network may use, the network's own configuration names some of them in `ipam.pools`, and a pool says how its
+//! addresses are used. Nothing that runs is changed because of a contradiction.
+
+use std::collections::BTreeSet;
+
+use tenure_ledger::Book;
+use tenure_types::NetworkName;
+
+use crate::agent::core::AgentCore;
+use crate::agent::settings::cluster_pool;
+
+/// The attribute by which a network's definition shows that its addresses come from blocks.
+const OF_CLUSTER: &str = "cluster.gateway";
+
+/// All contradictions now.
+pub(crate) async fn differences(core: &AgentCore) -> Vec<String> {
+    let mut found = Vec::new();
+    for network in core.engine.network_names() {
+        let Some(book) = core.book(&network).await else { continue };
+        match core.settings.networks.get(&network) {
+            Some(listed) => found.extend(of_network(&network, listed, &named(&book))),
+            None if book.network().attributes.get(OF_CLUSTER).is_some() => found.push(format!(
+                "network {network} takes its addresses from blocks, and [cluster.networks] does not list it"
+            )),
+            None => {}
+        }
+    }
+    let held = core.leases();
+    let state = core.state();
+    let unapplied = state.unapplied.iter().filter(|(cidr, _)| held.contains_key(*cidr));
+    found.extend(
+        unapplied.map(|(cidr, why)| format!("the settings of its pool cannot be applied to {cidr}: {why}")),
+    );
+    found
+}
+
+/// The cluster's pools that a network's configuration names.
+fn named(book: &Book) -> BTreeSet<String> {
+    let names = book.pools().iter().filter_map(|pool| cluster_pool(&pool.name));
+    names.map(|(name, _)| name.to_owned()).collect()
+}
+
+fn of_network(network: &NetworkName, listed: &[String], named: &BTreeSet<String>) -> Vec<String> {
+    let extra = named.iter().filter(|name| !listed.contains(name)).map(|name| {
+        format!("`ipam.pools` of network {network} names pool {name}, which [cluster.networks] does not list for it: no address comes from that pool")
+    });
+    extra.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_pool_that_the_network_alone_names_is_a_sentence() {
+        let network = NetworkName::new("pods").unwrap();
+        let listed = ["blue".to_owned(), "red".to_owned()];
+        let named = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        assert!(of_network(&network, &listed, &named(&["red", "blue"])).is_empty());
+        let words = of_network(&network, &listed, &named(&["blue", "green"]));
+        assert_eq!(words.len(), 1);
+        assert!(words[0].contains("names pool green, which [cluster.networks] does not list"), "{words:?}");
+    }
+}

@@ -1,0 +1,58 @@
+//! Blocks after a reboot. While the machine was down it may have been fenced, and its blocks leased to another; so no new address comes from a block
+//! that was accepted in an earlier boot before the API server has confirmed it.
+//!
+//! ```text
+//!   the daemon starts in a new boot ──▶ the ranges of such blocks drain ──▶ a quorum GET: still this node's ──▶ the record names this boot, they open
+//! ```
+//!
+//! In the same boot, a daemon that starts again continues from its ledger, with or without an API server.
+
+use std::collections::BTreeSet;
+
+use ipnet::IpNet;
+use tenure_engine::{Engine, Supply};
+use tenure_leases::Uid;
+use tenure_types::Result;
+
+use crate::agent::records::leases;
+use crate::agent::settings::AgentSettings;
+use crate::agent::usage::labelled;
+
+/// The blocks that were accepted in an earlier boot, and not confirmed in this one.
+pub(crate) fn unconfirmed(engine: &Engine, boot: Uid) -> BTreeSet<IpNet> {
+    let all = leases(engine.objects().iter().map(AsRef::as_ref));
+    // A record of a version that noted no boot says nothing.
+    let earlier = all.into_iter().filter(|(_, lease)| lease.boot.is_some_and(|of| of != boot));
+    earlier.map(|(cidr, _)| cidr).collect()
+}
+
+/// Lets no new address come from them. Needs no API server.
+///
+/// # Errors
+/// If the ledger cannot be written.
+pub(crate) async fn hold_back(engine: &Engine, settings: &AgentSettings) -> Result<()> {
+    let unconfirmed = unconfirmed(engine, settings.boot);
+    if unconfirmed.is_empty() {
+        return Ok(());
+    }
+    tracing::info!(
+        blocks = unconfirmed.len(),
+        "the machine was rebooted; no new address comes from its blocks before the API server has confirmed them"
+    );
+    for network in settings.networks.keys() {
+        let Some(book) = engine.book(network).await else { continue };
+        let open = labelled(&book).filter(|(_, view, cidr)| !view.draining && unconfirmed.contains(cidr));
+        let drained: Vec<Supply> = open
+            .map(|(pool, view, _)| Supply::Drain {
+                pool: pool.name.clone(),
+                range: view.range.name().clone(),
+                draining: true,
+            })
+            .collect();
+        drop(book);
+        if !drained.is_empty() {
+            engine.supply(network, &drained).await?;
+        }
+    }
+    Ok(())
+}

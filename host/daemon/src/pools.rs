@@ -1,0 +1,178 @@
+//! The facts that the API server adds to an ADD: the pools that its pod's addresses may come from, and the labels that its policy was granted.
+//!
+//! Nothing is asked for a network with one pool without selectors, unless its policy was granted labels. The API server is asked at most for the
+//! pod and its namespace, and only if the watch does not show the pod. Where labels decide and are not known, the ADD is refused, and the runtime
+//! tries again; where they could only have changed the order of pools that serve everyone, it goes on without.
+
+mod asked;
+mod granted;
+mod told;
+
+use std::sync::Arc;
+
+use tenure_cluster::pods::ObjectLabels;
+use tenure_cluster::pools::{KnownRules, PoolQuestion, PoolRefusal, PoolSelectors, candidates, pool_rules};
+use tenure_engine::{Add, Engine};
+use tenure_rpc::cni::RequestContexts;
+use tenure_types::{Error, ErrorCode, PodIdentity, PoolName, RequestContext, Result};
+use tokio::sync::watch;
+
+use self::asked::AskedPools;
+use self::granted::{metadata_of, names_namespace};
+use self::told::ToldPods;
+use crate::config::Config;
+use crate::pods::PodDoor;
+
+/// Looks the facts up.
+pub(crate) struct PodContexts {
+    engine: Arc<Engine>,
+    config: watch::Receiver<Arc<Config>>,
+    door: Arc<PodDoor>,
+    told: ToldPods,
+}
+
+/// The labels and annotations of a pod and of its namespace.
+#[derive(Default)]
+struct PodMetadata {
+    pod: Arc<ObjectLabels>,
+    namespace: Arc<ObjectLabels>,
+}
+
+impl PodContexts {
+    pub(crate) fn new(engine: Arc<Engine>, config: watch::Receiver<Arc<Config>>, door: Arc<PodDoor>) -> Self {
+        Self { engine, config, door, told: ToldPods::default() }
+    }
+
+    /// The labels that the policies of the ADD's network were granted.
+    fn granted(&self, config: &Config, add: &Add) -> Vec<String> {
+        let mut names = vec![add.policy.clone()];
+        if let Some(served) = self.engine.policies_of(&add.request.network) {
+            names.push(served.now.policy.name.clone());
+            names.extend(served.shadow.map(|shadow| shadow.policy.name));
+        }
+        let tables = names.iter().filter_map(|name| config.policies.get(name.as_str()));
+        let mut granted: Vec<String> = tables.flat_map(|table| table.metadata.iter().cloned()).collect();
+        granted.sort();
+        granted.dedup();
+        granted
+    }
+
+    /// The pools of the addresses that the caller requests, by the network as it is now; `None` if the owner has its addresses already.
+    async fn requested(&self, add: &Add) -> Option<Vec<String>> {
+        let Some(book) = self.engine.book(&add.request.network).await else { return Some(Vec::new()) };
+        if book.owned_by(&add.request.owner).is_some() {
+            return None;
+        }
+        let pools =
+            add.request.requested.iter().filter_map(|address| book.pools().get(book.pool_of(*address)?));
+        let mut names: Vec<String> = pools.map(|pool| cluster_name(&pool.name).to_owned()).collect();
+        names.dedup();
+        Some(names)
+    }
+
+    async fn read(&self, pod: &PodIdentity, with_namespace: bool) -> Result<PodMetadata, String> {
+        let namespace = async {
+            match with_namespace {
+                true => self.door.namespace_labels(&pod.namespace).await,
+                false => Ok(Arc::default()),
+            }
+        };
+        let (pod, namespace) = tokio::join!(self.door.labels(pod), namespace);
+        Ok(PodMetadata { pod: pod?, namespace: namespace? })
+    }
+
+    fn refused(&self, refusal: PoolRefusal, rules: &KnownRules, pod: Option<&PodIdentity>) -> Error {
+        match refusal {
+            PoolRefusal::Ambiguous(words) => {
+                if let Some(pod) = pod.filter(|pod| self.told.is_news(pod)) {
+                    self.door.ambiguous(pod, &words);
+                }
+                Error::new(ErrorCode::AmbiguousPool, words)
+            }
+            PoolRefusal::Unmatched(words) => match rules.unknown.first() {
+                None => Error::new(ErrorCode::PoolUnmatched, words),
+                Some(pool) => {
+                    let cause = format_args!(
+                        "{words}; the cluster has not said yet which pods AddressPool {pool} serves"
+                    );
+                    Error::new(ErrorCode::PodUnread, cause)
+                }
+            },
+        }
+    }
+}
+
+#[tonic::async_trait]
+impl RequestContexts for PodContexts {
+    async fn context(&self, add: &Add) -> Result<RequestContext> {
+        let config = Arc::clone(&self.config.borrow());
+        let network = add.request.network.as_str();
+        let pools = config.cluster.networks.get(network).map(Vec::as_slice).unwrap_or_default();
+        let granted = self.granted(&config, add);
+        let asked = AskedPools::of(&add.config, pools);
+        let rules = pool_rules(&self.engine.objects(), pools);
+        let has_selectors = rules.rules.iter().any(PoolSelectors::has_selectors);
+        // The only pool of a network needs no word of the cluster to serve every pod.
+        let is_plain = pools.len() <= 1 && (!has_selectors || !rules.unknown.is_empty());
+        let chooses = !pools.is_empty() && (!is_plain || asked.is_special);
+        if !chooses && granted.is_empty() {
+            return Ok(RequestContext::default());
+        }
+        let Some(requested) = self.requested(add).await else { return Ok(RequestContext::default()) };
+        let chooses = chooses && (add.request.requested.is_empty() || !requested.is_empty());
+        let needs_labels = !granted.is_empty() || (chooses && requested.is_empty());
+        let pod = add.request.sandbox.pod.as_ref();
+        let metadata = match pod.filter(|_| needs_labels) {
+            // What is not a pod of the cluster has no labels.
+            None => PodMetadata::default(),
+            Some(pod) => match self.read(pod, chooses || names_namespace(&granted)).await {
+                Ok(metadata) => metadata,
+                Err(why) if has_selectors || asked.requires_match || !granted.is_empty() => {
+                    let (namespace, name) = (&pod.namespace, &pod.name);
+                    let cause = format_args!(
+                        "the labels of pod {namespace}/{name} decide on network {network}, and are not known: {why}"
+                    );
+                    return Err(Error::new(ErrorCode::PodUnread, cause));
+                }
+                Err(why) => {
+                    tracing::debug!(network, why, "chose a pool without the pod's annotations");
+                    PodMetadata::default()
+                }
+            },
+        };
+        let mut context = RequestContext {
+            metadata: metadata_of(&granted, &metadata.pod, &metadata.namespace),
+            pools: None,
+        };
+        if chooses {
+            let of_node: Vec<String> = config.cluster.networks.values().flatten().cloned().collect();
+            let question = PoolQuestion {
+                network,
+                rules: &rules.rules,
+                of_node: &of_node,
+                pod: &pod.map(|pod| format!("{}/{}", pod.namespace, pod.name)).unwrap_or_default(),
+                requested: &requested,
+                configured: asked.named.as_deref(),
+                labels: &metadata.pod,
+                namespace: &metadata.namespace,
+                requires_match: asked.requires_match,
+            };
+            let chosen = candidates(&question).map_err(|refusal| self.refused(refusal, &rules, pod))?;
+            context.pools = (chosen != pools).then(|| offered(&chosen));
+        }
+        Ok(context)
+    }
+}
+
+/// The name in the cluster of a pool of the engine.
+fn cluster_name(pool: &PoolName) -> &str {
+    let name = pool.as_str();
+    name.strip_suffix(".v4").or_else(|| name.strip_suffix(".v6")).unwrap_or(name)
+}
+
+/// The pools of the engine that stand for these of the cluster, in the same order.
+fn offered(pools: &[String]) -> Arc<[PoolName]> {
+    let families = pools.iter().flat_map(|pool| [".v4", ".v6"].map(|suffix| format!("{pool}{suffix}")));
+    // The names were checked when the configuration was read.
+    families.filter_map(|name| PoolName::new(name).ok()).collect()
+}

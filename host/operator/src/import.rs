@@ -1,0 +1,125 @@
+//! Import of the addresses that another IPAM hands out, as taken ranges of a pool, before the pool's first block is granted.
+//!
+//! ```text
+//!   records of the other IPAM ──▶ addresses and their users ──▶ the pool's grid: whole blocks ──▶ AddressPool.spec.taken ──▶ AddressSpace
+//! ```
+//!
+//! It is a verb of this program and not of `tenurectl`: it works on the cluster with a person's own rights, and neither a node's agent nor the
+//! operator may read another IPAM's records or write a pool's spec. An import of the same source again replaces what the one before wrote, so that
+//! blocks become free as pods move.
+
+mod apply;
+mod calico;
+mod nodes;
+mod plan;
+mod records;
+mod whereabouts;
+
+use std::fmt::Write as _;
+
+use anyhow::{Context as _, bail};
+use kube::{Api, Client};
+use tenure_cluster::AddressPool;
+use tenure_cluster::client::call;
+
+use self::apply::{apply, leased};
+pub use self::plan::{FoundUse, ImportPlan, ImportPlanError};
+
+/// The arguments of an import.
+#[derive(Debug, Clone, clap::Args)]
+pub struct ImportArguments {
+    /// The records to read
+    pub source: PeerIpam,
+    /// The AddressPool whose addresses they use
+    #[arg(long, value_name = "NAME")]
+    pub pool: String,
+    /// The namespace of whereabouts' records; without it, all namespaces
+    #[arg(long, value_name = "NAMESPACE")]
+    pub records_namespace: Option<String>,
+    /// Writes the pool; without it, the import only says what it would write
+    #[arg(long)]
+    pub apply: bool,
+}
+
+/// The records of another IPAM.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum PeerIpam {
+    /// IPPools and OverlappingRangeIPReservations of whereabouts
+    Whereabouts,
+    /// IPAMBlocks and BlockAffinities of Calico
+    Calico,
+    /// The pod CIDRs of Nodes
+    Podcidr,
+}
+
+impl PeerIpam {
+    /// The name, as an entry of a pool has it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Whereabouts => "whereabouts",
+            Self::Calico => "calico",
+            Self::Podcidr => "podcidr",
+        }
+    }
+}
+
+/// Imports, or says what an import would write. Returns the report.
+///
+/// # Errors
+/// If records cannot be read or understood, a block with one of the addresses is leased already, or the API server refuses the pool.
+pub async fn import(client: &Client, arguments: &ImportArguments) -> anyhow::Result<String> {
+    let api: Api<AddressPool> = Api::all(client.clone());
+    let pool = call(api.get_opt(&arguments.pool)).await.context("cannot read the AddressPool")?;
+    let Some(pool) = pool else {
+        bail!(
+            "there is no AddressPool {}; create it with `disabled: true`, import, and enable it then",
+            arguments.pool
+        )
+    };
+    let found = match arguments.source {
+        PeerIpam::Whereabouts => whereabouts::read(client, arguments.records_namespace.as_deref()).await,
+        PeerIpam::Calico => calico::read(client).await,
+        PeerIpam::Podcidr => nodes::read(client).await,
+    };
+    let found = found.with_context(|| format!("cannot read the records of {}", arguments.source.name()))?;
+    let plan = ImportPlan::new(&pool, arguments.source.name(), found)?;
+    let mut report = report(arguments, &plan);
+    let leased = leased(client, &pool, &plan).await?;
+    if !leased.is_empty() {
+        bail!(
+            "{report}blocks with these addresses are leased already: {}; delete these IPBlocks, which drains them, or move their addresses away from {}, and import again",
+            leased.join(", "),
+            arguments.source.name()
+        );
+    }
+    if !arguments.apply {
+        report.push_str("dry run; pass --apply to make changes\n");
+        return Ok(report);
+    }
+    apply(client, &pool, arguments.source, &plan).await?;
+    let _ =
+        writeln!(report, "wrote AddressPool {}: no block with these addresses is granted", arguments.pool);
+    Ok(report)
+}
+
+/// The plan as text.
+fn report(arguments: &ImportArguments, plan: &ImportPlan) -> String {
+    let width = plan.entries.iter().map(|entry| entry.cidr.len()).max().unwrap_or_default();
+    let mut text = String::new();
+    for entry in &plan.entries {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "taken    {:width$}  {}", entry.cidr, entry.owner);
+    }
+    for found in &plan.outside {
+        let _ = writeln!(text, "outside  {:width$}  {}", found.cidr.to_string(), found.owner);
+    }
+    let (entries, outside) = (plan.entries.len(), plan.outside.len());
+    let _ = writeln!(
+        text,
+        "{entries} ranges of pool {} are taken by {}; {outside} are outside of the pool",
+        arguments.pool,
+        arguments.source.name()
+    );
+    text
+}

@@ -1,0 +1,94 @@
+//! Writes a plan to its pool, and waits until the operator has it.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use ipnet::IpNet;
+use kube::api::{ListParams, Patch, PatchParams};
+use kube::{Api, Client, ResourceExt as _};
+use serde_json::json;
+use tenure_cluster::client::call;
+use tenure_cluster::{AddressPool, AddressSpace, GROUP, IPBlock};
+use tenure_leases::RangeUse;
+use tenure_leases::space::overlap;
+use tokio::time::{Instant, sleep};
+
+use super::PeerIpam;
+use super::plan::ImportPlan;
+
+/// How long an operator may take until it has the ranges.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// The names of the leased blocks that have an address of the plan.
+///
+/// # Errors
+/// If the blocks cannot be listed.
+pub(super) async fn leased(
+    client: &Client,
+    pool: &AddressPool,
+    plan: &ImportPlan,
+) -> anyhow::Result<Vec<String>> {
+    let api: Api<IPBlock> = Api::all(client.clone());
+    let blocks = call(api.list(&ListParams::default())).await.context("cannot list IPBlocks")?;
+    let taken: Vec<IpNet> = plan.entries.iter().filter_map(|entry| entry.cidr.parse().ok()).collect();
+    let touches = |block: &&IPBlock| {
+        let cidr = block.spec.cidr.parse::<IpNet>();
+        let overlaps = cidr.is_ok_and(|cidr| taken.iter().any(|taken| overlap(*taken, cidr)));
+        block.spec.group == pool.spec.overlap_group && overlaps
+    };
+    Ok(blocks.items.iter().filter(touches).map(IPBlock::name_any).collect())
+}
+
+/// Writes the entries in the place of those that an earlier import of the source wrote.
+///
+/// # Errors
+/// If the API server refuses them, or a block with one of the addresses was granted meanwhile.
+pub(super) async fn apply(
+    client: &Client,
+    pool: &AddressPool,
+    source: PeerIpam,
+    plan: &ImportPlan,
+) -> anyhow::Result<()> {
+    let api: Api<AddressPool> = Api::all(client.clone());
+    let name = pool.name_any();
+    let object = json!({
+        "apiVersion": format!("{GROUP}/v1alpha1"),
+        "kind": "AddressPool",
+        "metadata": { "name": name, "uid": pool.uid() },
+        "spec": { "taken": plan.entries },
+    });
+    // Each source is a writer of its own: what it no longer says goes.
+    let parameters = PatchParams::apply(&format!("tenure-import-{}", source.name()));
+    call(api.patch(&name, &parameters, &Patch::Apply(&object)))
+        .await
+        .context("cannot write the AddressPool")?;
+    let begin = Instant::now();
+    while !has(client, pool, plan).await? {
+        if begin.elapsed() > LIMIT {
+            bail!(
+                "wrote AddressPool {name}, but no operator has taken the ranges over within {} s: does one run?",
+                LIMIT.as_secs()
+            )
+        }
+        sleep(Duration::from_millis(200)).await;
+    }
+    // From here on no operator grants such a block, and no agent accepts one.
+    match leased(client, pool, plan).await?.as_slice() {
+        [] => Ok(()),
+        blocks => bail!("these blocks were granted meanwhile, and drain: {}", blocks.join(", ")),
+    }
+}
+
+/// Whether the pool's space has all entries.
+async fn has(client: &Client, pool: &AddressPool, plan: &ImportPlan) -> anyhow::Result<bool> {
+    let api: Api<AddressSpace> = Api::all(client.clone());
+    let space = call(api.get_opt(&pool.spec.overlap_group)).await.context("cannot read the AddressSpace")?;
+    let ranges = space.map(|space| space.spec.ranges).unwrap_or_default();
+    let uid = pool.uid();
+    Ok(plan.entries.iter().all(|entry| {
+        ranges.iter().any(|range| {
+            let is_taken = range.usage == RangeUse::Taken.as_str() && range.cidr == entry.cidr;
+            is_taken && Some(&range.pool.uid) == uid.as_ref()
+        })
+    }))
+}
