@@ -46,6 +46,7 @@ impl Default for ClusterTable {
 
 impl ClusterTable {
     /// Whether the API server is asked about the node's pods.
+    #[cfg(feature = "cluster")]
     pub(crate) fn asks_about_pods(&self) -> bool {
         self.pods.unwrap_or(!self.networks.is_empty())
     }

@@ -130,10 +130,13 @@ pub(crate) fn denied() -> anyhow::Result<()> {
 pub(crate) fn taken_address() -> anyhow::Result<()> {
     let mut node = AwsNode::start("t3.small", SETTINGS, "")?;
     let address = node.add("robbed")?;
-    node.add("spared")?;
     let interface = node.double.interfaces()?[0]["id"].as_str().unwrap_or_default().to_owned();
     let named = format!("PrivateIpAddress.1={address}");
     node.double.call("UnassignPrivateIpAddresses", &interface, &named)?;
+    // A daemon looks at all interfaces when it starts. One that runs finds it by the metadata service, within minutes.
+    node.node.kill_daemon()?;
+    node.node.start_daemon()?;
+    node.add("spared")?;
     wait::holds("the quarantine, with the pod", LIMIT, || {
         Ok(node.condition("cloud-quarantine")?.is_some_and(|why| why.contains("by pod default/robbed")))
     })?;

@@ -155,11 +155,12 @@ fn echoes_missing(view: &ClusterView, pool: &PoolView, generation: i64) -> usize
     let uid = pool.lease.key.uid;
     let holders =
         view.said.values().filter(|said| view.blocks_of(&said.spec).any(|view| view.block.pool.uid == uid));
-    let behind = holders.filter(|said| {
+    // A node that follows a higher generation ignores this one: the store was restored, and has forgotten the other.
+    let apart = holders.filter(|said| {
         let echo = said.spec.pools.iter().find(|echo| echo.uid == uid);
-        echo.is_none_or(|echo| i64::try_from(echo.generation).is_ok_and(|echo| echo < generation))
+        echo.is_none_or(|echo| i64::try_from(echo.generation).is_ok_and(|echo| echo != generation))
     });
-    behind.count()
+    apart.count()
 }
 
 /// The message of a condition.
