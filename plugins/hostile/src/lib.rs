@@ -68,10 +68,7 @@ impl network::Guest for Hostile {
 impl allocation::Guest for Hostile {
     fn propose(request: types::Request) -> Result<Proposal, types::Refusal> {
         let misbehaviour = misbehaviour(&configuration::get()).map_err(Refusal::from)?;
-        match misbehaviour.starts_with("refuse-") {
-            true => Err(refusal(&misbehaviour)),
-            false => Ok(propose(&misbehaviour, &request)?),
-        }
+        answer(&misbehaviour, &request)
     }
 }
 
@@ -109,7 +106,7 @@ impl stateful_allocation::Guest for Hostile {
             None => state,
         };
         Ok(types::Outcome {
-            proposal: propose(&misbehaviour, &request)?,
+            proposal: answer(&misbehaviour, &request)?,
             state: Some(state),
             attributes: Vec::new(),
         })
@@ -162,6 +159,14 @@ fn elsewhere(range: &mut types::AddressRange) {
     range.subnet = "10.5.5.0/24".into();
     (range.first, range.last) = ("10.5.5.1".into(), "10.5.5.254".into());
     (range.name, range.gateway) = (String::new(), None);
+}
+
+/// Refuses a request, or proposes.
+fn answer(misbehaviour: &str, request: &types::Request) -> Result<Proposal, types::Refusal> {
+    match misbehaviour.starts_with("refuse-") {
+        true => Err(refusal(misbehaviour)),
+        false => Ok(propose(misbehaviour, request)?),
+    }
 }
 
 fn propose(misbehaviour: &str, request: &types::Request) -> Result<Proposal, Refusal> {

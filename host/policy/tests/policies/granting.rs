@@ -78,10 +78,10 @@ fn a_label_that_is_not_granted_is_not_seen() {
     let mut node = Node::define(&policy, TIERS).unwrap();
     let told = [("pod.label.tier", "gold"), ("pod.label.team", "red")];
     node.context.metadata = told.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
-    assert_eq!(node.add("before", &[]).unwrap(), ["10.1.2.1/24"]);
+    assert_eq!(node.add("before", &[]).unwrap(), ["10.1.2.2"]);
     let metadata = vec!["pod.label.tier".to_owned()];
     policy.grant(Grants { metadata, ..Grants::default() });
-    assert_eq!(node.add("after", &[]).unwrap(), ["10.1.1.1/24"]);
+    assert_eq!(node.add("after", &[]).unwrap(), ["10.1.1.2"]);
     policy.grant(Grants { metadata: vec!["pod.annotation.tier".to_owned()], ..Grants::default() });
-    assert_eq!(node.add("again", &[]).unwrap(), ["10.1.2.2/24"]);
+    assert_eq!(node.add("again", &[]).unwrap(), ["10.1.2.3"]);
 }
