@@ -66,7 +66,7 @@ impl Definition {
     /// A definition with a pool per range set of the configuration: that of most policies, and of host-local.
     ///
     /// ```no_run
-    /// # use tenure_sdk::{Config, Cooling, Definition, Refusal};
+    /// # use tenure_sdk::{Config, ConfigError, Cooling, Definition};
     /// fn define(_: &Config) -> Result<Definition, ConfigError> {
     ///     Ok(Definition::configured(Cooling::Preferred)?.with_label("zone", "shared"))
     /// }
