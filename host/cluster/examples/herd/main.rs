@@ -178,7 +178,7 @@ async fn measure(client: Client, agents: usize, operator: u32) -> Result<Value, 
     Ok(json!({
         "agents": agents,
         "join_seconds": joining.as_secs_f64(),
-        "first_lease_seconds": joined.first().map(|lease| lease.as_secs_f64()),
+        "first_lease_seconds": joined.first().map(Duration::as_secs_f64),
         "join_lease_p50_ms": millis(&joined, 50), "join_lease_p99_ms": millis(&joined, 99),
         "grow_lease_p50_ms": millis(&grown, 50), "grow_lease_p99_ms": millis(&grown, 99),
         "agent_writes_per_join": writes as f64 / all, "events_per_join": events as f64 / all,
