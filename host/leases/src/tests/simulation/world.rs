@@ -1,5 +1,7 @@
 //! The world: who takes the next step, what people do, and what breaks.
 
+mod faults;
+
 use std::sync::Arc;
 
 use ipnet::IpNet;
@@ -388,123 +390,6 @@ impl World {
                     self.snapshot = Some(self.server.store.clone());
                 }
             }
-        }
-    }
-
-    fn fault(&mut self) {
-        let index = self.pick(self.machines.len());
-        match self.random.below(12) {
-            0 => self.machines[index].restart(),
-            1 => self.machines[index].is_cut = !self.machines[index].is_cut,
-            2 => {
-                let leader = self.pick(2);
-                self.leaders[leader] = Leader::new(self.rules, self.planted);
-            }
-            3 => self.server.compact(),
-            4 => self.reboot(index),
-            5 if self.machines[index].is_on => self.machines[index].lose_ledger(),
-            6 => self.restore(),
-            7 => self.fence(index),
-            8 => self.delete_node(index),
-            9 => self.not_ready(index),
-            10 => self.replace(index),
-            _ if self.has_host(index) => self.register_again(index),
-            _ => {}
-        }
-    }
-
-    fn has_host(&self, index: usize) -> bool {
-        let me = &self.machines[index].me;
-        self.server.store.hosts.get(&me.name).is_some_and(|host| host.machine == me.machine)
-    }
-
-    /// A machine is switched off, or on again.
-    fn reboot(&mut self, index: usize) {
-        if self.machines[index].is_on && self.random.below(2) == 0 {
-            self.machines[index].switch_off();
-            return;
-        }
-        let boot = self.server.uid();
-        self.machines[index].boot(boot);
-        match self.server.store.hosts.get(&self.machines[index].me.name).copied() {
-            Some(host) if host.machine == self.machines[index].me.machine => {
-                let name = Arc::clone(&self.machines[index].me.name);
-                let host = NodeEvidence { boot, out_of_service: false, fenced: None, ..host };
-                self.server.set_host(&name, Some(host));
-            }
-            None => self.register(index),
-            // Another machine has its name: it is not let in.
-            Some(_) => self.machines[index].switch_off(),
-        }
-    }
-
-    /// The store is restored. That takes minutes: calls under way fail, and watches break.
-    fn restore(&mut self) {
-        let Some(snapshot) = self.snapshot.take() else { return };
-        self.tally.restores += 1;
-        let hosts = self.server.store.hosts.clone();
-        let bump = self.random.below(2) == 0;
-        self.server.restore(snapshot, bump);
-        self.late.clear();
-        for leader in &mut self.leaders {
-            leader.plans.clear();
-        }
-        for machine in &mut self.machines {
-            machine.is_silent = machine.is_on;
-        }
-        self.restored = Some(self.now);
-        for (name, host) in hosts {
-            self.server.set_host(&name, Some(host));
-        }
-    }
-
-    /// Somebody attests that a machine is off, by the taint or by the annotation.
-    fn fence(&mut self, index: usize) {
-        if !self.has_host(index) || (self.machines[index].is_on && !self.may_excuse) {
-            return;
-        }
-        let name = Arc::clone(&self.machines[index].me.name);
-        let host = self.server.store.hosts[&name];
-        let taint = self.random.below(2) == 0;
-        let fenced = if taint { host.fenced } else { Some(host.uid) };
-        self.server.set_host(
-            &name,
-            Some(NodeEvidence { out_of_service: taint || host.out_of_service, fenced, ..host }),
-        );
-        if self.machines[index].is_on {
-            self.machines[index].excused = Some("a false attestation");
-        }
-    }
-
-    fn delete_node(&mut self, index: usize) {
-        let living = self.machines[index].is_on;
-        if self.has_host(index) && (!living || self.may_excuse) {
-            let name = Arc::clone(&self.machines[index].me.name);
-            self.server.set_host(&name, None);
-        }
-    }
-
-    /// The kubelet falls silent, or speaks again. Nothing follows from it.
-    fn not_ready(&mut self, index: usize) {
-        if self.has_host(index) {
-            let name = Arc::clone(&self.machines[index].me.name);
-            let host = self.server.store.hosts[&name];
-            self.server.set_host(&name, Some(NodeEvidence { ready: !host.ready, ..host }));
-        }
-    }
-
-    /// A new machine takes the place of one that is off, under its name.
-    fn replace(&mut self, index: usize) {
-        if !self.machines[index].is_on && self.has_host(index) && self.machines.len() < 2 * NODES {
-            let name = Arc::clone(&self.machines[index].me.name);
-            self.join(name);
-        }
-    }
-
-    /// A kubelet registers under a new uid, in the same boot.
-    fn register_again(&mut self, index: usize) {
-        if self.machines[index].is_on {
-            self.register(index);
         }
     }
 }
