@@ -2,8 +2,8 @@
 #![expect(missing_docs, reason = "generated")]
 #![cfg_attr(feature = "server", expect(clippy::allow_attributes, reason = "generated"))]
 
-include!(concat!(env!("OUT_DIR"), "/tenure.v1.rs"));
+include!("v1/generated.rs");
 
 /// The compiled protos, for reflection.
 #[cfg(feature = "server")]
-pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/tenure.v1.bin"));
+pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!("v1/descriptors.bin");

@@ -2,4 +2,4 @@
 #![expect(unreachable_pub, reason = "generated")]
 #![cfg_attr(any(test, feature = "fake"), expect(clippy::allow_attributes, reason = "generated"))]
 
-tonic::include_proto!("runtime.v1");
+include!("v1/generated.rs");
