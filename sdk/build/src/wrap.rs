@@ -34,12 +34,12 @@ pub fn wrap(name: &str, module: &[u8], wit: &str, world: &str) -> Result<Vec<u8>
         true => module.to_vec(),
         false => described(module.to_vec(), wit, world).map_err(|error| refuse(&error))?,
     };
-    let mut encoder = ComponentEncoder::default();
-    encoder.validate(true).module(&module).map_err(|error| refuse(&error))?;
+    let mut encoder =
+        ComponentEncoder::default().validate(true).module(&module).map_err(|error| refuse(&error))?;
     if imports.wasi {
         let denying = wat::parse_str(DENYING).map_err(|error| refuse(&error))?;
         let denying = described(denying, LOG, "denying").map_err(|error| refuse(&error))?;
-        encoder.adapter(WASI, &denying).map_err(|error| refuse(&error))?;
+        encoder = encoder.adapter(WASI, &denying).map_err(|error| refuse(&error))?;
     }
     encoder.encode().map_err(|error| refuse(&error))
 }
