@@ -10,7 +10,7 @@ use crate::snapshot::SnapshotWriter;
 use crate::source::{Parts, SnapshotSource};
 
 /// How many bytes are written at a time; requests wait for one piece.
-const PIECE: usize = 256 << 10;
+const PIECE: usize = 64 << 10;
 
 /// A snapshot in progress.
 pub(crate) struct Compaction {

@@ -217,8 +217,8 @@ impl WriteQueue {
         state.waiting.clear();
     }
 
-    /// Waits for work; `false` if there is none and never will be.
-    pub(crate) fn wait(&self) -> bool {
+    /// Waits for work, or for at most this long; `false` if there is none and never will be.
+    pub(crate) fn wait(&self, at_most: Option<Duration>) -> bool {
         let mut state = self.lock();
         loop {
             if !state.waiting.is_empty() {
@@ -228,6 +228,7 @@ impl WriteQueue {
                 return false;
             }
             let pause = if state.trouble().is_some() { LOOK_AGAIN } else { LOOK_IDLE };
+            let pause = at_most.map_or(pause, |most| most.min(pause));
             let (again, timeout) =
                 self.wake.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner);
             state = again;

@@ -9,6 +9,7 @@ mod snapshots;
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 pub use self::options::Options;
 pub use self::running::RunningWriter;
@@ -43,6 +44,8 @@ pub struct Writer {
     next: u64,
     /// The length at which the segment is compacted.
     compact_at: u64,
+    /// The clock's monotonic reading from which on the next piece of a snapshot may be written.
+    rested_at: Duration,
     /// Whether the last step may have left something that was staged before it.
     is_early: bool,
 }
@@ -60,6 +63,7 @@ impl Writer {
             number: tail.number,
             next: tail.next,
             compact_at: options.compact_above,
+            rested_at: Duration::ZERO,
             is_early: false,
             options,
         };
@@ -117,7 +121,8 @@ impl Writer {
             self.failed(group, error);
         }
         self.keep_room();
-        if self.compact(source) || worked { WriterProgress::Worked } else { WriterProgress::Idle }
+        let compacted = self.rest().is_none() && self.compact_timed(source);
+        if compacted || worked { WriterProgress::Worked } else { WriterProgress::Idle }
     }
 
     /// Writes a group and reports the result to its callers.

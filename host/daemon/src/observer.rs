@@ -19,6 +19,9 @@ pub(crate) struct Observing {
 impl Observer for Observing {
     fn request(&self, decision: &Decision<'_>) {
         let Decision { verb, network, owner, error, took } = decision;
+        if !PLANS.contains(verb) {
+            tenure_supervise::stir();
+        }
         self.metrics.request(verb, error.map_or(Ok(()), |error| Err(error.code)), *took);
         let owner = owner.map(tracing::field::display);
         match error {
@@ -60,6 +63,7 @@ impl Observer for Observing {
     }
 
     fn sync(&self, took: Duration, written: Result<usize, ErrorCode>, log_bytes: u64) {
+        tenure_supervise::stir();
         match written {
             Ok(records) => self.metrics.checkpoint_synced(took, records, log_bytes),
             Err(_) => self.metrics.checkpoint_failed(),

@@ -13,6 +13,7 @@ mod datapath;
 mod decisions;
 mod delegates;
 mod exchanges;
+mod folder;
 mod health;
 mod lapses;
 mod leaks;

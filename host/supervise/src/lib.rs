@@ -12,7 +12,7 @@ mod part;
 mod signals;
 mod supervisor;
 
-pub use beat::beat;
+pub use beat::{beat, idle_beat, stir};
 pub use gate::Gate;
 pub use part::{Interruptible, Part};
 pub use signals::{Signals, hangups};

@@ -20,7 +20,7 @@ impl Writer {
         let (ends, ended) = oneshot::channel();
         let thread = std::thread::Builder::new().name("checkpoint".to_owned()).spawn(move || {
             let _ends: oneshot::Sender<()> = ends;
-            while self.step(source.as_ref()) == WriterProgress::Worked || self.queue.wait() {}
+            while self.step(source.as_ref()) == WriterProgress::Worked || self.queue.wait(self.rest()) {}
         })?;
         Ok(RunningWriter { queue, thread: Some(thread), ended })
     }

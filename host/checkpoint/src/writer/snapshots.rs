@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::Writer;
 use crate::compaction::{self, Compaction};
@@ -31,8 +32,26 @@ impl Writer {
         Ok(())
     }
 
+    /// How long the writer leaves the snapshot in progress alone; `None` if there is none, or it has rested.
+    pub(super) fn rest(&self) -> Option<Duration> {
+        self.compaction.as_ref()?;
+        let rest = self.rested_at.saturating_sub(self.options.clock.monotonic());
+        Some(rest).filter(|rest| !rest.is_zero())
+    }
+
+    /// As [`compact`](Self::compact), and rests afterwards for longer than that took.
+    pub(super) fn compact_timed<S: SnapshotSource + ?Sized>(&mut self, source: &S) -> bool {
+        let began = self.options.clock.monotonic();
+        let compacted = self.compact(source);
+        if compacted {
+            let now = self.options.clock.monotonic();
+            self.rested_at = now + now.saturating_sub(began).saturating_mul(self.options.snapshot_rest);
+        }
+        compacted
+    }
+
     /// Begins or continues a snapshot if one is due; returns whether it did anything.
-    pub(super) fn compact<S: SnapshotSource + ?Sized>(&mut self, source: &S) -> bool {
+    fn compact<S: SnapshotSource + ?Sized>(&mut self, source: &S) -> bool {
         let disk = Arc::clone(&self.options.disk);
         let Some(log) = &self.log else { return false };
         let (number, length) = (log.number(), log.length());

@@ -13,7 +13,6 @@
 //! ```
 
 mod files;
-mod folder;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -30,7 +29,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep};
 
 use self::files::Print;
-use self::folder::FolderWatch;
+use super::folder::FolderWatch;
 use crate::config::Config;
 
 /// How often to look where the kernel reports changes, and where it reports none or a file is wrong.

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_engine::Engine;
-use tenure_supervise::{Interruptible, beat};
+use tenure_supervise::{Interruptible, beat, idle_beat};
+use tenure_types::ConditionName;
 
 /// How often to look, even if nothing is known to be left.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
@@ -28,8 +29,12 @@ impl Interruptible for DelegatesPart {
             if left > 0 {
                 tracing::debug!(left, "some addresses could not be returned to their delegates");
             }
+            let conditions = self.engine.conditions().list();
+            let fails = conditions.iter().any(|condition| condition.name == ConditionName::DelegateFailing);
+            let is_pending = left > 0 || fails;
             tokio::select! {
-                () = beat(LOOK_AGAIN) => {}
+                () = beat(LOOK_AGAIN), if is_pending => {}
+                () = idle_beat(LOOK_AGAIN), if !is_pending => {}
                 () = self.engine.untidy() => {}
             }
         }

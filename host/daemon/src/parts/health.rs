@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use tenure_engine::Engine;
 use tenure_rpc::server::{HealthReporter, ServingStatus};
-use tenure_supervise::{Interruptible, beat};
+use tenure_supervise::{Interruptible, beat, idle_beat};
 
-/// How often to poll; readiness changes with the disk and when an operator acts.
+/// How often to poll, unless the node is idle; readiness changes with the disk and when an operator acts.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 
 /// How often to poll while ADD is refused, so that callers who wait for the node learn of its readiness soon.
@@ -40,7 +40,11 @@ impl Interruptible for HealthPart {
                 self.reporter.set_service_status("", status).await;
                 told = Some(status);
             }
-            beat(if status == ServingStatus::Serving { LOOK_AGAIN } else { LOOK_SOON }).await;
+            if status == ServingStatus::Serving {
+                idle_beat(LOOK_AGAIN).await;
+            } else {
+                beat(LOOK_SOON).await;
+            }
         }
     }
 }

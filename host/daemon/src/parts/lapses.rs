@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_engine::Engine;
-use tenure_supervise::{Interruptible, beat};
+use tenure_supervise::{Interruptible, beat, idle_beat};
 
 /// How often to look.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
@@ -27,7 +27,11 @@ impl Interruptible for LapsesPart {
             if let Err(error) = self.engine.lapse().await {
                 tracing::warn!(cause = error.cause, "cannot release claims that have lapsed");
             }
-            beat(LOOK_AGAIN).await;
+            if self.engine.claims_may_lapse() {
+                beat(LOOK_AGAIN).await;
+            } else {
+                idle_beat(LOOK_AGAIN).await;
+            }
         }
     }
 }

@@ -8,10 +8,12 @@ use futures_util::Stream;
 use tenure_conditions::Report;
 use tenure_rpc::door::{Access, Door, Told};
 use tenure_rpc::server::UnderWay;
-use tenure_supervise::beat;
+use tenure_supervise::{beat, idle_beat};
 use tokio::net::UnixStream;
 
-/// How often to check the socket's file.
+use super::folder::FolderWatch;
+
+/// How often to check the socket's file; on an idle node, only this long after a file of its folder was taken away, or once in a while.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 
 /// A socket on which the daemon cannot listen.
@@ -50,8 +52,9 @@ impl<'part> Listening<'part> {
     ) -> Result<(Self, impl Stream<Item = io::Result<UnixStream>> + Send + use<>), SocketUnusable> {
         let door = Door::open_to(path.to_owned(), access);
         let door = door.map_err(|source| SocketUnusable { path: path.to_owned(), source })?;
+        let watched = path.to_owned();
         let connections = door.connections(
-            || beat(LOOK_AGAIN),
+            move || time_to_look(watched.clone()),
             move |told: Told<'_>| match told {
                 Ok(()) => report.well(),
                 Err(message) => report.wrong(message),
@@ -59,6 +62,23 @@ impl<'part> Listening<'part> {
         );
         Ok((Self { path, under_way }, connections))
     }
+}
+
+/// Waits until a socket's file is to be checked.
+async fn time_to_look(path: PathBuf) {
+    let watch = path.parent().and_then(|folder| FolderWatch::on_losses(folder).ok());
+    let lost = async move {
+        match watch {
+            Some(mut watch) => _ = watch.changed().await,
+            // There is no watch to be had, so that only looking helps.
+            None => {}
+        }
+    };
+    tokio::select! {
+        () = idle_beat(LOOK_AGAIN) => return,
+        () = lost => {}
+    }
+    beat(LOOK_AGAIN).await;
 }
 
 impl Drop for Listening<'_> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tenure_conditions::Report;
 use tenure_observe::http::{self, ListenAddress};
-use tenure_supervise::{Part, beat};
+use tenure_supervise::{Part, idle_beat};
 use tenure_types::ConditionName;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -42,7 +42,7 @@ impl MetricsPart {
         let serving = http::serve(listener, node, metrics, stop.cancelled());
         let gone = async {
             while is_there() {
-                beat(AGAIN).await;
+                idle_beat(AGAIN).await;
             }
         };
         tokio::select! {

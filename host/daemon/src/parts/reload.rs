@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_supervise::{Interruptible, beat};
+use tenure_supervise::{Interruptible, beat, stir};
 use tokio::signal::unix::Signal;
 use tokio::task::spawn_blocking;
 
@@ -98,6 +98,8 @@ impl Interruptible for ReloadPart {
                     tracing::info!("the configuration's file has changed: reloading it");
                 }
             }
+            // An idle node looks at what follows from it soon, too.
+            stir();
             // `reload` logs the result.
             let _ = self.live.reload().await;
         }

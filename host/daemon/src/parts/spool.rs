@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenure_supervise::{Gate, Interruptible, beat};
+use tenure_supervise::{Gate, Interruptible, idle_beat};
 
 use crate::replay::SpoolReplay;
 
@@ -31,7 +31,7 @@ impl Interruptible for SpoolPart {
         loop {
             self.replay.once().await;
             self.replayed.open();
-            beat(LOOK_AGAIN).await;
+            idle_beat(LOOK_AGAIN).await;
         }
     }
 }

@@ -27,6 +27,14 @@ impl AgentClaims {
         ended.into_iter().try_fold(0, |all, ended| Ok(all + ended?))
     }
 
+    /// Serves [`Engine::claims_may_lapse`](crate::Engine::claims_may_lapse).
+    pub(crate) fn may_lapse(&self) -> bool {
+        let node = self.core.committer.node();
+        node.claims
+            .all()
+            .any(|claim| claim.wish.lease.is_some() || matches!(claim.presence, Presence::Reserved(_)))
+    }
+
     async fn lapse_in_order(&self, keys: Vec<ClaimKey>) -> Result<usize> {
         let mut ended = 0;
         for key in keys {

@@ -80,6 +80,12 @@ impl Engine {
         self.claims.lapse().await
     }
 
+    /// Whether a claim ends by itself unless its agent is heard of.
+    #[must_use]
+    pub fn claims_may_lapse(&self) -> bool {
+        self.claims.may_lapse()
+    }
+
     /// Counts an agent as present, as far as these of its claims are concerned, until this is dropped.
     #[must_use]
     pub fn watching(&self, agent: &AgentName, filter: ClaimFilter) -> Watching {

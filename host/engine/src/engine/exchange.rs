@@ -184,8 +184,9 @@ impl Engine {
         self.exchange.shadow_report(network)
     }
 
-    /// Does what is due, and returns how long to wait before the next call, unless [`due`](Self::due) ends sooner.
-    pub async fn tend(&self) -> Duration {
+    /// Does what is due, and returns how long to wait before the next call, unless [`due`](Self::due) ends sooner; `None` while no policy
+    /// is watched or shadows another.
+    pub async fn tend(&self) -> Option<Duration> {
         self.exchange.tend().await
     }
 

@@ -33,9 +33,9 @@ const MOST_SPARED: Duration = Duration::from_secs(1);
 const AGAIN: Duration = Duration::from_secs(1);
 
 impl PolicyExchange {
-    /// Lets each shadow decide what waits for it. Returns how long to wait before more can be done.
-    pub(super) async fn tend_shadows(&self, runs: &mut Runs) -> Duration {
-        let mut pause = Duration::MAX;
+    /// Lets each shadow decide what waits for it. Returns how long to wait before more can be done; `None` if there is no shadow.
+    pub(super) async fn tend_shadows(&self, runs: &mut Runs) -> Option<Duration> {
+        let mut pause: Option<Duration> = None;
         for (network, shadow) in self.shadowed(runs) {
             let Some(Shadow { policy, since }) = shadow else {
                 self.shadows.end(&network);
@@ -48,7 +48,8 @@ impl PolicyExchange {
                 let report = ShadowReport { policy: Some(policy.clone()), since, ..ShadowReport::default() };
                 *run = Run { report, ..Run::default() };
             }
-            pause = pause.min(self.tend_shadow(&network, &policy, run).await);
+            let of_this = self.tend_shadow(&network, &policy, run).await;
+            pause = Some(pause.map_or(of_this, |pause| pause.min(of_this)));
             hold(&self.reports).insert(network, run.report.clone());
         }
         pause

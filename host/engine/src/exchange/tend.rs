@@ -7,24 +7,22 @@ use tenure_types::{Moment, NetworkName};
 
 use super::PolicyExchange;
 
-/// How often watches are looked at when nothing happens.
+/// How often watches and shadows are looked at when nothing happens.
 const EVERY: Duration = Duration::from_secs(1);
-
-/// How often to look whether there is a watch at all.
-const EVERY_IDLE: Duration = Duration::from_secs(2);
 
 impl PolicyExchange {
     /// Serves [`Engine::tend`](crate::Engine::tend).
-    pub(crate) async fn tend(&self) -> Duration {
+    pub(crate) async fn tend(&self) -> Option<Duration> {
         let mut runs = self.tending.lock().await;
-        let mut longest = EVERY_IDLE;
+        let mut of_watches = None;
         for network in self.core.networks.names() {
             if self.core.committer.choice(&network).is_some_and(|choice| choice.watched) {
                 self.tend_watch(&network).await;
-                longest = EVERY;
+                of_watches = Some(EVERY);
             }
         }
-        self.tend_shadows(&mut runs).await.min(longest)
+        let of_shadows = self.tend_shadows(&mut runs).await.map(|pause| pause.min(EVERY));
+        of_watches.into_iter().chain(of_shadows).min()
     }
 
     /// Serves [`Engine::due`](crate::Engine::due).

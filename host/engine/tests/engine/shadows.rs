@@ -108,7 +108,7 @@ async fn a_candidate_that_is_being_compiled_is_tried_again_after_a_second() {
     assert_eq!(bench.shadow("last").await.problem.as_deref(), Some("there is no copy"));
     *catalogue.pinned.lock().unwrap() = None;
     bench.tick(400);
-    assert_eq!(bench.engine.tend().await, Duration::from_millis(600));
+    assert_eq!(bench.engine.tend().await, Some(Duration::from_millis(600)));
     assert!(bench.report().problem.is_some(), "not yet");
     bench.tick(600);
     bench.engine.tend().await;

@@ -10,8 +10,8 @@ use tokio::runtime::Runtime;
 
 use crate::load::{self, own_network};
 
-/// After its start and its last request, so that work which is put off is done.
-const REST: Duration = Duration::from_secs(5);
+/// After its start and its last request, so that work which is put off is done, and the daemon idle.
+const REST: Duration = Duration::from_secs(15);
 
 /// The wake-ups of a second, of all threads together: a thread that gives up the processor by itself waits, and is woken again.
 pub(crate) fn measure(runtime: &Runtime, period: Duration) -> anyhow::Result<f64> {

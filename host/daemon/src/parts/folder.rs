@@ -17,20 +17,32 @@ const ROOM: usize = 4096;
 pub(super) struct FolderWatch(AsyncFd<OwnedFd>);
 
 impl FolderWatch {
-    /// Watches a folder from now on.
+    /// Watches a folder and its files from now on.
     ///
     /// # Errors
     /// If the folder does not exist, or this user has as many watches as the kernel allows.
+    pub(super) fn on(folder: &Path) -> io::Result<Self> {
+        let of_files = WatchFlags::CREATE | WatchFlags::CLOSE_WRITE | WatchFlags::MODIFY | WatchFlags::ATTRIB;
+        Self::of(folder, of_files)
+    }
+
+    /// Watches from now on which files of a folder are taken away or replaced, and not what they contain.
+    ///
+    /// # Errors
+    /// As [`on`](Self::on).
+    pub(super) fn on_losses(folder: &Path) -> io::Result<Self> {
+        Self::of(folder, WatchFlags::empty())
+    }
+
     #[expect(
         deprecated,
         reason = "its successor is unsafe code; this descriptor is owned, and open for as long as it is registered"
     )]
-    pub(super) fn on(folder: &Path) -> io::Result<Self> {
+    fn of(folder: &Path, more: WatchFlags) -> io::Result<Self> {
         let inotify = init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
-        let of_files = WatchFlags::CREATE | WatchFlags::CLOSE_WRITE | WatchFlags::MODIFY | WatchFlags::ATTRIB;
         let of_names =
             WatchFlags::MOVE | WatchFlags::DELETE | WatchFlags::DELETE_SELF | WatchFlags::MOVE_SELF;
-        add_watch(&inotify, folder, of_files | of_names | WatchFlags::ONLYDIR)?;
+        add_watch(&inotify, folder, more | of_names | WatchFlags::ONLYDIR)?;
         Ok(Self(AsyncFd::new(inotify)?))
     }
 
@@ -92,5 +104,17 @@ mod tests {
             assert!(again.is_pending());
         }
         assert!(FolderWatch::on(&at("missing")).is_err());
+    }
+
+    #[tokio::test]
+    async fn losses_are_reported_and_what_is_written_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("socket");
+        let mut watch = FolderWatch::on_losses(folder.path()).unwrap();
+        fs::write(&file, "a").unwrap();
+        fs::write(&file, "b").unwrap();
+        assert!(pin!(watch.changed()).poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        fs::remove_file(&file).unwrap();
+        watch.changed().await.unwrap();
     }
 }
