@@ -81,7 +81,8 @@ fn differing(place: &str, recorded: &Value, now: &Value, found: &mut Vec<(String
             }
         }
         _ => {
-            let [recorded, now] = [recorded, now].map(|value| format!("{}: {}", place.trim_end(), plain(value)));
+            let [recorded, now] =
+                [recorded, now].map(|value| format!("{}: {}", place.trim_end(), plain(value)));
             found.push((recorded, now));
         }
     }
@@ -187,7 +188,7 @@ mod tests {
                                                                                                      the record does not
                                                                                                      contain: free(pool
                                                                                                      0, limit 1)
-        pods     5         2023-11-14T22:13:20.005Z  shop/web-0    different   {"proposal":{"assignments":[{"address":"10.1.0.3"}],"tags":""}}  {"proposal":{"assignments":[{"address":"10.1.0.3"}],"tags":"red"}}
+        pods     5         2023-11-14T22:13:20.005Z  shop/web-0    different   tags: ""              tags: "red"
         pods     6         2023-11-14T22:13:20.006Z  (definition)  different   1 pool:               failed (trap):
                                                                                10.1.0.1-10.1.0.6     unreachable�
         10 decisions of host-local@0123456789ab, replayed with mine@fedcba987654: 6 the same, 3 different, 1 could not be answered
