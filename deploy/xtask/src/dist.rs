@@ -1,4 +1,4 @@
-//! Builds the release files: the binaries, the policies, the SDK, the interface, and the manuals and completions.
+//! Builds the release files: the binaries, the policies, the SDK, the interface, the units of systemd, and the manuals and completions.
 
 mod manual;
 mod sdk;
@@ -42,9 +42,25 @@ pub(crate) fn dist(workspace: &Workspace) -> Result<()> {
         }
     }
     sdk::sdk(&workspace.root, &dist.join("sdk"))?;
+    copy(&workspace.root.join("deploy/systemd"), &dist.join("systemd"))?;
+    for name in ["LICENSE", "CHANGELOG.md"] {
+        fs::copy(workspace.root.join(name), dist.join(name))?;
+    }
     interface(&dist)?;
     documents(workspace, &dist)?;
     sizes(&dist)
+}
+
+/// Copies a folder; what a link leads to is copied as a file.
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from).with_context(|| from.display().to_string())? {
+        let path = entry?.path();
+        let Some(name) = path.file_name().filter(|name| *name != "target") else { continue };
+        let target = to.join(name);
+        if path.is_dir() { copy(&path, &target)? } else { fs::copy(&path, &target).map(drop)? }
+    }
+    Ok(())
 }
 
 /// Packs the packages of the interface as OCI image layouts, which `wkg` reads from a registry.
@@ -163,7 +179,8 @@ fn documents(workspace: &Workspace, dist: &Path) -> Result<()> {
 /// Prints the files with their sizes.
 fn sizes(dist: &Path) -> Result<()> {
     println!("\n{}", dist.display());
-    for folder in [dist.to_owned(), dist.join("policies"), dist.join("man"), dist.join("completions")] {
+    let folders = ["policies", "man", "completions", "systemd"].map(|name| dist.join(name));
+    for folder in std::iter::once(dist.to_owned()).chain(folders) {
         let mut files: Vec<PathBuf> =
             fs::read_dir(&folder)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
         ensure!(!files.is_empty(), "{} is empty", folder.display());

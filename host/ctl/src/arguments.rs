@@ -19,7 +19,7 @@ use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 use tenure_types::NetworkName;
 
 #[cfg(feature = "author")]
-pub(crate) use self::author::Author;
+pub(crate) use self::author::{Author, TrialOptions};
 pub(crate) use self::claims::{ClaimsArguments, ClaimsVerb};
 pub(crate) use self::load::LoadArguments;
 pub(crate) use self::network::NetworkVerb;

@@ -28,8 +28,8 @@ pub(crate) fn run(verb: Author) -> Result<Report, Error> {
         }
         Author::Build { folder } => Report::of(build::build(&folder)?),
         Author::Test { folder, component } => Report::of(test::test(&folder, component)?),
-        Author::Check { file, network } => Report::of(check::check(&file, network.as_deref())?),
-        Author::Bench { file, network } => Report::of(bench::bench(&file, network.as_deref())?),
+        Author::Check { file, trial } => Report::of(check::check(&file, &trial)?),
+        Author::Bench { file, trial } => Report::of(bench::bench(&file, &trial)?),
         Author::Pack { file, package, to, force } => {
             Report::of(pack::pack(&file, package.as_deref(), to, force)?)
         }

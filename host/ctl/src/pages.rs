@@ -14,8 +14,9 @@ pub(crate) fn completions(shell: clap_complete::Shell) -> String {
     String::from_utf8_lossy(&script).into_owned()
 }
 
-/// Writes a manual page for the program and one for each command.
+/// Writes a manual page for the program and one for each command; creates the directory if it is absent.
 pub(crate) fn manual(directory: &Path) -> Result<(), Error> {
-    clap_mangen::generate_to(CtlArguments::command(), directory)
+    std::fs::create_dir_all(directory)
+        .and_then(|()| clap_mangen::generate_to(CtlArguments::command(), directory))
         .map_err(|error| Error::new(ErrorCode::InputOutput, format_args!("{}: {error}", directory.display())))
 }

@@ -62,7 +62,7 @@ impl Policy for Proposer {
     }
 
     fn propose<'a>(&'a self, _: &'a Request, _: Arc<Book>, _: Arc<[u8]>) -> Answer<'a, Outcome> {
-        let cause = format_args!("delegate {} cannot be asked without effect", self.name);
+        let cause = format_args!("delegate {} does not support dry runs", self.name);
         Box::pin(ready(Err(Error::new(ErrorCode::PolicyRefused, cause))))
     }
 }

@@ -5,7 +5,7 @@
 
 #![expect(clippy::disallowed_types, reason = "measuring is what this program is for")]
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
@@ -52,41 +52,94 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let asked = report(calls, || {
         wait(Policy::propose(&policy, &request, Arc::clone(&book), Arc::default())).map(drop)
     })?;
-    let recorded = recorded(calls, &runtime, &policy, &request, &book)?;
+    let recorded =
+        |calls, most, held| RecordedCalls { calls, most, held }.report(&runtime, &policy, &request, &book);
+    let (changes, whole) = (recorded(calls.min(2_000), 1_000, 100)?, recorded(calls.min(20), 1, 60_000)?);
     let woken = woken(calls)?;
     let asked_definition = report(calls, || wait(Policy::define(&policy, &name, &config)).map(drop))?;
     let one = ledger(calls, 1, 1)?;
     let (pools, ranges) = (ledger(calls, 100, 1)?, ledger(calls, 1, 1000)?);
     println!(
-        r#"{{"ledger": {one}, "ledger_100_pools": {pools}, "ledger_1000_ranges": {ranges}, "propose": {propose}, "asked": {asked}, "recorded": {recorded}, "define": {define}, "asked_definition": {asked_definition}, "woken": {woken}, "proposals_per_second": {rate:.0}}}"#
+        r#"{{"ledger": {one}, "ledger_100_pools": {pools}, "ledger_1000_ranges": {ranges}, "propose": {propose}, "asked": {asked}, "recorded": {changes}, "recorded_whole": {whole}, "define": {define}, "asked_definition": {asked_definition}, "woken": {woken}, "proposals_per_second": {rate:.0}}}"#
     );
     Ok(())
 }
 
-/// The daemon's calls while they are recorded.
-fn recorded(
+/// The daemon's calls while they are recorded, on a network in which a pod comes and a pod goes before each call.
+struct RecordedCalls {
     calls: usize,
-    runtime: &PolicyRuntime,
-    policy: &AskedPolicy,
-    request: &Request,
-    book: &Arc<Book>,
-) -> Result<String, Box<dyn std::error::Error>> {
-    let (directory, recorder) = (tempfile::tempdir()?, runtime.recorder());
-    let writer =
-        DecisionWriter::new(Arc::clone(recorder), directory.path(), CallLimits::default().recorded());
-    recorder.set(HashMap::from([(request.network.clone(), 1000)]));
-    let report = std::thread::scope(|scope| {
-        scope.spawn(|| writer.run());
-        let report = report(calls, || {
-            wait(Policy::propose(policy, request, Arc::clone(book), Arc::default())).map(drop)
-        });
+    /// The most decisions to keep; with 1, each has a whole view of the network.
+    most: u32,
+    /// The number of addresses that are held.
+    held: usize,
+}
+
+impl RecordedCalls {
+    /// Times the calls, and weighs the lines of the last file.
+    fn report(
+        &self,
+        runtime: &PolicyRuntime,
+        policy: &AskedPolicy,
+        request: &Request,
+        book: &Arc<Book>,
+    ) -> Result<String, Box<dyn std::error::Error>> {
+        let mut book = Arc::clone(book);
+        let mut owners = VecDeque::new();
+        let pod = |number: usize| -> Result<Request, Box<dyn std::error::Error>> {
+            let container = ContainerId::new(format!("pod{number}"))?;
+            let owner = Owner::Attachment { container, interface: InterfaceName::new("eth0")? };
+            Ok(Request { owner, ..request.clone() })
+        };
+        for number in 0..self.held {
+            allocate(Arc::make_mut(&mut book), &pod(number)?)?;
+            owners.push_back(number);
+        }
+        let (directory, recorder) = (tempfile::tempdir()?, runtime.recorder());
+        let writer =
+            DecisionWriter::new(Arc::clone(recorder), directory.path(), CallLimits::default().recorded());
+        recorder.set(HashMap::from([(request.network.clone(), self.most)]));
+        let before = recorder.counts();
+        let times = std::thread::scope(|scope| {
+            scope.spawn(|| writer.run());
+            let times = (0..self.calls).map(|call| {
+                let book_now = Arc::make_mut(&mut book);
+                allocate(book_now, &pod(self.held + call)?)?;
+                owners.push_back(self.held + call);
+                if let Some(gone) = owners.pop_front() {
+                    let released = book_now.release(&pod(gone)?.owner, Moment::default(), "del");
+                    book_now.apply(book_now.through() + 1, &released.ok_or("nothing to release")?)?;
+                    book_now.expire(Moment::default(), Duration::ZERO);
+                }
+                let start = Instant::now();
+                wait(Policy::propose(policy, request, Arc::clone(&book), Arc::default()))?;
+                Ok(start.elapsed())
+            });
+            let times = times.collect::<Result<Vec<_>, Box<dyn std::error::Error>>>();
+            recorder.close();
+            times
+        })?;
         recorder.set(HashMap::new());
-        recorder.close();
-        report
-    });
-    let (written, dropped) = recorder.counts();
-    let report = report?;
-    Ok(format!(r#"{}, "written": {written}, "dropped": {dropped}}}"#, report.trim_end_matches('}')))
+        let after = recorder.counts();
+        let text = std::fs::read_to_string(directory.path().join("decisions/net/now.jsonl"))?;
+        // The first line is the header.
+        let lines: Vec<&str> = text.lines().skip(1).collect();
+        let bytes = lines.iter().map(|line| line.len() + 1).sum::<usize>() / lines.len().max(1);
+        let (written, dropped) = (after.0 - before.0, after.1 - before.1);
+        let report = percentiles(times);
+        Ok(format!(
+            r#"{}, "bytes": {bytes}, "written": {written}, "dropped": {dropped}}}"#,
+            report.trim_end_matches('}')
+        ))
+    }
+}
+
+/// Allocates the next address in turn.
+fn allocate(book: &mut Book, request: &Request) -> Result<(), Box<dyn std::error::Error>> {
+    let free = book.free(Shelf::whole(0), book.last(Shelf::whole(0)), Direction::Ascending, 1);
+    let proposal = Proposal::of(free.into_iter().map(|address| (0, address)));
+    let stamp = Arc::new(PolicyStamp { name: PolicyName::new("measured")?, digest: "00".into() });
+    let allocation = book.admit(request, &proposal, &stamp, Moment::default())?;
+    Ok(book.apply(book.through() + 1, &LedgerFact::Allocated(Arc::new(allocation)))?)
 }
 
 /// Allocates and releases an address of the first of `pools` pools, which has `ranges` ranges.
@@ -178,12 +231,16 @@ fn report<E>(calls: usize, mut call: impl FnMut() -> Result<(), E>) -> Result<St
         call()?;
         times.push(start.elapsed());
     }
+    Ok(percentiles(times))
+}
+
+fn percentiles(mut times: Vec<Duration>) -> String {
     times.sort_unstable();
     let at = |share: usize| {
         let time = times.get((times.len().saturating_sub(1)) * share / 100).copied();
         time.unwrap_or_default().as_secs_f64() * 1e6
     };
-    Ok(format!(r#"{{"p50_us": {:.2}, "p99_us": {:.2}}}"#, at(50), at(99)))
+    format!(r#"{{"p50_us": {:.2}, "p99_us": {:.2}}}"#, at(50), at(99))
 }
 
 /// The proposals per second of all processors together.

@@ -19,7 +19,7 @@ pub mod supply;
 
 use tenure_sdk::{
     Config, ConfigError, Cooling, Definition, Effect, Planner, Policy, PoolDefinition, Proposal, Refusal,
-    Request, State, configuration,
+    Request, SupplySituation, configuration,
 };
 
 use self::settings::AwsSettings;
@@ -48,7 +48,7 @@ impl Policy for AwsEni {
 }
 
 impl Planner for AwsEni {
-    fn plan(state: &State) -> Result<Vec<Effect>, Refusal> {
+    fn plan(state: &SupplySituation) -> Result<Vec<Effect>, Refusal> {
         planning::plan(&settings()?, state)
     }
 }

@@ -9,7 +9,7 @@ mod shrink;
 mod spots;
 
 use tenure_sdk::ledger::Pool;
-use tenure_sdk::{Effect, Refusal, State, ledger};
+use tenure_sdk::{Effect, Refusal, SupplySituation, ledger};
 
 use self::action::Action;
 use self::grow::{Growth, Lack, grow, impossible};
@@ -25,7 +25,7 @@ use crate::supply::look;
 /// # Errors
 /// If more is wanted and nothing can be done: [`Refusal::Exhausted`] if nothing more fits until the state changes, and
 /// [`Refusal::NotYet`] while EC2 should not be asked.
-pub fn plan(settings: &AwsSettings, state: &State) -> Result<Vec<Effect>, Refusal> {
+pub fn plan(settings: &AwsSettings, state: &SupplySituation) -> Result<Vec<Effect>, Refusal> {
     let (mut effects, mut lacks) = (Vec::new(), Vec::new());
     if settings.fixed {
         return Ok(effects);
@@ -56,7 +56,7 @@ pub fn plan(settings: &AwsSettings, state: &State) -> Result<Vec<Effect>, Refusa
 fn plan_of(
     settings: &AwsSettings,
     in_force: &InForce,
-    state: &State,
+    state: &SupplySituation,
     pool: &Pool,
 ) -> (Vec<Action>, Option<Lack>) {
     let is = |name: &str, value: &str| state.attributes.get(name) == Some(value);

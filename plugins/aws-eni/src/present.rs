@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tenure_sdk::{Object, State};
+use tenure_sdk::{Object, SupplySituation};
 
 use crate::names::{INSTANCE_TYPE, LABELS, TIME, VALUE};
 
@@ -32,7 +32,7 @@ pub struct WeekTime {
 impl<'a> Present<'a> {
     /// Reads the state of a plan.
     #[must_use]
-    pub fn of(state: &'a State) -> Self {
+    pub fn of(state: &'a SupplySituation) -> Self {
         let label =
             |object: &'a Object| (object.name.as_str(), object.attributes.get(VALUE).unwrap_or_default());
         Self {

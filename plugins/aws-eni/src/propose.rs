@@ -33,7 +33,9 @@ pub fn propose(settings: &AwsSettings, request: &Request) -> Result<Proposal, Re
     }
     match requested.first() {
         None => Ok(proposal),
-        Some(left) => Err(Refusal::Unavailable(format!("{left} is the second address of its pool"))),
+        Some(left) => {
+            Err(Refusal::Unavailable(format!("{left}: only one address can be requested from each pool")))
+        }
     }
 }
 

@@ -14,7 +14,7 @@ pub mod settings;
 
 use tenure_sdk::{
     Attributes, Config, ConfigError, Cooling, Definition, Effect, Need, Planner, Policy, PoolDefinition,
-    Proposal, Refusal, Request, State, configuration,
+    Proposal, Refusal, Request, SupplySituation, configuration,
 };
 
 use self::settings::RangeSettings;
@@ -42,7 +42,7 @@ impl Policy for ClusterRange {
 }
 
 impl Planner for ClusterRange {
-    fn plan(state: &State) -> Result<Vec<Effect>, Refusal> {
+    fn plan(state: &SupplySituation) -> Result<Vec<Effect>, Refusal> {
         planning::plan(state)
     }
 }

@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 
 use tenure_sdk::ledger::{Pool, room};
-use tenure_sdk::{Effect, EffectKind, Object, Refusal, State, ledger};
+use tenure_sdk::{Effect, EffectKind, Object, Refusal, SupplySituation, ledger};
 
 use crate::names::{
     ADDRESSES, BLOCK, EMPTY_BLOCK, EXHAUSTED, IDLE_SECONDS, MESSAGE, POOL, PREALLOCATION, REASON,
@@ -28,7 +28,7 @@ const USUAL_DELAY: u32 = 1800;
 ///
 /// # Errors
 /// [`Refusal::Exhausted`] if requests wait and the cluster has no block for them.
-pub fn plan(state: &State) -> Result<Vec<Effect>, Refusal> {
+pub fn plan(state: &SupplySituation) -> Result<Vec<Effect>, Refusal> {
     let (mut effects, mut exhausted) = (Vec::new(), None);
     for pool in ledger::pools() {
         let free = room(&pool.shelf().usage());
@@ -55,19 +55,19 @@ pub fn plan(state: &State) -> Result<Vec<Effect>, Refusal> {
     }
 }
 
-fn preallocation(state: &State) -> u32 {
+fn preallocation(state: &SupplySituation) -> u32 {
     state.number(PREALLOCATION).unwrap_or(USUAL_PREALLOCATION)
 }
 
 /// The operator's word that no block of a pool is free.
-fn exhausted_words(state: &State, pool: &Pool) -> Option<String> {
+fn exhausted_words(state: &SupplySituation, pool: &Pool) -> Option<String> {
     let told = state.objects(POOL).find(|object| object.name == pool.name)?;
     let words = told.attributes.get(MESSAGE).unwrap_or("no block is free");
     (told.attributes.get(REASON) == Some(EXHAUSTED)).then(|| format!("pool {}: {words}", pool.name))
 }
 
 /// The blocks of a pool that the node does not need, the highest addresses first.
-fn spare(state: &State, pool: &Pool, mut free: u32) -> Vec<Effect> {
+fn spare(state: &SupplySituation, pool: &Pool, mut free: u32) -> Vec<Effect> {
     let delay = state.number(RELEASE_SECONDS).unwrap_or(USUAL_DELAY);
     let idle: BTreeMap<&str, &Object> =
         state.objects(EMPTY_BLOCK).map(|object| (object.name.as_str(), object)).collect();

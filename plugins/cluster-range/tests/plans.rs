@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "test helpers are part of the tests")]
 
 use tenure_cluster_range::ClusterRange;
-use tenure_sdk::{Attributes, Config, EffectKind, Object, Policy, Range, State};
+use tenure_sdk::{Attributes, Config, EffectKind, Object, Policy, Range, SupplySituation};
 use tenure_testkit::{ErrorCode, Native, Node};
 
 /// A block of 16 addresses of 10.0.0.0/24, of which 13 can be handed out.
@@ -24,21 +24,21 @@ fn node(blocks: &[u8]) -> Node<Native<ClusterRange>> {
     node
 }
 
-fn state(waiting: u32, idle: &[u8]) -> State {
+fn state(waiting: u32, idle: &[u8]) -> SupplySituation {
     let idle = idle.iter().map(|number| Object {
         kind: "block".into(),
         name: block(*number).0,
         attributes: Attributes::new().with("idle.seconds", "60"),
     });
-    State {
+    SupplySituation {
         waiting: vec![(0, waiting)],
         objects: idle.collect(),
         attributes: Attributes::new().with("preallocation", "4").with("release.seconds", "60"),
-        ..State::default()
+        ..SupplySituation::default()
     }
 }
 
-fn kinds(node: &Node<Native<ClusterRange>>, state: &State) -> Vec<(EffectKind, String)> {
+fn kinds(node: &Node<Native<ClusterRange>>, state: &SupplySituation) -> Vec<(EffectKind, String)> {
     let effects = node.plan(state).unwrap();
     let first = |effect: tenure_sdk::Effect| {
         let value = effect

@@ -4,7 +4,7 @@
 use tenure_sdk::ledger::{Direction, Shelf, room};
 use tenure_sdk::{
     Config, ConfigError, Cooling, Definition, Effect, EffectKind, Planner, Policy, PoolDefinition, Proposal,
-    Refusal, Request, State, configuration,
+    Refusal, Request, SupplySituation, configuration,
 };
 
 /// The only pool, and the label that names a range's interface.
@@ -40,12 +40,12 @@ impl Policy for AwsEni {
 }
 
 impl Planner for AwsEni {
-    fn plan(state: &State) -> Result<Vec<Effect>, Refusal> {
+    fn plan(situation: &SupplySituation) -> Result<Vec<Effect>, Refusal> {
         let warm = configuration::definition_attributes().get("warm").and_then(|warm| warm.parse().ok());
-        let wanted = state.waiting(POOL).saturating_add(warm.unwrap_or(PREFIX));
+        let wanted = situation.waiting(POOL).saturating_add(warm.unwrap_or(PREFIX));
         let free = room(&Shelf::of(POOL).usage());
         let mut effects = Vec::new();
-        if state.is_pending(POOL) {
+        if situation.is_pending(POOL) {
             return Ok(effects);
         }
         if free >= wanted.saturating_add(PREFIX) {
@@ -54,7 +54,7 @@ impl Planner for AwsEni {
                 .extend(unused.map(|view| effect(EffectKind::ReleasePrefix).with("range", view.range.name)));
         }
         let mut short = wanted.saturating_sub(free).div_ceil(PREFIX);
-        for interface in state.objects(INTERFACE) {
+        for interface in situation.objects(INTERFACE) {
             let count = interface.number("slots.free").unwrap_or(0).min(short);
             if count > 0 {
                 let assign = effect(EffectKind::AssignPrefix).with(INTERFACE, &interface.name);
@@ -62,7 +62,7 @@ impl Planner for AwsEni {
                 short -= count;
             }
         }
-        if short > 0 && state.number("interfaces.free").is_some_and(|free| free > 0) {
+        if short > 0 && situation.number("interfaces.free").is_some_and(|free| free > 0) {
             effects.push(effect(EffectKind::AttachInterface).with("prefixes", short.to_string()));
         }
         Ok(effects)

@@ -4,7 +4,7 @@
 use tenure_sdk::ledger::{self, Pool, room};
 use tenure_sdk::{
     Config, ConfigError, Cooling, Definition, Effect, EffectKind, Planner, Policy, PoolDefinition, Proposal,
-    Refusal, Request, State,
+    Refusal, Request, SupplySituation,
 };
 
 /// The label that names a range's block.
@@ -38,15 +38,15 @@ impl Policy for ClusterRange {
 }
 
 impl Planner for ClusterRange {
-    fn plan(state: &State) -> Result<Vec<Effect>, Refusal> {
-        let idle = ledger::pools().filter(|pool| !state.is_pending(pool.index));
-        Ok(idle.filter_map(|pool| plan(&pool, state)).collect())
+    fn plan(situation: &SupplySituation) -> Result<Vec<Effect>, Refusal> {
+        let idle = ledger::pools().filter(|pool| !situation.is_pending(pool.index));
+        Ok(idle.filter_map(|pool| plan(&pool, situation)).collect())
     }
 }
 
-fn plan(pool: &Pool, state: &State) -> Option<Effect> {
+fn plan(pool: &Pool, situation: &SupplySituation) -> Option<Effect> {
     let free = room(&pool.shelf().usage());
-    let wanted = state.waiting(pool.index).saturating_add(LOW);
+    let wanted = situation.waiting(pool.index).saturating_add(LOW);
     if free < wanted {
         let ask = Effect::new(EffectKind::RequestBlock, pool.index);
         return Some(ask.with("addresses", (wanted - free).to_string()));

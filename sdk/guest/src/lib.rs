@@ -50,7 +50,7 @@ pub use answer::{Assignment, Delay, Proposal, Refusal, Request};
 pub use component::{Exported, ExportedStateful};
 pub use definition::{Config, Cooling, Definition, Need, PoolDefinition, Supply};
 pub use log::{debug, error, info, warn};
-pub use planner::{Effect, EffectKind, Object, Planner, State};
+pub use planner::{Effect, EffectKind, Object, Planner, SupplySituation};
 pub use policy::Policy;
 pub use stateful::{Outcome, Stateful};
 pub use tenure_sdk_config::{Attributes, ConfigError, Json, Node, Range, RangeSet, Subnet};

@@ -1,4 +1,4 @@
-//! Policies that plan: from the state of a pool's supply to changes of it.
+//! Policies that plan: from the situation of a pool's supply to changes of it.
 
 use crate::bindings::planner::exports::tenure::supply::planning;
 use crate::convert::{attributes, wit_attributes};
@@ -7,7 +7,7 @@ use crate::{Attributes, Refusal};
 /// A policy that also plans: besides [`Policy`](crate::Policy) or [`Stateful`](crate::Stateful).
 ///
 /// ```
-/// use tenure_sdk::{Effect, EffectKind, Planner, Refusal, State, ledger};
+/// use tenure_sdk::{Effect, EffectKind, Planner, Refusal, SupplySituation, ledger};
 /// # use tenure_sdk::{Config, ConfigError, Definition, Policy, Proposal, Request};
 /// # pub struct Blocks;
 /// # impl Policy for Blocks {
@@ -16,9 +16,9 @@ use crate::{Attributes, Refusal};
 /// # }
 ///
 /// impl Planner for Blocks {
-///     fn plan(state: &State) -> Result<Vec<Effect>, Refusal> {
+///     fn plan(situation: &SupplySituation) -> Result<Vec<Effect>, Refusal> {
 ///         let is_short = |pool: &ledger::Pool| ledger::room(&pool.shelf().usage()) < 8;
-///         let short = ledger::pools().filter(|pool| is_short(pool) && !state.is_pending(pool.index));
+///         let short = ledger::pools().filter(|pool| is_short(pool) && !situation.is_pending(pool.index));
 ///         Ok(short.map(|pool| Effect::new(EffectKind::RequestBlock, pool.index)).collect())
 ///     }
 /// }
@@ -27,30 +27,30 @@ use crate::{Attributes, Refusal};
 /// tenure_sdk::export_planner!(Blocks);
 /// ```
 pub trait Planner {
-    /// Plans changes to the supply. Called when the state changes, never within a request.
+    /// Plans changes to the supply. Called when the situation changes, never within a request.
     ///
     /// # Errors
     /// [`Refusal`] if there is no plan; then nothing changes.
-    fn plan(state: &State) -> Result<Vec<Effect>, Refusal>;
+    fn plan(situation: &SupplySituation) -> Result<Vec<Effect>, Refusal>;
 }
 
 /// The input of a plan, besides the ledger and the configuration.
 ///
 /// ```
-/// use tenure_sdk::{Attributes, Effect, EffectKind, State};
+/// use tenure_sdk::{Attributes, Effect, EffectKind, SupplySituation};
 ///
-/// let state = State {
+/// let situation = SupplySituation {
 ///     waiting: vec![(0, 3)],
 ///     pending: vec![Effect::new(EffectKind::AttachInterface, 1)],
 ///     attributes: Attributes::new().with("interfaces.free", "4"),
-///     ..State::default()
+///     ..SupplySituation::default()
 /// };
-/// assert_eq!((state.waiting(0), state.waiting(1)), (3, 0));
-/// assert!(state.is_pending(1) && !state.is_pending(0));
-/// assert_eq!(state.number("interfaces.free"), Some(4));
+/// assert_eq!((situation.waiting(0), situation.waiting(1)), (3, 0));
+/// assert!(situation.is_pending(1) && !situation.is_pending(0));
+/// assert_eq!(situation.number("interfaces.free"), Some(4));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct State {
+pub struct SupplySituation {
     /// The number of requests that wait for an address of a pool, by the pool's index.
     pub waiting: Vec<(u32, u32)>,
     /// Objects outside the ledger, such as network interfaces.
@@ -61,7 +61,7 @@ pub struct State {
     pub attributes: Attributes,
 }
 
-impl State {
+impl SupplySituation {
     /// The number of requests that wait for an address of a pool; it stops at the largest number.
     #[must_use]
     pub fn waiting(&self, pool: u32) -> u32 {
@@ -90,12 +90,12 @@ impl State {
 /// Something outside the ledger, such as a network interface.
 ///
 /// ```
-/// use tenure_sdk::{Attributes, Object, State};
+/// use tenure_sdk::{Attributes, Object, SupplySituation};
 ///
 /// let attributes = Attributes::new().with("slots.free", "6");
 /// let interface = Object { kind: "interface".into(), name: "eni-1".into(), attributes };
-/// let state = State { objects: vec![interface], ..State::default() };
-/// let free: u32 = state.objects("interface").filter_map(|interface| interface.number("slots.free")).sum();
+/// let situation = SupplySituation { objects: vec![interface], ..SupplySituation::default() };
+/// let free: u32 = situation.objects("interface").filter_map(|interface| interface.number("slots.free")).sum();
 /// assert_eq!(free, 6);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -172,18 +172,18 @@ impl Effect {
     }
 }
 
-impl From<planning::Situation> for State {
-    fn from(state: planning::Situation) -> Self {
+impl From<planning::Situation> for SupplySituation {
+    fn from(situation: planning::Situation) -> Self {
         let object = |object: planning::Object| Object {
             kind: object.kind,
             name: object.name,
             attributes: attributes(object.attributes),
         };
         Self {
-            waiting: state.demands.iter().map(|demand| (demand.pool, demand.waiting)).collect(),
-            objects: state.objects.into_iter().map(object).collect(),
-            pending: state.pending.into_iter().map(Effect::from).collect(),
-            attributes: attributes(state.attributes),
+            waiting: situation.demands.iter().map(|demand| (demand.pool, demand.waiting)).collect(),
+            objects: situation.objects.into_iter().map(object).collect(),
+            pending: situation.pending.into_iter().map(Effect::from).collect(),
+            attributes: attributes(situation.attributes),
         }
     }
 }

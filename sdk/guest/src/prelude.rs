@@ -10,5 +10,6 @@
 pub use crate::ledger::{Direction, Pool, Shelf, Standing, Usage, room};
 pub use crate::{
     Attributes, Config, ConfigError, Cooling, Definition, Effect, EffectKind, Need, Node, Outcome, Planner,
-    Policy, PoolDefinition, Proposal, Range, Refusal, Request, State, Stateful, configuration, ledger,
+    Policy, PoolDefinition, Proposal, Range, Refusal, Request, Stateful, SupplySituation, configuration,
+    ledger,
 };

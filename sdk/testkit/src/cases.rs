@@ -17,7 +17,7 @@
 //! | step | |
 //! |---|---|
 //! | `network JSON` | defines a network by its `ipam` object, in place of the one before, without allocations |
-//! | `add OWNER [requesting ADDRESS, ...] -> OUTCOME` | adds an owner; a repeated ADD gets the same addresses |
+//! | `add OWNER [with NAME=VALUE, ...] [requesting ADDRESS, ...] -> OUTCOME` | adds an owner, with the labels and annotations that the policy may see, such as `pod.label.app=web`; a repeated ADD gets the same addresses |
 //! | `del OWNER` | deletes an owner, whose addresses then cool down |
 //! | `thaw` | ends the cooling of all addresses |
 //! | `supply POOL FIRST-LAST in SUBNET` | adds a range to a pool that the host supplies |

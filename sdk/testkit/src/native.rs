@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use tenure_ledger::Book;
 use tenure_sdk::native::call;
-use tenure_sdk::{Config, ConfigError, Effect, Planner, Policy, Refusal, State, Stateful};
+use tenure_sdk::{Config, ConfigError, Effect, Planner, Policy, Refusal, Stateful, SupplySituation};
 use tenure_types::{
     Definition, Error, ErrorCode, LONGEST_STATE, NetworkConfig, NetworkName, Outcome, Request,
 };
@@ -81,9 +81,9 @@ impl<P: Planner> Native<P> {
     ///
     /// # Errors
     /// With the policy's refusal, why it failed, or why the host does not accept the plan's form.
-    pub fn plan(&self, state: &State, book: &Arc<Book>) -> Result<Vec<Effect>, Error> {
+    pub fn plan(&self, situation: &SupplySituation, book: &Arc<Book>) -> Result<Vec<Effect>, Error> {
         let host = Rc::new(Serving(Arc::clone(book)));
-        convert::plan(answer(|| call(host, || P::plan(state)))?, book.pools().len())
+        convert::plan(answer(|| call(host, || P::plan(situation)))?, book.pools().len())
     }
 }
 

@@ -126,6 +126,12 @@ impl<S: Subject> Node<S> {
         self.context.metadata = told.chain([(name.into(), value.into())]).collect();
     }
 
+    /// Adds these labels and annotations to each later request, in place of those that [`Self::tell`] has added.
+    pub(crate) fn tell_only(&mut self, metadata: &[(String, String)]) {
+        let pair = |(name, value): &(String, String)| (name.as_str().into(), value.as_str().into());
+        self.context.metadata = metadata.iter().map(pair).collect();
+    }
+
     /// Deletes an owner: its addresses are free after they have cooled down. `false` if it held none.
     ///
     /// # Errors

@@ -2,18 +2,18 @@
 //!
 //! Which kinds of effects a policy may use is granted by an operator; here all are.
 
-use tenure_sdk::{Effect, Planner, State};
+use tenure_sdk::{Effect, Planner, SupplySituation};
 use tenure_types::Error;
 
 use crate::{Native, Node};
 
 impl<P: Planner> Node<Native<P>> {
-    /// Asks the policy for a plan. Nothing carries it out: a test passes what came of it with the next state, and as
+    /// Asks the policy for a plan. Nothing carries it out: a test passes what came of it with the next situation, and as
     /// ranges.
     ///
     /// # Errors
     /// With the policy's refusal, why it failed, or why the host does not accept the plan's form.
-    pub fn plan(&self, state: &State) -> Result<Vec<Effect>, Error> {
-        self.policy().plan(state, self.book())
+    pub fn plan(&self, situation: &SupplySituation) -> Result<Vec<Effect>, Error> {
+        self.policy().plan(situation, self.book())
     }
 }

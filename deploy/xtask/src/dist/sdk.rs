@@ -5,6 +5,8 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 
+use super::copy;
+
 /// The crates, by their folders in the repository and in the archive's `sdk`.
 const CRATES: [(&str, &str); 6] = [
     ("sdk/guest", "guest"),
@@ -38,18 +40,6 @@ fn workspace(manifest: &str) -> Option<String> {
     let members: Vec<_> = CRATES.iter().map(|(_, to)| format!("{to:?}")).collect();
     let settings = settings.replace("path = \"sdk/", "path = \"");
     Some(format!("[workspace]\nresolver = \"3\"\nmembers = [{}]\n\n{settings}", members.join(", ")))
-}
-
-/// Copies a folder; what a link leads to is copied as a file.
-fn copy(from: &Path, to: &Path) -> Result<()> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from).with_context(|| from.display().to_string())? {
-        let path = entry?.path();
-        let Some(name) = path.file_name().filter(|name| *name != "target") else { continue };
-        let target = to.join(name);
-        if path.is_dir() { copy(&path, &target)? } else { fs::copy(&path, &target).map(drop)? }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -47,12 +47,12 @@ impl Policy for Aws {
     }
 }
 
-fn read(state: &PlanState) -> tenure_sdk::State {
+fn read(state: &PlanState) -> tenure_sdk::SupplySituation {
     let attributes = |attributes: &Attributes| -> tenure_sdk::Attributes {
         attributes.iter().map(|(name, value)| (name, value.to_owned())).collect()
     };
     let number = |number: usize| u32::try_from(number).unwrap();
-    tenure_sdk::State {
+    tenure_sdk::SupplySituation {
         waiting: state.demands.iter().map(|demand| (number(demand.pool), demand.waiting)).collect(),
         objects: state
             .objects

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
-use clap::{Subcommand, ValueHint};
+use clap::{Args, Subcommand, ValueHint};
 use tenure_policy::ReleaseVersion;
 use tenure_types::{InvalidName, PolicyName};
 
@@ -14,6 +14,17 @@ const SDK: &str = "TENURE_SDK";
 
 fn policy_name(text: &str) -> Result<PolicyName, InvalidName> {
     PolicyName::new(text)
+}
+
+/// The network and the pods that a component is tried on.
+#[derive(Debug, Args)]
+pub(crate) struct TrialOptions {
+    /// A file with the `ipam` object of the network to try it on [default: one of 10.1.0.0/24].
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) network: Option<PathBuf>,
+    /// The namespace of the pods, for a policy that decides by it.
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    pub(crate) namespace: String,
 }
 
 #[derive(Debug, Subcommand)]
@@ -68,16 +79,17 @@ and what the policy answered.")]
     #[command(after_help = "Examples:
   tenurectl policy check zones/policy.wasm
   tenurectl policy check zones/policy.wasm --network ipam.json
+  tenurectl policy check zones/policy.wasm --network ipam.json --namespace shop
 
 The component defines a network and serves one pod of it, with 4, 8, 16 and 32 MiB of memory until that is enough. Exits with 1 if a
-node could not use it, and if it refused the network or the pod: one that needs a configuration needs --network.")]
+node could not use it, and if it refused the network or the pod: one that needs a configuration needs --network, and one that serves
+some namespaces only, --namespace.")]
     Check {
         /// The component.
         #[arg(value_hint = ValueHint::FilePath)]
         file: PathBuf,
-        /// A file with the `ipam` object of the network to try it on [default: one of 10.1.0.0/24].
-        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-        network: Option<PathBuf>,
+        #[command(flatten)]
+        trial: TrialOptions,
     },
     /// Measure a component's calls in the sandbox, on an empty and on a full network.
     #[command(after_help = "Examples:
@@ -87,9 +99,8 @@ node could not use it, and if it refused the network or the pod: one that needs 
         /// The component.
         #[arg(value_hint = ValueHint::FilePath)]
         file: PathBuf,
-        /// A file with the `ipam` object of the network to measure on [default: one of 10.1.0.0/24].
-        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-        network: Option<PathBuf>,
+        #[command(flatten)]
+        trial: TrialOptions,
     },
     /// Pack a component, or the interface as a WIT file, as an OCI image layout, to be pushed to a registry.
     #[command(after_help = "Examples:

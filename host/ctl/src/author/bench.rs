@@ -9,6 +9,7 @@ use tenure_types::{Error, ErrorCode, NetworkConfig, NetworkName};
 
 use super::check::{ipam, with_hint};
 use super::sandboxed::{Sandboxed, read};
+use crate::arguments::TrialOptions;
 use crate::clock::monotonic;
 use crate::render::{Cell, Page, Shown, Table};
 
@@ -70,22 +71,22 @@ fn whole(time: Duration) -> u64 {
 }
 
 /// Measures a component on a network: with no allocation, and with every address but one allocated.
-pub(super) fn bench(file: &Path, network: Option<&Path>) -> Result<Benched, Error> {
-    let ipam = ipam(network)?;
+pub(super) fn bench(file: &Path, options: &TrialOptions) -> Result<Benched, Error> {
+    let ipam = ipam(options)?;
     let policy = Sandboxed::load(file, &read(file)?, MEMORY)?;
-    measured(file, policy, &ipam).map_err(|error| with_hint(error, network.is_some()))
+    measured(file, policy, &ipam, &options.namespace).map_err(|error| with_hint(error, options))
 }
 
 /// Fills the network and measures on the way.
-fn measured(file: &Path, policy: Sandboxed, ipam: &str) -> Result<Benched, Error> {
+fn measured(file: &Path, policy: Sandboxed, ipam: &str, namespace: &str) -> Result<Benched, Error> {
     let config = NetworkConfig { ipam: ipam.to_owned(), attributes: Vec::new() };
     let name = NetworkName::new("net").map_err(|error| Error::new(ErrorCode::Internal, error))?;
     let mut rows = vec![row("define", 0, || policy.define(&name, &config).map(drop))?];
     let mut node = Node::of(policy, ipam)?;
-    rows.push(propose(&mut node)?);
+    rows.push(propose(&mut node, namespace)?);
     let mut held = Vec::new();
     while held.len() < MOST {
-        let pod = format!("bench/pod-{}", held.len());
+        let pod = format!("{namespace}/pod-{}", held.len());
         if node.add(&pod).is_err() {
             break;
         }
@@ -95,14 +96,14 @@ fn measured(file: &Path, policy: Sandboxed, ipam: &str) -> Result<Benched, Error
     if let Some(last) = held.last() {
         node.del(last)?;
         node.thaw();
-        rows.push(propose(&mut node)?);
+        rows.push(propose(&mut node, namespace)?);
     }
     Ok(Benched { file: file.into(), rows })
 }
 
 /// Measures proposals that nothing is made of.
-fn propose(node: &mut Node<Sandboxed>) -> Result<Row, Error> {
-    let request = node.request("bench/one-more", &[])?;
+fn propose(node: &mut Node<Sandboxed>, namespace: &str) -> Result<Row, Error> {
+    let request = node.request(&format!("{namespace}/one-more"), &[])?;
     let held = node.book().allocations().len();
     row("propose", held, || node.policy().propose(&request, node.state(), node.book()).map(drop))
 }

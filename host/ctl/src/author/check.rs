@@ -11,6 +11,7 @@ use tenure_testkit::Node;
 use tenure_types::{Error, ErrorCode, NetworkConfig, NetworkName, PolicyFailure, Supply};
 
 use super::sandboxed::{Sandboxed, read};
+use crate::arguments::TrialOptions;
 
 /// The tiers of memory that a node may grant a call, in MiB.
 const TIERS: [usize; 4] = [4, 8, 16, 32];
@@ -62,18 +63,18 @@ impl Checked {
     }
 }
 
-/// Checks a component on a network, which is given by a file with its `ipam` object.
-pub(super) fn check(file: &Path, network: Option<&Path>) -> Result<Checked, Error> {
+/// Checks a component on a network.
+pub(super) fn check(file: &Path, options: &TrialOptions) -> Result<Checked, Error> {
     let bytes = read(file)?;
     let unusable =
         |cause: String| Error::new(ErrorCode::PolicyUnloadable, format_args!("{}: {cause}", file.display()));
     let contents = Contents::read(&bytes).map_err(unusable)?;
-    let ipam = ipam(network)?;
+    let ipam = ipam(options)?;
     // Compiled once, for all tiers: that may take long.
     let (trial, conformance) = match Sandboxed::load(file, &bytes, LARGEST << 20) {
         Err(error) => (Trial::Failed(error), None),
         Ok(policy) => {
-            let trial = trial(&policy, &ipam, network.is_some());
+            let trial = trial(&policy, &ipam, options);
             let conformance = match &trial {
                 Trial::Served { memory } | Trial::Unsupplied { memory } | Trial::Refused { memory, .. } => {
                     Some(suite(&policy, *memory, ipam)?)
@@ -88,41 +89,44 @@ pub(super) fn check(file: &Path, network: Option<&Path>) -> Result<Checked, Erro
 }
 
 /// The `ipam` object to try a policy on.
-pub(super) fn ipam(network: Option<&Path>) -> Result<String, Error> {
-    let Some(file) = network else { return Ok(NETWORK.into()) };
+pub(super) fn ipam(options: &TrialOptions) -> Result<String, Error> {
+    let Some(file) = &options.network else { return Ok(NETWORK.into()) };
     let text = read(file)?;
     String::from_utf8(text)
         .map_err(|error| Error::new(ErrorCode::InputOutput, format_args!("{}: {error}", file.display())))
 }
 
 /// A refusal, and what to pass so that there is none.
-pub(super) fn with_hint(error: Error, is_given: bool) -> Error {
+pub(super) fn with_hint(error: Error, options: &TrialOptions) -> Error {
     let Error { code, cause, .. } = &error;
     if !is_refusal(*code) {
         return error;
     }
-    let hint = match is_given {
-        false => "pass --network FILE with an `ipam` object that the policy accepts",
-        true => "the file of --network must have an `ipam` object under which the policy serves a pod",
+    let hint = match options.network {
+        None => "pass --network FILE with an `ipam` object that the policy accepts",
+        Some(_) => {
+            "the `ipam` object in the file of --network must be one under which the policy serves the pod"
+        }
     };
-    Error { cause: format!("{cause}; {hint}"), ..error }
+    let pod = format_args!("the pod's namespace was {:?}, which --namespace sets", options.namespace);
+    Error { cause: format!("{cause}; {hint}; {pod}"), ..error }
 }
 
 /// Tries each tier of memory, from the smallest.
-fn trial(policy: &Sandboxed, ipam: &str, is_given: bool) -> Trial {
+fn trial(policy: &Sandboxed, ipam: &str, options: &TrialOptions) -> Trial {
     let mut last = Trial::Failed(Error::new(ErrorCode::Internal, "no memory tier was tried"));
     for memory in TIERS {
         policy.limit(memory << 20);
         let mut is_supplied = false;
         let tried = Node::of(policy.clone(), ipam).and_then(|mut node| {
             is_supplied = node.book().pools().iter().any(|pool| pool.supply == Supply::Host);
-            node.add("default/pod-0")
+            node.add(&format!("{}/pod-0", options.namespace))
         });
         match tried {
             Ok(_) => return Trial::Served { memory },
             Err(error) if is_refusal(error.code) && is_supplied => return Trial::Unsupplied { memory },
             Err(error) if is_refusal(error.code) => {
-                return Trial::Refused { memory, why: with_hint(error, is_given) };
+                return Trial::Refused { memory, why: with_hint(error, options) };
             }
             Err(error) => {
                 let more = wants_memory(&error);

@@ -18,9 +18,13 @@ impl Cell {
         Self { value: Some(value), text, is_repeated: false }
     }
 
-    /// A duration.
+    /// An age; `<1s` of what is younger than a second.
     pub(crate) fn age(milliseconds: u64) -> Self {
-        Self::valued(duration(milliseconds), milliseconds)
+        let text = match milliseconds {
+            0..1_000 => "<1s".to_owned(),
+            _ => duration(milliseconds),
+        };
+        Self::valued(text, milliseconds)
     }
 
     /// The time since then.

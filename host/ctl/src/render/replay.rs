@@ -1,6 +1,9 @@
 //! The result of a replay: a row for each decision that was made otherwise, and a summary.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
+use serde_json::Value;
 use tenure_policy::decisions::{DecisionOutcome, Function};
 
 use super::cell::Cell;
@@ -9,6 +12,9 @@ use super::parts::{clean, counted, or_dash, short};
 use super::shown::Shown;
 use super::table::Table;
 use crate::report::{ComponentStamp, ReplayDifference, Replayed};
+
+/// The kinds of an outcome, by their names in a record.
+const OUTCOMES: [&str; 2] = ["proposal", "definition"];
 
 impl Shown for Replayed {
     /// The differences and their number.
@@ -43,14 +49,57 @@ impl Shown for Replayed {
     }
 }
 
-/// Both outcomes in words, or whole if the words are the same.
+/// Both outcomes in words; if the words are the same, each value that differs, behind its place.
 fn words(recorded: &DecisionOutcome, now: &DecisionOutcome) -> (String, String) {
     let words = (recorded.to_string(), now.to_string());
     if words.0 != words.1 {
         return words;
     }
-    let whole = |outcome| serde_json::to_string(outcome).unwrap_or_default();
-    (whole(recorded), whole(now))
+    let value = |outcome| serde_json::to_value(outcome).unwrap_or_default();
+    let mut found = Vec::new();
+    differing("", &value(recorded), &value(now), &mut found);
+    let (recorded, now): (Vec<String>, Vec<String>) = found.into_iter().unzip();
+    (recorded.join(", "), now.join(", "))
+}
+
+/// Collects the values that differ. A place is words, so that a column can fold it.
+fn differing(place: &str, recorded: &Value, now: &Value, found: &mut Vec<(String, String)>) {
+    match (recorded, now) {
+        (recorded, now) if recorded == now => {}
+        (Value::Object(recorded), Value::Object(now)) => {
+            let keys: BTreeSet<&String> = recorded.keys().chain(now.keys()).collect();
+            for key in keys {
+                let [recorded, now] = [recorded, now].map(|fields| fields.get(key).unwrap_or(&Value::Null));
+                // The kind of the outcome is the same, and says nothing.
+                let place = if OUTCOMES.contains(&key.as_str()) { "" } else { &format!("{place}{key} ") };
+                differing(place, recorded, now, found);
+            }
+        }
+        (Value::Array(recorded), Value::Array(now)) if recorded.len() == now.len() => {
+            for (index, (recorded, now)) in recorded.iter().zip(now).enumerate() {
+                differing(&format!("{place}{index} "), recorded, now, found);
+            }
+        }
+        _ => {
+            let [recorded, now] =
+                [recorded, now].map(|value| format!("{}: {}", place.trim_end(), plain(value)));
+            found.push((recorded, now));
+        }
+    }
+}
+
+/// A value for people: attributes as `NAME=VALUE`.
+fn plain(value: &Value) -> String {
+    let text = |key: &str| value.get(key).and_then(Value::as_str);
+    match value {
+        Value::Array(items) if items.is_empty() => "none".to_owned(),
+        Value::Array(items) => items.iter().map(plain).collect::<Vec<_>>().join(", "),
+        Value::Object(_) => match (text("name"), text("value")) {
+            (Some(name), Some(value)) => format!("{name}={value}"),
+            _ => value.to_string(),
+        },
+        other => other.to_string(),
+    }
 }
 
 /// Whether the decision was made otherwise, or not at all.
@@ -139,7 +188,7 @@ mod tests {
                                                                                                      the record does not
                                                                                                      contain: free(pool
                                                                                                      0, limit 1)
-        pods     5         2023-11-14T22:13:20.005Z  shop/web-0    different   {"proposal":{"assignments":[{"address":"10.1.0.3"}],"tags":""}}  {"proposal":{"assignments":[{"address":"10.1.0.3"}],"tags":"red"}}
+        pods     5         2023-11-14T22:13:20.005Z  shop/web-0    different   tags: ""              tags: "red"
         pods     6         2023-11-14T22:13:20.006Z  (definition)  different   1 pool:               failed (trap):
                                                                                10.1.0.1-10.1.0.6     unreachable�
         10 decisions of host-local@0123456789ab, replayed with mine@fedcba987654: 6 the same, 3 different, 1 could not be answered

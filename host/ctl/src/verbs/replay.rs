@@ -64,9 +64,12 @@ impl Player<'_> {
     }
 }
 
-/// A name for the component: its file's.
+/// A name for the component: its file's, or that of its folder where `tenurectl policy build` has written it.
 fn name(file: &Path) -> Result<PolicyName, Error> {
-    let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+    let folder = std::path::absolute(file).ok();
+    let folder = folder.as_deref().and_then(Path::parent).and_then(Path::file_name);
+    let stem = file.file_stem().filter(|stem| *stem != "policy").or(folder);
+    let stem = stem.and_then(|stem| stem.to_str()).unwrap_or_default();
     let name = PolicyName::new(stem).or_else(|_| PolicyName::new("component"));
     name.map_err(|error| Error::new(ErrorCode::Internal, error))
 }

@@ -86,13 +86,16 @@ fn a_policy_that_needs_a_configuration_asks_for_it() {
         r#"{ "ranges": [[{ "subnet": "10.1.0.0/30", "rangeStart": "10.1.0.1", "rangeEnd": "10.1.0.1" }]] }"#;
     for (name, ipam) in [("wrong.json", "{}"), ("full.json", full)] {
         fs::write(at(name), ipam).unwrap();
-        let check = tenurectl(scratch.path(), &["check", "policy.wasm", "--network", name]);
-        let (page, hint) = (text(&check.stdout), "the file of --network must have an `ipam` object");
+        let trial = ["policy.wasm", "--network", name, "--namespace", "shop"];
+        let check = tenurectl(scratch.path(), &[&["check"], &trial[..]].concat());
+        let page = text(&check.stdout);
+        let hint = "the `ipam` object in the file of --network must be one under which the policy serves the pod; the \
+                    pod's namespace was \"shop\", which --namespace sets";
         assert!(
             check.status.code() == Some(1) && page.contains("REFUSED: ") && page.contains(hint),
             "{name}: {page}"
         );
-        let bench = tenurectl(scratch.path(), &["bench", "policy.wasm", "--network", name]);
+        let bench = tenurectl(scratch.path(), &[&["bench"], &trial[..]].concat());
         let error = text(&bench.stderr);
         assert!(bench.status.code() == Some(1) && error.contains(hint), "{name}: {error}");
     }

@@ -110,7 +110,7 @@ impl AgentClaims {
             for key in &declared.released {
                 self.delegates.settle_quietly(&key.network, &key.owner()).await;
             }
-            // And so may delegates, for whom not every caller waits.
+            // Returning addresses to delegates may have taken a while too, and not every caller waits for that.
             is_heard();
         }
         Ok(declared)
@@ -202,7 +202,7 @@ impl AgentClaims {
                 Held::Agrees(_) => {}
                 Held::Differs(cause) => return Err(Error::new(ErrorCode::ClaimDiffers, cause)),
                 Held::Nothing if !apply => {
-                    let cause = format_args!("{key}: a delegate cannot be asked without effect");
+                    let cause = format_args!("{key}: a delegate does not support dry runs");
                     return Err(Error::new(ErrorCode::ClaimInvalid, cause));
                 }
                 Held::Nothing => {

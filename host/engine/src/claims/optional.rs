@@ -26,7 +26,7 @@ pub enum WhyMissing {
     Exhausted,
     /// One is free by now; it was not when the claim was made, or the policy did not give it.
     Available,
-    /// The network's delegate decides, and cannot be asked without effect.
+    /// The network's delegate decides, and does not support dry runs.
     Unknown,
 }
 

@@ -140,8 +140,8 @@ impl Undo {
         Self { sender: sender.clone(), orphan: Some(Orphan { slot, owner, generation, turn, changed }) }
     }
 
-    /// The allocation is durable, and the network's turn goes on: from here on an undo ends the allocation, as a DEL would, and lets
-    /// the policy's state be.
+    /// The allocation is durable, and the next request of the network proceeds: from here on an undo ends the allocation, as a DEL
+    /// would, and leaves the policy's state.
     pub(crate) fn durable(&mut self) {
         if let Some(orphan) = &mut self.orphan {
             orphan.changed = None;

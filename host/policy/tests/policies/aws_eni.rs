@@ -74,7 +74,7 @@ impl Twice {
             attributes: Attributes::new(node.clone()).unwrap(),
             ..PlanState::default()
         };
-        let native = sdk::State {
+        let native = sdk::SupplySituation {
             waiting: vec![(0, waiting)],
             objects: objects
                 .iter()
@@ -85,7 +85,7 @@ impl Twice {
                 })
                 .collect(),
             attributes: node.collect(),
-            ..sdk::State::default()
+            ..sdk::SupplySituation::default()
         };
         let (there, here) = (self.sandboxed.plan(&state), self.native.plan(&native));
         if let Ok(there) = &there {

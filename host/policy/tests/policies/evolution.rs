@@ -157,47 +157,93 @@ fn what_was_measured_is_refused_and_what_loads_is_not() {
     }
 }
 
-/// What later versions are expected to add.
-const LATER: [(&str, &str); 5] = [
-    // The owner of an address, and typed getters of what a request's attributes say as text.
+/// An addition to the interface: each text, and what takes its place.
+type Addition = &'static [(&'static str, &'static str)];
+
+/// Later versions are expected to add these, each by its name.
+const LATER: [(&str, Addition); 6] = [
     (
-        "    /// The network's pools, in the order",
-        "    owner-of: func(address: string) -> option<owner>;
+        "the owner of an address",
+        &[(
+            "    /// The network's pools, in the order",
+            "    owner-of: func(address: string) -> option<owner>;
     variant owner { attachment(string), claim(string), other(string) }
-    requested-at: func() -> u32;
+    /// The network's pools, in the order",
+        )],
+    ),
+    (
+        "typed getters of what a request's attributes say as text",
+        &[(
+            "    /// The network's pools, in the order",
+            "    requested-at: func() -> u32;
     number-of: func(name: string) -> option<u32>;
     /// The network's pools, in the order",
+        )],
     ),
-    // The identity of the node, with labels and annotations.
     (
-        "/// The daemon's log; the host",
-        "interface node {
+        "the identity of the node",
+        &[
+            (
+                NEW_INTERFACE,
+                "interface node { name: func() -> string; uid: func() -> option<string>; }\n/// The daemon's log; the host",
+            ),
+            (NEW_IMPORT, "    import log;\n    import node;\n"),
+        ],
+    ),
+    (
+        "labels and annotations",
+        &[
+            (
+                NEW_INTERFACE,
+                "interface metadata {
     use types.{attribute};
-    name: func() -> string;
     labels: func() -> list<attribute>;
     annotations: func(start: u32, limit: u32) -> list<attribute>;
 }
 /// The daemon's log; the host",
+            ),
+            (NEW_IMPORT, "    import log;\n    import metadata;\n"),
+        ],
     ),
-    // Routes and the MTU that a network's pods get.
     (
-        "/// The daemon's log; the host",
-        "interface link {
+        "routes and the MTU that a network's pods get",
+        &[
+            (
+                NEW_INTERFACE,
+                "interface link {
     record route { destination: string, gateway: option<string> }
     routes: func() -> list<route>;
     mtu: func() -> option<u32>;
 }
 /// The daemon's log; the host",
+            ),
+            (NEW_IMPORT, "    import log;\n    import link;\n"),
+        ],
     ),
-    ("    import log;\n", "    import log;\n    import node;\n    import link;\n"),
-    // A further ability.
     (
-        "/// A policy.\n",
-        "interface release { use types.{request}; released: func(request: request); }
+        "a further ability",
+        &[(
+            "/// A policy.\n",
+            "interface release { use types.{request}; released: func(request: request); }
 world releasing { include policy; export release; }
 /// A policy.\n",
+        )],
     ),
 ];
+
+/// A new interface is written before this one, and imported after it.
+const NEW_INTERFACE: &str = "/// The daemon's log; the host";
+const NEW_IMPORT: &str = "    import log;\n";
+
+/// The interface with an addition.
+fn with(text: &str, addition: Addition) -> String {
+    addition.iter().fold(text.to_owned(), |text, (from, to)| {
+        // A world that imports the log imports what is new, too.
+        let later = if *from == NEW_IMPORT { text.replace(from, to) } else { text.replacen(from, to, 1) };
+        assert_ne!(later, text, "there is no {from:?}");
+        later
+    })
+}
 
 /// Whether a component fits a world of an interface: `policy`, or `planner` of the package of planning.
 fn fits(text: &str, world: &str, component: &[u8]) -> Result<(), String> {
@@ -210,22 +256,25 @@ fn fits(text: &str, world: &str, component: &[u8]) -> Result<(), String> {
 #[test]
 fn components_of_today_fit_what_later_versions_add() {
     let next = fs::read_to_string(interface().join(NEXT).join(DEFINITION)).unwrap();
-    let later = LATER.iter().fold(next.clone(), |text, (from, to)| {
-        let later = text.replacen(from, to, 1);
-        assert_ne!(later, text, "there is no {from:?}");
-        later
-    });
-    assert_eq!(complaints(&next, &later), Vec::<String>::new());
     let planner = build_example("cluster_range");
     let stateful = build_example("rotation");
-    for (world, component) in [
+    let components: [(&str, &[u8]); 4] = [
         ("policy", embedded::HOST_LOCAL),
         ("policy", embedded::HIGHEST_FIRST),
         ("tenure:supply/planner@0.1.0-rc.1", &planner),
         ("stateful", &stateful),
-    ] {
-        assert_eq!(fits(&next, world, component), Ok(()), "{world}");
-        assert_eq!(fits(&later, world, component), Ok(()), "{world}");
+    ];
+    // Each alone, and then all together.
+    let mut later = next.clone();
+    let alone = LATER.iter().map(|(name, addition)| (*name, with(&next, addition)));
+    let mut versions: Vec<_> = alone.collect();
+    LATER.iter().for_each(|(_, addition)| later = with(&later, addition));
+    versions.extend([("nothing", next.clone()), ("all of them", later.clone())]);
+    for (name, text) in &versions {
+        assert_eq!(complaints(&next, text), Vec::<String>::new(), "{name}");
+        for (world, component) in components {
+            assert_eq!(fits(text, world, component), Ok(()), "{name}: {world}");
+        }
     }
     // The check notices what breaks them.
     let broken = later.replacen("    record attribute {", "    record attribute { note: option<string>,", 1);

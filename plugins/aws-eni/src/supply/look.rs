@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tenure_sdk::ledger::{Pool, RangeView};
-use tenure_sdk::{Object, State, ledger};
+use tenure_sdk::{Object, SupplySituation, ledger};
 
 use super::pending::PendingRanges;
 use super::{InterfaceDuty, NodeInterface, PoolSupply, RangeRun, RangeUnit, SupplySubnet};
@@ -18,7 +18,7 @@ const USUAL_PODS: u32 = 110;
 
 /// Reads the supply of a pool.
 #[must_use]
-pub fn look(settings: &AwsSettings, state: &State, pool: &Pool) -> PoolSupply {
+pub fn look(settings: &AwsSettings, state: &SupplySituation, pool: &Pool) -> PoolSupply {
     let is_ipv6 = pool.name == IPV6;
     let pending = PendingRanges::of(state, pool.index);
     let subnets: Vec<_> = state.objects(SUBNETS).map(|object| SupplySubnet::read(object, is_ipv6)).collect();

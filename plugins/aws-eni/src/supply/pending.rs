@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tenure_sdk::{Effect, EffectKind, State};
+use tenure_sdk::{Effect, EffectKind, SupplySituation};
 
 use crate::names::{ADDRESSES, COUNT, INTERFACES, PREFIXES, RANGE};
 
@@ -26,7 +26,7 @@ pub(super) struct PendingRanges<'a> {
 }
 
 impl<'a> PendingRanges<'a> {
-    pub(super) fn of(state: &'a State, pool: u32) -> Self {
+    pub(super) fn of(state: &'a SupplySituation, pool: u32) -> Self {
         let mut pending = Self::default();
         for effect in &state.pending {
             pending.add(effect, effect.pool == pool);

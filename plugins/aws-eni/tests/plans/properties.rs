@@ -2,7 +2,7 @@
 //! the number of seeds.
 
 use tenure_fixtures::random::many_seeds;
-use tenure_sdk::{Attributes, Effect, EffectKind, State};
+use tenure_sdk::{Attributes, Effect, EffectKind, SupplySituation};
 use tenure_testkit::ErrorCode;
 
 use super::world::{M5_LARGE, P3DN, T3_SMALL, T3_SMALL_PREFIXES, Type, World};
@@ -150,7 +150,7 @@ fn the_same_state_gets_the_same_plan_in_whatever_order_it_is_told() {
         }
         let plan = world.node.plan(&state);
         assert_eq!(plan, world.node.plan(&state));
-        assert_eq!(plan, world.node.plan(&State { objects: shuffled, ..state }));
+        assert_eq!(plan, world.node.plan(&SupplySituation { objects: shuffled, ..state }));
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 
 use tenure_aws_eni::AwsEni;
-use tenure_sdk::{Attributes, Effect, EffectKind, Object, Range, State};
+use tenure_sdk::{Attributes, Effect, EffectKind, Object, Range, SupplySituation};
 use tenure_testkit::{Error, Native, Node};
 
 /// An instance type.
@@ -195,7 +195,7 @@ impl World {
     }
 
     /// What the host passes to a plan.
-    pub(crate) fn state(&self) -> State {
+    pub(crate) fn state(&self) -> SupplySituation {
         let mut objects = Vec::new();
         for eni in &self.enis {
             let free = self.of.slots - u32::try_from(eni.ranges.len()).unwrap();
@@ -221,7 +221,12 @@ impl World {
         {
             attributes.set(name, value.to_string());
         }
-        State { waiting: vec![(0, self.waiting)], objects, pending: self.pending.clone(), attributes }
+        SupplySituation {
+            waiting: vec![(0, self.waiting)],
+            objects,
+            pending: self.pending.clone(),
+            attributes,
+        }
     }
 
     pub(crate) fn plan(&self) -> Result<Vec<Effect>, Error> {

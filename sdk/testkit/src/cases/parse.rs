@@ -31,6 +31,8 @@ pub enum CaseStep {
     Add {
         /// The owner.
         owner: String,
+        /// Labels and annotations that the policy is granted to see, such as `pod.label.app`, with their values.
+        metadata: Vec<(String, String)>,
         /// The addresses that it requests.
         requested: Vec<IpAddr>,
         /// The outcome that the step must have.
@@ -78,8 +80,8 @@ pub struct Malformed {
 /// use tenure_testkit::cases::{CaseStep, ExpectedOutcome, parse};
 ///
 /// let steps = parse("network { }\nadd shop/web-0 -> any")?;
-/// let add = CaseStep::Add { owner: "shop/web-0".into(), requested: Vec::new(), outcome: ExpectedOutcome::Any };
-/// assert_eq!(steps[1], (2, add));
+/// let CaseStep::Add { owner, outcome, .. } = &steps[1].1 else { panic!("not an ADD") };
+/// assert_eq!((owner.as_str(), outcome), ("shop/web-0", &ExpectedOutcome::Any));
 /// assert_eq!(parse("\nadd shop/web-0").unwrap_err().line, 2);
 /// # Ok::<(), tenure_testkit::cases::Malformed>(())
 /// ```
@@ -153,8 +155,13 @@ fn step(words: &str) -> Result<CaseStep, String> {
                 Some((owner, list)) => (owner, list.split(',').map(address).collect::<Result<_, _>>()?),
                 None => (owner, Vec::new()),
             };
+            let (owner, metadata) = match owner.split_once(" with ") {
+                Some((owner, list)) => (owner, list.split(',').map(pair).collect::<Result<_, _>>()?),
+                None => (owner, Vec::new()),
+            };
             Ok(CaseStep::Add {
                 owner: self::owner(owner)?,
+                metadata,
                 requested,
                 outcome: ExpectedOutcome::read(outcome.trim())?,
             })
@@ -192,6 +199,12 @@ fn owner(text: &str) -> Result<String, String> {
         return Err(format!("`{owner}` is not an owner; write NAMESPACE/NAME, or claim AGENT/NAME"));
     }
     Ok(owner.to_owned())
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    let (name, value) =
+        text.trim().split_once('=').ok_or_else(|| format!("`{}` is not NAME=VALUE", text.trim()))?;
+    Ok((name.to_owned(), value.to_owned()))
 }
 
 fn address(text: &str) -> Result<IpAddr, String> {

@@ -78,7 +78,10 @@ fn take<S: Subject>(
     }
     let node = node.as_mut().ok_or_else(|| ("a network first".to_owned(), "none".to_owned()))?;
     match step {
-        CaseStep::Add { owner, requested, outcome } => check(outcome, &node.add_requesting(owner, requested)),
+        CaseStep::Add { owner, metadata, requested, outcome } => {
+            node.tell_only(metadata);
+            check(outcome, &node.add_requesting(owner, requested))
+        }
         CaseStep::Del { owner } => match node.del(owner) {
             Ok(true) => Ok(()),
             Ok(false) => Err((format!("{owner} holds an address"), "it holds none".into())),
@@ -118,10 +121,15 @@ impl fmt::Display for CaseStep {
                 let words: Vec<_> = ipam.split_whitespace().collect();
                 write!(formatter, "network {}", words.join(" "))
             }
-            Self::Add { owner, requested, .. } if requested.is_empty() => write!(formatter, "add {owner}"),
-            Self::Add { owner, requested, .. } => {
-                let list: Vec<_> = requested.iter().map(ToString::to_string).collect();
-                write!(formatter, "add {owner} requesting {}", list.join(", "))
+            Self::Add { owner, metadata, requested, .. } => {
+                write!(formatter, "add {owner}")?;
+                let list = |word: &str, values: Vec<String>| match values.as_slice() {
+                    [] => String::new(),
+                    values => format!(" {word} {}", values.join(", ")),
+                };
+                let metadata = metadata.iter().map(|(name, value)| format!("{name}={value}")).collect();
+                let requested = requested.iter().map(ToString::to_string).collect();
+                write!(formatter, "{}{}", list("with", metadata), list("requesting", requested))
             }
             Self::Del { owner } => write!(formatter, "del {owner}"),
             Self::Thaw => formatter.write_str("thaw"),

@@ -106,6 +106,7 @@ fn what_is_no_case_file_is_refused_with_its_line() {
         ("", 1, "no steps"),
         ("\n\nadd a/b", 3, "-> OUTCOME"),
         ("add a b -> any", 1, "not an owner"),
+        ("add a/b with tier -> any", 1, "`tier` is not NAME=VALUE"),
         ("add a/b -> some", 1, "`some` is neither an address"),
         ("add a/b -> exhausted because", 1, "double quotes"),
         ("network {\n\"a\": 1\n", 1, "EOF"),

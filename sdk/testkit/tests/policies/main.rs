@@ -6,3 +6,4 @@ mod cases;
 mod planning;
 mod stateful;
 mod tenants;
+mod tiers;

@@ -2,7 +2,7 @@
 
 use tenure_sdk::{
     Config, ConfigError, Cooling, Definition, Effect, EffectKind, Planner, Policy, PoolDefinition, Proposal,
-    Range, Refusal, Request, State, configuration, ledger,
+    Range, Refusal, Request, SupplySituation, configuration, ledger,
 };
 use tenure_testkit::{ErrorCode, define};
 
@@ -23,7 +23,7 @@ impl Policy for Blocks {
 }
 
 impl Planner for Blocks {
-    fn plan(state: &State) -> Result<Vec<Effect>, Refusal> {
+    fn plan(situation: &SupplySituation) -> Result<Vec<Effect>, Refusal> {
         let request = |pool| Effect::new(EffectKind::RequestBlock, pool);
         let root = configuration::root()?;
         let misbehaves = root.get("misbehave")?;
@@ -37,7 +37,7 @@ impl Planner for Blocks {
             None => {}
         }
         let pools = ledger::pools()
-            .filter(|pool| ledger::room(&pool.shelf().usage()) < 4 + state.waiting(pool.index));
+            .filter(|pool| ledger::room(&pool.shelf().usage()) < 4 + situation.waiting(pool.index));
         Ok(pools.map(|pool| request(pool.index)).collect())
     }
 }
@@ -54,7 +54,8 @@ fn block(third: u8) -> Range {
 fn a_plan_follows_what_is_supplied_held_drained_and_withdrawn() {
     let mut node = define::<Blocks>("{}").unwrap();
     let request = [Effect::new(EffectKind::RequestBlock, 0)];
-    let (quiet, busy) = (State::default(), State { waiting: vec![(0, 5)], ..State::default() });
+    let (quiet, busy) =
+        (SupplySituation::default(), SupplySituation { waiting: vec![(0, 5)], ..SupplySituation::default() });
     assert_eq!(node.plan(&quiet).unwrap(), request);
     assert_eq!(node.add("shop/web-0").unwrap_err().code, ErrorCode::NotYet);
     node.supply("blocks", &block(1)).unwrap();
@@ -86,7 +87,7 @@ fn a_plan_that_the_host_would_not_accept_fails() {
         ("refuse", ErrorCode::NotYet, "later"),
     ] {
         let node = define::<Blocks>(&format!(r#"{{ "misbehave": "{misbehaviour}" }}"#)).unwrap();
-        let error = node.plan(&State::default()).unwrap_err();
+        let error = node.plan(&SupplySituation::default()).unwrap_err();
         assert!(error.code == code && error.cause.contains(cause), "{misbehaviour}: {error}");
     }
 }

@@ -269,13 +269,25 @@ impl Bench<'_> {
 
     fn policy_calls(&self) -> anyhow::Result<Vec<Row>> {
         say("policy calls, each in a fresh instance");
-        let policy::Call { p50, p99, asked, on_thread, woken, ledger } = policy::measure(self.scale.calls)?;
+        let policy::Call { p50, p99, asked, recorded, recorded_whole, on_thread, woken, ledger } =
+            policy::measure(self.scale.calls)?;
         Ok(vec![
             Row::new("policy call, fresh instance, p50", us(p50)).at_most(40.0),
             Row::new("policy call, fresh instance, p99", us(p99)).at_most(100.0),
             Row::new("... made by the daemon, beyond the call itself, p50", us(asked - p50))
                 .at_most(15.0)
                 .raw("total", us(asked)),
+            Row::new(
+                "... recorded, with the network's last changes, beyond the daemon's call, p50",
+                us(recorded.p50 - asked),
+            )
+            .raw("total", us(recorded.p50))
+            .raw("bytes", Unit::Count.of(recorded.bytes)),
+            Row::new(
+                "... recorded, with a whole view of 60,000 addresses in use, p50",
+                us(recorded_whole.p50),
+            )
+            .raw("bytes", Unit::Count.of(recorded_whole.bytes)),
             Row::new("... on another thread, for a policy that is not known to be quick", us(on_thread))
                 .at_most(15.0)
                 .raw("two wake-ups alone", us(woken)),

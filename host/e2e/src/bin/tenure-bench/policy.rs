@@ -21,12 +21,24 @@ pub(crate) struct Call {
     pub(crate) p99: f64,
     /// As the daemon makes it.
     pub(crate) asked: f64,
+    /// As the daemon makes and records it, with what has changed in the network since the call before.
+    pub(crate) recorded: RecordedCall,
+    /// The same, with a whole view of a network of 60,000 addresses in use.
+    pub(crate) recorded_whole: RecordedCall,
     /// The additional time if the call is made on another thread while the calling one sleeps.
     pub(crate) on_thread: f64,
     /// The part of that which the machine takes to wake the other thread, and then this one.
     pub(crate) woken: f64,
     /// Cost of an allocation and its release in the ledger, by the shape of the network.
     pub(crate) ledger: Ledger,
+}
+
+/// The cost of a recorded call.
+pub(crate) struct RecordedCall {
+    /// In microseconds.
+    pub(crate) p50: f64,
+    /// The bytes of its line.
+    pub(crate) bytes: f64,
 }
 
 /// Times in microseconds.
@@ -45,7 +57,12 @@ pub(crate) fn measure(calls: u32) -> anyhow::Result<Call> {
     ensure!(output.status.success(), "measure: {}", String::from_utf8_lossy(&output.stderr));
     let answer: Value = serde_json::from_slice(&output.stdout)?;
     let figure = |name: &str| answer.pointer(name).and_then(Value::as_f64).with_context(|| name.to_owned());
+    let recorded = |name: &str| -> anyhow::Result<RecordedCall> {
+        Ok(RecordedCall { p50: figure(&format!("{name}/p50_us"))?, bytes: figure(&format!("{name}/bytes"))? })
+    };
     Ok(Call {
+        recorded: recorded("/recorded")?,
+        recorded_whole: recorded("/recorded_whole")?,
         p50: figure("/propose/p50_us")?,
         p99: figure("/propose/p99_us")?,
         asked: figure("/asked/p50_us")?,
