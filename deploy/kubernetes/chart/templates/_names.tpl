@@ -63,6 +63,16 @@ system:serviceaccount:{{ .Release.Namespace }}:{{ include "tenure.name" . }}-age
 {{- dict "cniVersion" $network.cniVersion "name" $network.name "plugins" (prepend $network.chained $main) | toPrettyJson -}}
 {{- end }}
 
+{{/* The references of the policies that come from registries, by name. */}}
+{{- define "tenure.references" -}}
+{{- $references := dict -}}
+{{- range $name, $policy := .Values.policies -}}
+{{- if and $policy.oci $policy.module }}{{ fail (printf "policies.%s: module or oci, not both" $name) }}{{ end -}}
+{{- with $policy.oci }}{{ $_ := set $references $name . }}{{ end -}}
+{{- end -}}
+{{- toJson $references -}}
+{{- end }}
+
 {{/* A container without any right but to be root among root's files. */}}
 {{- define "tenure.confined" -}}
 allowPrivilegeEscalation: false
