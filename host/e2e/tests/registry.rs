@@ -18,8 +18,7 @@ use tenure_e2e::{Attachment, Daemon, Need, Suite, binaries, wait};
 const REGISTRY: &[Need] = &[Need::File("/usr/bin/docker-registry", "docker-registry")];
 const POLICY_REFUSED: u32 = 104;
 
-/// The CNI code for "try again later".
-const TRY_AGAIN: u32 = 11;
+const POLICY_UNLOADABLE: u32 = 108;
 
 fn main() -> ExitCode {
     Suite::new()
@@ -368,7 +367,7 @@ fn followed() -> anyhow::Result<()> {
         let arguments = format!("IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME={pod}");
         daemon.shim()?.env("CNI_ARGS", arguments).call("ADD", &Attachment::of(pod), &network)
     };
-    add(&daemon, "early")?.error_code(TRY_AGAIN)?;
+    add(&daemon, "early")?.error_code(POLICY_UNLOADABLE)?;
     let first = component(&daemon)?;
     let second = another(&first);
     let reference = |component: &[u8]| -> anyhow::Result<String> {

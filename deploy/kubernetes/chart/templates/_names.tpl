@@ -49,7 +49,14 @@ system:serviceaccount:{{ .Release.Namespace }}:{{ include "tenure.name" . }}-age
 {{- define "tenure.conflist" -}}
 {{- $network := .Values.network -}}
 {{- $ipam := merge (dict "type" "tenure") $network.ipam -}}
-{{- $main := deepCopy $network.main -}}
+{{- $main := dict "type" "bridge" "bridge" "cni0" "isGateway" true "ipMasq" true "hairpinMode" true -}}
+{{- if eq .Values.profile "cluster" -}}
+{{- $main = dict "type" "ptp" "ipMasq" true -}}
+{{- end -}}
+{{- with $network.main -}}
+{{- $_ := required "network.main.type: the name of the main plugin" .type -}}
+{{- $main = deepCopy . -}}
+{{- end -}}
 {{- if eq .Values.profile "single-node" -}}
 {{- $ipam = merge $ipam (dict "ranges" $network.ranges "routes" $network.routes) -}}
 {{- else if eq .Values.profile "aws" -}}

@@ -103,6 +103,7 @@ fn refused(cluster: &Cluster) -> anyhow::Result<()> {
             &format!("{},policies.mine.module=AAAA", MORE[2].replace("zones.oci", "mine.oci")),
             "module or oci, not both",
         ),
+        ("network.main.bridge=cni1", "network.main.type"),
         ("network.ranges[0]=10.0.0.0/24", "ranges"),
     ];
     for (value, words) in cases {
@@ -137,6 +138,8 @@ fn configuration(cluster: &Cluster) -> anyhow::Result<()> {
     let (toml, conflist) =
         data(cluster, &["profile=cluster", "cluster.configuration=preallocation = 32", MORE[0], MORE[1]])?;
     ensure!(conflist["plugins"][0]["ipam"]["ranges"].is_null(), "{conflist}");
+    // A bridge has one IPv4 address, and a node several blocks.
+    ensure!(conflist["plugins"][0]["type"] == "ptp", "{conflist}");
     ensure!(toml.contains("[cluster]\nnetworks = { \"pods\" = [\"pods\"] }\npreallocation = 32\n"), "{toml}");
     ensure!(
         toml.contains(r#"config = '''{"policy":"cluster-range","pools":["pods"],"type":"tenure"}'''"#),
