@@ -337,6 +337,7 @@ impl Drop for Puller {
 
 impl Puller {
     fn start(daemon: &Daemon) -> anyhow::Result<Self> {
+        let log = File::create(daemon.path("puller.log"))?;
         let child = Command::new("setpriv")
             .args(["--pdeathsig", "KILL"])
             .arg(binaries::find("tenurectl")?)
@@ -347,8 +348,8 @@ impl Puller {
             .arg("--follow")
             .env("DOCKER_CONFIG", daemon.path("docker"))
             .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(File::create(daemon.path("puller.log"))?)
+            .stdout(log.try_clone()?)
+            .stderr(log)
             .spawn()?;
         Ok(Self(child))
     }
@@ -397,7 +398,7 @@ fn followed() -> anyhow::Result<()> {
     drop(registry);
     name(&one)?;
     wait::holds("the puller to say that the registry is down", SOON, || {
-        Ok(fs::read_to_string(daemon.path("puller.log"))?.contains("team/mine"))
+        Ok(fs::read_to_string(daemon.path("puller.log"))?.contains("FAILED"))
     })?;
     ensure!(serves(&second)?, "a registry that is down has changed the policy");
     add(&daemon, "web-2")?.address()?;
