@@ -34,7 +34,7 @@ pub struct ClusterRight {
     pub group: &'static str,
     /// The resource, in the plural.
     pub resource: &'static str,
-    /// What the daemon needs it for; empty if it should not have it.
+    /// The use that the daemon has for it; empty if it should not have it.
     pub purpose: &'static str,
 }
 
@@ -95,7 +95,7 @@ pub struct ClusterAccess {
     pub user: String,
     /// The rights, and whether the user has each.
     pub rights: Vec<(ClusterRight, bool)>,
-    /// Why the NodeIPAM of the node cannot be written, if it cannot.
+    /// The reason for which the NodeIPAM of the node cannot be written, if it cannot.
     pub own_refused: Option<String>,
     /// Whether the NodeIPAM of another node could be written.
     pub others_accepted: bool,
@@ -173,7 +173,7 @@ async fn is_allowed(client: &Client, right: &ClusterRight) -> Result<bool, ApiCa
     Ok(create(client, &review).await?.status.is_some_and(|status| status.allowed))
 }
 
-/// Why the NodeIPAM of a node cannot be created; `None` if it can, or exists: the API server says so to nobody who may not create it.
+/// The refusal of a NodeIPAM for a node; `None` if it is accepted, or exists, which the API server says only to those who may create it.
 async fn refusal(client: &Client, node: &str) -> Result<Option<String>, ApiCallError> {
     let identity = HolderIdentity { name: node.into(), uid: Uid(1), machine: MachineHash(1), boot: Uid(1) };
     let spec = NodeIPAMSpec::from(&NodeIpamSpec::of(identity));

@@ -15,7 +15,7 @@ pub(crate) struct PulledPolicy {
     pub(crate) name: String,
     pub(crate) reference: String,
     pub(crate) outcome: PullOutcome,
-    /// Why it was not pulled; empty if it was.
+    /// The reason for which it was not pulled; empty if it was.
     pub(crate) problem: String,
 }
 

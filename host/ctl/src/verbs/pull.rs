@@ -103,7 +103,7 @@ fn pull_options(arguments: &PullArguments, patience: Duration) -> Pull {
     Pull { unpinned: false, plain_http: arguments.plain_http, patience }
 }
 
-/// What has failed in a round, in words.
+/// The failures of a round, in words.
 fn failures(made: &Result<PullReport, Error>) -> Vec<String> {
     match made {
         Ok(report) => {

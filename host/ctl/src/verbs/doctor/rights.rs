@@ -66,6 +66,10 @@ fn unasked(error: &Error, is_before: bool) -> NodeCheck {
         ErrorCode::Unreachable if is_before => {
             NodeCheck::skipped(NAME, "asked by the daemon once it runs, which has the credentials")
         }
+        // The check of the daemon itself says why.
+        ErrorCode::Unreachable => {
+            NodeCheck::skipped(NAME, "the daemon, which has the credentials, is not reached")
+        }
         _ => NodeCheck::skipped(NAME, format!("the daemon does not say: {}", error.cause)),
     }
 }
@@ -127,7 +131,8 @@ mod tests {
             (ErrorCode::NoCluster, false, "no API server"),
             (ErrorCode::UnknownMethod, false, "older"),
             (ErrorCode::Unreachable, true, "once it runs"),
-            (ErrorCode::Unreachable, false, "does not say"),
+            (ErrorCode::Unreachable, false, "is not reached"),
+            (ErrorCode::DeadlineExceeded, false, "does not say"),
         ] {
             let check = rights(&Err(Error::new(code, "no API server")), is_before);
             assert!(check.verdict == CheckVerdict::Skipped && check.found.contains(words), "{}", check.found);

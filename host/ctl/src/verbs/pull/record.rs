@@ -12,7 +12,7 @@ use crate::verbs::install::place;
 /// The record's name in the directory.
 const NAME: &str = "pulled.json";
 
-/// What was pulled.
+/// A component that was pulled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct PulledComponent {
     reference: String,
