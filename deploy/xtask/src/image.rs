@@ -189,6 +189,7 @@ fn agent(
         root.program(&source.folder.join("tenured"), "usr/local/bin/tenured")?;
         root.program(&source.folder.join("tenurectl"), "usr/local/bin/tenurectl")?;
         root.program(&source.folder.join("tenure"), "usr/local/bin/tenure")?;
+        root.certificates()?;
         // The daemon has it manage translation on a node with cloud interfaces.
         root.program_if_installed("nft", "usr/sbin/nft")?;
         Ok(root)

@@ -12,10 +12,11 @@
 //! CustomResourceDefinitions, and [`convert`] leads to the pure tables of `tenure-leases`, which decide everything. Objects are read leniently and
 //! converted strictly: a word of a later version makes one object unusable, and never a whole list.
 //!
-//! [`client`] is the connection. The operator's loop is a program of its own; the node's is `agent`, with the feature of that name, as is what the
+//! [`client`] is the connection, and [`access`] the rights that a node's daemon needs in the API server. The operator's loop is a program of its own; the node's is `agent`, with the feature of that name, as is what the
 //! API server says about the pods of a node, `pods`, and the choice of their pools, `pools`.
 #![forbid(unsafe_code)]
 
+pub mod access;
 #[cfg(feature = "agent")]
 pub mod agent;
 pub mod client;

@@ -22,6 +22,8 @@ use tenure_types::NetworkName;
 pub(crate) use self::author::{Author, TrialOptions};
 pub(crate) use self::claims::{ClaimsArguments, ClaimsVerb};
 pub(crate) use self::load::LoadArguments;
+#[cfg(feature = "registry")]
+pub(crate) use self::load::PullArguments;
 pub(crate) use self::network::NetworkVerb;
 pub(crate) use self::node::{DoctorArguments, InstallArguments, NodeVerb, UninstallArguments};
 pub(crate) use self::policy::PolicyVerb;

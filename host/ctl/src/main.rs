@@ -30,6 +30,8 @@ use clap::Parser;
 use tenure_types::{Error, ErrorCode};
 
 use arguments::{CtlArguments, CtlCommand, Output};
+#[cfg(feature = "registry")]
+use arguments::{PolicyVerb, Question};
 use daemon::Daemon;
 use exit::Exit;
 use print::OutputFormat;
@@ -61,18 +63,17 @@ fn run(
 ) -> Result<Exit, Error> {
     let daemon = Daemon::at(&run_dir, timeout);
     match command {
+        #[cfg(feature = "registry")]
+        CtlCommand::Ask(Question::Policy(PolicyVerb::Pull(pull))) if pull.follow => {
+            block_on(verbs::follow_references(&pull, timeout, |news| print_news(news, format)))??;
+        }
         CtlCommand::Ask(question) => {
             let report = block_on(verbs::ask(&daemon, question))??;
             print::report(&report, format)?;
             return Ok(report.exit());
         }
         CtlCommand::Node(verb) if verb.follows() => {
-            let print = |news: Result<Report, Error>| match news {
-                // A reader that is gone does not keep the node from being installed.
-                Ok(report) => drop(print::report(&report, format)),
-                Err(error) => print::error(&error, format),
-            };
-            block_on(verbs::follow(&daemon, &verb, print))??;
+            block_on(verbs::follow(&daemon, &verb, |news| print_news(news, format)))??;
         }
         CtlCommand::Node(verb) => {
             let report = block_on(verbs::node(&daemon, &run_dir, verb))??;
@@ -98,6 +99,14 @@ fn run(
         CtlCommand::Man { directory } => pages::manual(&directory)?,
     }
     Ok(Exit::Done)
+}
+
+/// Prints the news of a verb that stays. A reader that is gone does not keep it from its work.
+fn print_news(news: Result<Report, Error>, format: &OutputFormat) {
+    match news {
+        Ok(report) => drop(print::report(&report, format)),
+        Err(error) => print::error(&error, format),
+    }
 }
 
 /// How to print.

@@ -27,6 +27,8 @@ mod parts;
 mod plan;
 mod policies;
 mod policy;
+#[cfg(feature = "registry")]
+mod pull;
 mod quarantine;
 mod release;
 mod reload;

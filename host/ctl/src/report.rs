@@ -4,6 +4,8 @@
 #[cfg(test)]
 mod filled;
 mod installed;
+#[cfg(feature = "registry")]
+mod pulled;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -19,6 +21,8 @@ use tenure_rpc::v1;
 pub(crate) use self::installed::{
     CheckVerdict, Diagnosis, FileChange, FileOutcome, InstallReport, InstalledKind, NodeCheck,
 };
+#[cfg(feature = "registry")]
+pub(crate) use self::pulled::{PullOutcome, PullReport, PulledPolicy};
 
 /// The claims of agents.
 #[derive(Serialize)]

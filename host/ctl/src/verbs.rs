@@ -15,9 +15,12 @@ mod load;
 mod log;
 mod plugin;
 mod policy;
+#[cfg(feature = "registry")]
+mod pull;
 mod quarantine;
 mod repair;
 mod replay;
+mod rounds;
 mod state;
 mod status;
 
@@ -35,6 +38,8 @@ pub(crate) use allocations::allocations;
 pub(crate) use export::export;
 pub(crate) use install::follow::follow;
 pub(crate) use log::log;
+#[cfg(feature = "registry")]
+pub(crate) use pull::follow as follow_references;
 
 /// Runs a verb that needs the daemon.
 pub(crate) async fn ask(daemon: &Daemon, question: Question) -> Result<Report, Error> {

@@ -1,4 +1,4 @@
-//! The blocks that a cluster leases to the node, as operators see them.
+//! The blocks that a cluster leases to the node, and the daemon's rights in its API server, as operators see them.
 
 #[cfg(feature = "cluster")]
 use std::collections::BTreeMap;
@@ -6,12 +6,16 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 #[cfg(feature = "cluster")]
+use tenure_cluster::access;
+#[cfg(feature = "cluster")]
 use tenure_cluster::agent::DemandStatus;
 #[cfg(feature = "cluster")]
 use tenure_observe::{ClusterFigures, ClusterPoolFigure};
-use tenure_rpc::v1::GetClusterResponse;
+use tenure_rpc::v1::{CheckClusterAccessResponse, GetClusterResponse};
 #[cfg(feature = "cluster")]
-use tenure_rpc::v1::{ClusterAck, ClusterBlock, ClusterDemand, ClusterPool};
+use tenure_rpc::v1::{ClusterAck, ClusterBlock, ClusterDemand, ClusterPool, ClusterRight};
+
+use crate::config::ClusterTable;
 
 /// A handle to the agent.
 #[cfg(feature = "cluster")]
@@ -119,6 +123,36 @@ pub(crate) async fn figures(agent: &ClusterAgent) -> ClusterFigures {
         failures: status.failed_calls,
         interruptions: status.interruptions,
         is_watched: status.is_listed,
+    }
+}
+
+/// The daemon's rights in the API server, which no daemon without the feature asks.
+#[cfg(not(feature = "cluster"))]
+pub(crate) async fn access(_: &ClusterTable, _: &str) -> CheckClusterAccessResponse {
+    CheckClusterAccessResponse::default()
+}
+
+/// The daemon's rights in the API server, by a connection of its own, as after a restart.
+#[cfg(feature = "cluster")]
+pub(crate) async fn access(config: &ClusterTable, node: &str) -> CheckClusterAccessResponse {
+    let trouble = |trouble| CheckClusterAccessResponse { trouble, ..Default::default() };
+    let leases = !config.networks.is_empty();
+    let found = match access::of_daemon(config.kubeconfig.as_deref(), node, leases).await {
+        Ok(found) => found,
+        Err(error) => return trouble(error.to_string()),
+    };
+    let right = |(right, allowed): (access::ClusterRight, bool)| ClusterRight {
+        verb: right.verb.to_owned(),
+        resource: right.of(),
+        purpose: right.purpose.to_owned(),
+        allowed,
+    };
+    CheckClusterAccessResponse {
+        user: found.user,
+        rights: found.rights.into_iter().map(right).collect(),
+        own_refused: found.own_refused.unwrap_or_default(),
+        others_accepted: found.others_accepted,
+        trouble: String::new(),
     }
 }
 

@@ -249,7 +249,7 @@ pub(crate) struct NodeTable {
     pub(crate) boot_id_file: Option<PathBuf>,
     /// The machine id. By default what `/etc/machine-id` has.
     pub(crate) machine_id: Option<String>,
-    /// The machine's UUID. By default what `/sys/class/dmi/id/product_uuid` has, which only root can read.
+    /// The machine's UUID. By default as a kubelet says it of its Node: what `/sys/class/dmi/id/product_uuid` has, which only root can read, or else the device tree or the machine id.
     pub(crate) system_uuid: Option<String>,
 }
 

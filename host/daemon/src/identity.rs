@@ -14,8 +14,14 @@ const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 /// The installation's id; see `machine-id(5)`.
 const MACHINE_ID: &str = "/etc/machine-id";
 
-/// The machine's id in its firmware. Only root can read it, and not every machine has it.
-const SYSTEM_UUID: &str = "/sys/class/dmi/id/product_uuid";
+/// The places of the machine's id in its firmware, in the order in which a kubelet tries them for the system UUID of its Node; only root can
+/// read the first. Where firmware has none, a kubelet takes the installation's id, too.
+const SYSTEM_UUID: [&str; 4] = [
+    "/sys/class/dmi/id/product_uuid",
+    "/proc/device-tree/system-id",
+    "/proc/device-tree/vm,uuid",
+    MACHINE_ID,
+];
 
 /// Reads the node's identity. A name that the command line gives counts before the configuration's.
 ///
@@ -27,7 +33,7 @@ pub(crate) fn read(table: &NodeTable, name: Option<&str>) -> anyhow::Result<Node
         name: name.map(str::to_owned).or_else(|| table.name.clone()).unwrap_or_else(host),
         boot: boot(table)?,
         machine_id: table.machine_id.clone().or_else(|| line(Path::new(MACHINE_ID))),
-        system_uuid: table.system_uuid.clone().or_else(|| line(Path::new(SYSTEM_UUID))),
+        system_uuid: table.system_uuid.clone().or_else(|| system_uuid(Path::new("/"))),
     })
 }
 
@@ -44,8 +50,38 @@ pub(crate) fn boot(table: &NodeTable) -> anyhow::Result<BootId> {
     Ok(BootId(id.to_owned()))
 }
 
+/// The machine's id below a root, as a kubelet reads it.
+fn system_uuid(root: &Path) -> Option<String> {
+    SYSTEM_UUID.into_iter().find_map(|path| line(&root.join(path.trim_start_matches('/'))))
+}
+
 /// The content of a file of one line, if there is any.
 fn line(path: &Path) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
-    Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+    // A device tree ends its texts with a zero.
+    Some(text.trim_end_matches('\0').trim().to_owned()).filter(|text| !text.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_without_firmware_is_known_as_a_kubelet_knows_it() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        assert_eq!(system_uuid(root.path()), None);
+        for (path, text, expected) in [
+            ("etc/machine-id", "installation\n", "installation"),
+            ("proc/device-tree/vm,uuid", "partition\0", "partition"),
+            ("sys/class/dmi/id/product_uuid", "firmware\n", "firmware"),
+        ] {
+            write(path, text);
+            assert_eq!(system_uuid(root.path()).as_deref(), Some(expected));
+        }
+    }
 }

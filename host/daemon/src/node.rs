@@ -16,7 +16,7 @@ use tenure_observe::PodWatchFigures;
 use tenure_observe::http::Readiness;
 use tenure_observe::{Metrics, PoolFigures};
 use tenure_rpc::admin::Reloaded;
-use tenure_rpc::v1::GetClusterResponse;
+use tenure_rpc::v1::{CheckClusterAccessResponse, GetClusterResponse};
 use tenure_runtime::{SandboxEvidence, Sandboxes};
 use tenure_types::{Allocation, BootId, ConditionName, Error, ErrorCode, Severity};
 use tokio::sync::watch;
@@ -31,6 +31,8 @@ use crate::state_seen::StateSeen;
 
 /// One node.
 pub(crate) struct DaemonNode {
+    /// The node's name, which is that of its Node.
+    pub(crate) name: String,
     pub(crate) engine: Arc<Engine>,
     pub(crate) disk: Arc<FileDisk>,
     pub(crate) boot: BootId,
@@ -146,6 +148,14 @@ impl tenure_rpc::admin::AdminNode for DaemonNode {
             )
         })?;
         Ok(cluster::shown(&agent).await)
+    }
+
+    async fn cluster_access(&self) -> Result<CheckClusterAccessResponse, Error> {
+        let config = self.live.config.borrow().cluster.clone();
+        if !config.knows_pods() {
+            return Err(Error::new(ErrorCode::NoCluster, "this node asks no API server"));
+        }
+        Ok(cluster::access(&config, &self.name).await)
     }
 }
 

@@ -4,18 +4,21 @@
 #[expect(dead_code, reason = "other suites need the rest of it")]
 mod component;
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::Path;
-use std::process::{Command, ExitCode, Output, Stdio};
+use std::process::{Child, Command, ExitCode, Output, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use component::build;
 use serde_json::{Value, json};
 use tenure_e2e::registry::{Answer, Layout, Liar, Manifest, Registry, USER};
-use tenure_e2e::{Attachment, Daemon, Need, Suite, binaries};
+use tenure_e2e::{Attachment, Daemon, Need, Suite, binaries, wait};
 
 const REGISTRY: &[Need] = &[Need::File("/usr/bin/docker-registry", "docker-registry")];
 const POLICY_REFUSED: u32 = 104;
+
+const POLICY_UNLOADABLE: u32 = 108;
 
 fn main() -> ExitCode {
     Suite::new()
@@ -24,6 +27,7 @@ fn main() -> ExitCode {
         .test("what_is_not_one_component_with_its_digest_is_refused", REGISTRY, refused)
         .test("a_registry_s_credentials_are_those_of_docker_login", REGISTRY, credentials)
         .test("a_registry_that_lies_is_refused_with_a_cause", &[], lies)
+        .test("a_file_of_references_is_followed", REGISTRY, followed)
         .test("a_blob_may_lie_elsewhere_and_credentials_do_not_go_there", &[], elsewhere)
         .run()
 }
@@ -318,5 +322,86 @@ fn elsewhere() -> anyhow::Result<()> {
     };
     ensure!(authorized(&liar), "no credentials were sent at all: {:?}", liar.heads());
     ensure!(!store.heads().is_empty() && !authorized(&store), "{:?}", store.heads());
+    Ok(())
+}
+
+/// A program beside the daemon that keeps a directory of policies up to date, as the chart's container does.
+struct Puller(Child);
+
+impl Drop for Puller {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Puller {
+    fn start(daemon: &Daemon) -> anyhow::Result<Self> {
+        let log = File::create(daemon.path("puller.log"))?;
+        let child = Command::new("setpriv")
+            .args(["--pdeathsig", "KILL"])
+            .arg(binaries::find("tenurectl")?)
+            .args(["--timeout", "5", "policy", "pull"])
+            .arg(daemon.path("references.json"))
+            .arg("--directory")
+            .arg(daemon.path("pulled"))
+            .arg("--follow")
+            .env("DOCKER_CONFIG", daemon.path("docker"))
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .spawn()?;
+        Ok(Self(child))
+    }
+}
+
+/// A changed reference exchanges the policy, and neither the daemon nor the puller starts again; a registry that is down changes nothing.
+fn followed() -> anyhow::Result<()> {
+    const SOON: Duration = Duration::from_secs(60);
+    let (mut daemon, registry) = (Daemon::prepare()?, Registry::start()?);
+    daemon
+        .configure(&format!("[policies.mine]\npath = \"{}\"\n", daemon.path("pulled/mine.wasm").display()))?;
+    daemon.spawn()?;
+    let mut network = network();
+    network["ipam"]["policy"] = json!("mine");
+    let add = |daemon: &Daemon, pod: &str| {
+        let arguments = format!("IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME={pod}");
+        daemon.shim()?.env("CNI_ARGS", arguments).call("ADD", &Attachment::of(pod), &network)
+    };
+    add(&daemon, "early")?.error_code(POLICY_UNLOADABLE)?;
+    let first = component(&daemon)?;
+    let second = another(&first);
+    let reference = |component: &[u8]| -> anyhow::Result<String> {
+        let digest = registry.push("team/mine", None, Layout::Wkg, component)?;
+        Ok(format!("oci://{}/team/mine@{digest}", registry.address()))
+    };
+    let name = |reference: &str| -> anyhow::Result<()> {
+        let text = json!({ "mine": reference }).to_string();
+        fs::write(daemon.path("references.new"), text)?;
+        Ok(fs::rename(daemon.path("references.new"), daemon.path("references.json"))?)
+    };
+    let serves = |component: &[u8]| -> anyhow::Result<bool> {
+        let now = text(&daemon.ctl(&["policy", "history", "net"])?, "/now/sha256");
+        // The manifest names the component.
+        Ok(Layout::Wkg.manifest(component).bytes.windows(64).any(|part| part == now.as_bytes()))
+    };
+    let (one, two) = (reference(&first)?, reference(&second)?);
+    name(&one)?;
+    let mut puller = Puller::start(&daemon)?;
+    wait::until("the first pod to have its address", SOON, || Ok(add(&daemon, "web-0")?.address().ok()))?;
+    add(&daemon, "web-canary")?.error_code(POLICY_REFUSED)?;
+    ensure!(serves(&first)?, "another component serves");
+    let pid = daemon.pid()?;
+    name(&two)?;
+    wait::holds("the other component to serve", SOON, || serves(&second))?;
+    add(&daemon, "web-1")?.address()?;
+    drop(registry);
+    name(&one)?;
+    wait::holds("the puller to say that the registry is down", SOON, || {
+        Ok(fs::read_to_string(daemon.path("puller.log"))?.contains("FAILED"))
+    })?;
+    ensure!(serves(&second)?, "a registry that is down has changed the policy");
+    add(&daemon, "web-2")?.address()?;
+    ensure!(daemon.pid()? == pid && puller.0.try_wait()?.is_none(), "something has ended");
     Ok(())
 }

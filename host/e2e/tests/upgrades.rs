@@ -46,6 +46,7 @@ fn hand_overs(seed: u64) -> anyhow::Result<()> {
     let other = other_version(&daemon.path("tenured-other"))?;
     daemon.start_again()?;
     let (shim, enough, answers) = (daemon.shim()?, AtomicBool::new(false), AtomicUsize::new(0));
+    let begin = Instant::now();
     let (pods, mut gaps) = thread::scope(|scope| {
         let (shim, enough, answers) = (&shim, &enough, &answers);
         let callers: Vec<_> =
@@ -78,6 +79,7 @@ fn hand_overs(seed: u64) -> anyhow::Result<()> {
         pods.extend(hasty);
         exchanged.map(|()| (pods, gaps))
     })?;
+    let elapsed = begin.elapsed();
     let held = || -> anyhow::Result<Pods> {
         let text = |held: &Value, pointer: &str| {
             held.pointer(pointer)
@@ -100,7 +102,7 @@ fn hand_overs(seed: u64) -> anyhow::Result<()> {
     let [median, longest] =
         [gaps.len() / 2, gaps.len().saturating_sub(1)].map(|at| gaps.get(at).copied().unwrap_or_default());
     println!(
-        "{count} hand-overs under load: {} ADDs answered, {} pods left, {} times refused with code {TRY_AGAIN} only; a hand-over took {median:?} in the median, and {longest:?} at most",
+        "{count} hand-overs under load in {elapsed:.1?}: {} ADDs answered, {} pods left, {} times refused with code {TRY_AGAIN} only; a hand-over took {median:?} in the median, and {longest:?} at most",
         answers.load(Ordering::Relaxed),
         pods.len(),
         gaps.len(),

@@ -4,6 +4,8 @@
 //! The tests run one after the other, since they share one release.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a panic fails the test")]
 
+#[path = "chart/access.rs"]
+mod access;
 #[path = "chart/agents.rs"]
 mod agents;
 #[path = "chart/cluster.rs"]
@@ -27,7 +29,9 @@ use cluster::Cluster;
 type Test = (&'static str, fn(&Cluster) -> anyhow::Result<()>);
 
 fn main() -> ExitCode {
-    let tests = [rendered::TESTS, release::TESTS, agents::TESTS, kubelets::TESTS, operator::TESTS].concat();
+    let tests =
+        [rendered::TESTS, release::TESTS, agents::TESTS, access::TESTS, kubelets::TESTS, operator::TESTS]
+            .concat();
     suite::run(Cluster::start, TestOrder::OneByOne, tests, |cluster, test| {
         let _inside = cluster.runtime.enter();
         test(cluster)

@@ -260,6 +260,13 @@ impl v1::admin_server::Admin for AdminService {
         told(self.node.cluster().await)
     }
 
+    async fn check_cluster_access(
+        &self,
+        _: Request<v1::CheckClusterAccessRequest>,
+    ) -> Result<Response<v1::CheckClusterAccessResponse>, Status> {
+        told(self.node.cluster_access().await)
+    }
+
     async fn explain_plan(
         &self,
         request: Request<v1::ExplainPlanRequest>,

@@ -49,7 +49,14 @@ system:serviceaccount:{{ .Release.Namespace }}:{{ include "tenure.name" . }}-age
 {{- define "tenure.conflist" -}}
 {{- $network := .Values.network -}}
 {{- $ipam := merge (dict "type" "tenure") $network.ipam -}}
-{{- $main := deepCopy $network.main -}}
+{{- $main := dict "type" "bridge" "bridge" "cni0" "isGateway" true "ipMasq" true "hairpinMode" true -}}
+{{- if eq .Values.profile "cluster" -}}
+{{- $main = dict "type" "ptp" "ipMasq" true -}}
+{{- end -}}
+{{- with $network.main -}}
+{{- $_ := required "network.main.type: the name of the main plugin" .type -}}
+{{- $main = deepCopy . -}}
+{{- end -}}
 {{- if eq .Values.profile "single-node" -}}
 {{- $ipam = merge $ipam (dict "ranges" $network.ranges "routes" $network.routes) -}}
 {{- else if eq .Values.profile "aws" -}}
@@ -61,6 +68,16 @@ system:serviceaccount:{{ .Release.Namespace }}:{{ include "tenure.name" . }}-age
 {{- end -}}
 {{- $_ := set $main "ipam" $ipam -}}
 {{- dict "cniVersion" $network.cniVersion "name" $network.name "plugins" (prepend $network.chained $main) | toPrettyJson -}}
+{{- end }}
+
+{{/* The references of the policies that come from registries, by name. */}}
+{{- define "tenure.references" -}}
+{{- $references := dict -}}
+{{- range $name, $policy := .Values.policies -}}
+{{- if and $policy.oci $policy.module }}{{ fail (printf "policies.%s: module or oci, not both" $name) }}{{ end -}}
+{{- with $policy.oci }}{{ $_ := set $references $name . }}{{ end -}}
+{{- end -}}
+{{- toJson $references -}}
 {{- end }}
 
 {{/* A container without any right but to be root among root's files. */}}

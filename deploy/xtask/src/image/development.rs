@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use flate2::Compression;
 
-use super::agent;
 use super::layout::{self, PackedImage};
 use super::platform::Platform;
 use super::programs::ProgramSource;
 use super::root::ImageRoot;
+use super::{agent, operator};
 use crate::dist;
 use crate::workspace::Workspace;
 
 /// No commit: these images are of what was just built.
 const REVISION: &str = "development";
 
-/// Writes the image of a node from the development build, once with each tag; returns the folders of the layouts.
+/// Writes the image of a node from the development build, once with each tag, and the operator's; returns the folders of the layouts.
 ///
 /// # Errors
 /// If a program is missing, or a file cannot be written.
@@ -25,11 +25,14 @@ pub(crate) fn development(workspace: &Workspace, folder: &Path, tags: &[&str]) -
     if folder.exists() {
         fs::remove_dir_all(folder)?;
     }
-    let programs = ["tenured", "tenurectl", "tenure"];
+    let programs = ["tenured", "tenurectl", "tenure", "tenure-operator"];
     let native = Platform::native()?;
     let source = ProgramSource::development(workspace, native, &programs, folder.join("programs"))?;
-    let (mut image, _) = agent(&[source], Compression::none())?;
-    let mut layouts = Vec::new();
+    let sources = [source];
+    let (mut image, _) = agent(&sources, Compression::none())?;
+    let (operator, _) = operator(&sources, Compression::none())?;
+    let mut layouts = vec![folder.join(&operator.name)];
+    layout::write(&operator, REVISION, &folder.join(&operator.name))?;
     for tag in tags {
         let to = folder.join(tag);
         image.tag = (*tag).to_owned();

@@ -17,6 +17,9 @@ const DYNAMIC: [(&str, &str, &[&str]); 3] = [
     ("tenure-operator", "tenure-operator", &[]),
 ];
 
+/// The environment variable for a directory with other programs than the development build's, as of the end-to-end suites.
+const PROGRAMS: &str = "TENURE_BIN_DIR";
+
 /// The static plugin.
 const PLUGIN: &str = "tenure";
 
@@ -49,6 +52,7 @@ impl ProgramSource {
     }
 
     /// Some programs of the development build, without the tables of their symbols. It is there for this machine's platform, and built for others.
+    /// `TENURE_BIN_DIR` names a directory of other programs for this machine's platform, such as a release's.
     ///
     /// # Errors
     /// As [`Self::release`].
@@ -63,7 +67,9 @@ impl ProgramSource {
         if !is_native {
             build(workspace, platform, "dev", programs)?;
         }
-        let built = if is_native { workspace.binaries() } else { built(workspace, platform, "debug") };
+        let others = std::env::var_os(PROGRAMS).map(PathBuf::from).filter(|_| is_native);
+        let own = || if is_native { workspace.binaries() } else { built(workspace, platform, "debug") };
+        let built = others.unwrap_or_else(own);
         for name in programs {
             let is_foreign_plugin = *name == PLUGIN && !is_native;
             let from = if is_foreign_plugin { platform.plugin(workspace)? } else { built.join(name) };

@@ -9,6 +9,9 @@ use anyhow::{Context as _, Result, ensure};
 use super::libraries;
 use super::platform::Platform;
 
+/// The certificates of public authorities, on this machine and in an image.
+const CERTIFICATES: &str = "etc/ssl/certs/ca-certificates.crt";
+
 /// An entry of the root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum RootEntry {
@@ -83,6 +86,22 @@ impl ImageRoot {
                 Ok(())
             }
         }
+    }
+
+    /// Adds the certificates of public authorities that this machine has: registries and clouds prove who they are by them.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub(super) fn certificates(&mut self) -> Result<()> {
+        let from = Path::new("/").join(CERTIFICATES);
+        if !from.exists() {
+            println!(
+                "note: ca-certificates is not installed on this machine, so the image does not have them"
+            );
+            return Ok(());
+        }
+        let content = fs::read(&from).with_context(|| format!("cannot read {}", from.display()))?;
+        self.file(CERTIFICATES, 0o644, content)
     }
 
     fn file(&mut self, path: &str, mode: u32, content: Vec<u8>) -> Result<()> {

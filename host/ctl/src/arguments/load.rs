@@ -1,4 +1,4 @@
-//! The arguments of `tenurectl policy load`.
+//! The arguments of `tenurectl policy load` and `policy pull`.
 
 use std::path::PathBuf;
 
@@ -28,6 +28,23 @@ pub(crate) struct LoadArguments {
     #[arg(long)]
     pub(crate) unpinned: bool,
     /// Ask the registry over HTTP instead of HTTPS, as is always done on loopback.
+    #[arg(long)]
+    pub(crate) plain_http: bool,
+}
+
+#[cfg(feature = "registry")]
+#[derive(Debug, Args)]
+pub(crate) struct PullArguments {
+    /// A JSON object with the policies' names and their references, oci://HOST/REPOSITORY@sha256:DIGEST.
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) references: PathBuf,
+    /// The directory of the components; nothing else writes into it.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) directory: PathBuf,
+    /// Stay until a signal, and pull what changes; for a container beside the daemon's.
+    #[arg(long)]
+    pub(crate) follow: bool,
+    /// Ask the registries over HTTP instead of HTTPS, as is always done on loopback.
     #[arg(long)]
     pub(crate) plain_http: bool,
 }

@@ -8,6 +8,8 @@ use clap::{Subcommand, ValueHint};
 #[cfg(feature = "author")]
 use super::author::Author;
 use super::load::LoadArguments;
+#[cfg(feature = "registry")]
+use super::load::PullArguments;
 use super::replay::Replay;
 use crate::values;
 
@@ -46,6 +48,19 @@ understood. Credentials are those of `docker login`, in $DOCKER_CONFIG or ~/.doc
 silence of a registry."
     )]
     Load(Box<LoadArguments>),
+    /// Pull the policies that a file names from registries into a directory; needs no daemon.
+    #[cfg(feature = "registry")]
+    #[command(after_help = "Examples:
+  tenurectl policy pull references.json --directory /var/lib/policies
+  tenurectl policy pull references.json --directory /var/lib/policies --follow      stay, and pull what changes
+
+The file is a JSON object that gives each policy a reference with its digest:
+  {\"zones\": \"oci://registry.example.com/team/zones@sha256:4b30...\"}
+
+Each component appears whole as NAME.wasm, with its signature beside it as NAME.wasm.minisig if the registry has one; a policy that the file no
+longer names is removed. Give the file in tenured.toml as `path`, and the daemon exchanges it when it changes. What is in the directory is not
+pulled again. One policy that cannot be pulled keeps no other back, and its last component stays.")]
+    Pull(PullArguments),
     /// Unload a policy that neither serves nor shadows a network.
     Unload {
         /// The policy: NAME, or NAME@DIGEST for one version.

@@ -11,6 +11,7 @@ mod networks;
 mod node;
 mod others;
 mod plugin;
+mod rights;
 mod runtime;
 mod sockets;
 mod sysctls;
@@ -43,6 +44,8 @@ async fn diagnose(daemon: &Daemon, run_dir: &Path, arguments: &DoctorArguments) 
     let run_directory = node.at(run_dir);
     let daemon = Daemon::at(&run_directory.real, daemon.timeout());
     let status = daemon.call(async |mut admin| admin.get_status(v1::GetStatusRequest {}).await).await;
+    let access = v1::CheckClusterAccessRequest {};
+    let access = daemon.call(async |mut admin| admin.check_cluster_access(access).await).await;
     let state_directory = state_directory(&node, arguments.state_dir.as_deref(), &status);
     let binaries = node.at(&arguments.directories.cni_bin_dir);
     let files = ConfigurationFiles::read(&node.at(&arguments.directories.cni_conf_dir), &binaries);
@@ -67,6 +70,7 @@ async fn diagnose(daemon: &Daemon, run_dir: &Path, arguments: &DoctorArguments) 
         sysctls::reverse_path(&node, &files),
         sysctls::router_advertisements(&node),
         api_server::reached(host.as_deref(), port.as_deref()),
+        rights::rights(&access, is_before),
     ];
     Diagnosis { checks }
 }

@@ -8,7 +8,7 @@
 
 pub(super) mod follow;
 mod links;
-mod place;
+pub(super) mod place;
 pub(super) mod record;
 #[cfg(test)]
 mod tests;

@@ -27,6 +27,8 @@ pub(super) async fn policy(daemon: &Daemon, policy: PolicyVerb) -> Result<Report
             daemon.call(async |mut admin| admin.inspect_policy(request).await).await.map(Report::of)
         }
         PolicyVerb::Load(arguments) => super::load::load(daemon, *arguments, patience).await,
+        #[cfg(feature = "registry")]
+        PolicyVerb::Pull(arguments) => super::pull::pull(&arguments, patience).await,
         PolicyVerb::Unload { policy } => {
             let request = v1::UnloadPolicyRequest { policy };
             daemon.call(async |mut admin| admin.unload_policy(request).await).await.map(Report::of)

@@ -271,6 +271,13 @@ impl Admin for FakeAdmin {
         Err(to_status(&Error::new(ErrorCode::NoCluster, "this node leases no blocks of a cluster")))
     }
 
+    async fn check_cluster_access(
+        &self,
+        _: Request<v1::CheckClusterAccessRequest>,
+    ) -> Result<Response<v1::CheckClusterAccessResponse>, Status> {
+        Err(to_status(&Error::new(ErrorCode::NoCluster, "this node asks no API server")))
+    }
+
     async fn get_cloud(
         &self,
         _: Request<v1::GetCloudRequest>,

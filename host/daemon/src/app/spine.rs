@@ -211,6 +211,7 @@ impl Spine {
     /// The node, as operators and scrapers see it.
     pub(super) fn node(&self, supplied: SupplyHandles) -> Arc<DaemonNode> {
         Arc::new(DaemonNode {
+            name: self.identity.name.clone(),
             engine: Arc::clone(&self.engine),
             disk: Arc::clone(&self.disk),
             boot: self.identity.boot.clone(),

@@ -18,6 +18,7 @@ use crate::cluster::{Cluster, NAMESPACE, RELEASE, chart};
 pub(crate) const TESTS: &[Test] = &[
     ("release::definitions_follow_an_upgrade_and_outlive_the_release", life),
     ("release::a_changed_value_restarts_nothing", live),
+    ("release::another_reference_restarts_nothing", referred),
 ];
 
 /// The short names of NodeIPAM, by which the versions of the chart differ here.
@@ -94,5 +95,27 @@ fn live(cluster: &Cluster) -> anyhow::Result<()> {
     let modules = cluster.call(maps.get("tenure-policies"))?.binary_data.unwrap_or_default();
     ensure!(modules["mine.wasm"].0 == b"\0asm", "{modules:?}");
     ensure!(template()? == before, "the pods are replaced");
+    cluster.release()
+}
+
+/// The first policy of a registry brings a container to the agents' pods; from then on, its reference is a line of a ConfigMap.
+fn referred(cluster: &Cluster) -> anyhow::Result<()> {
+    cluster.release()?;
+    let daemons: Api<DaemonSet> = Api::namespaced(cluster.client.clone(), NAMESPACE);
+    let maps: Api<ConfigMap> = Api::namespaced(cluster.client.clone(), NAMESPACE);
+    let chart = chart();
+    let refer = |digit: char| -> anyhow::Result<_> {
+        let digest = digit.to_string().repeat(64);
+        let value = format!("policies.zones.oci=oci://registry.example.com/team/zones@sha256:{digest}");
+        let path = chart.to_str().context("not text")?;
+        cluster.helm(&["upgrade", RELEASE, path, "--reuse-values", "--set", &value])?;
+        let data = cluster.call(maps.get("tenure-agent"))?.data.unwrap_or_default();
+        ensure!(data["references.json"].contains(&digest), "{data:?}");
+        Ok(cluster.call(daemons.get("tenure-agent"))?.spec.context("no spec")?.template)
+    };
+    let first = refer('1')?;
+    let containers = first.spec.as_ref().context("no spec")?.containers.iter();
+    ensure!(containers.filter(|container| container.name == "policies").count() == 1, "{first:?}");
+    ensure!(refer('2')? == first, "the pods are replaced");
     cluster.release()
 }

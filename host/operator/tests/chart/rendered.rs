@@ -19,6 +19,10 @@ pub(crate) const TESTS: &[Test] = &[
 const MORE: &[&str] = &[
     "policies.mine.module=AGFzbQ==",
     "policies.mine.settings.deadline_ms=20",
+    "policies.zones.oci=oci://registry.example.com/team/zones@sha256:0000000000000000000000000000000000000000000000000000000000000000",
+    "policyRegistry.pullSecret=registry",
+    "policyRegistry.certificates=authority",
+    "policyRegistry.plainHttp=true",
     "agent.seLinuxOptions.type=spc_t",
     "agent.appArmorProfile.type=Unconfined",
     "agent.configuration=[addresses]\ncooldown_seconds = 5",
@@ -94,6 +98,12 @@ fn refused(cluster: &Cluster) -> anyhow::Result<()> {
         ("policies.Mine.module=AAAA", "policies"),
         ("policies.mine.settings.nested.key=1", "nested"),
         ("policies.mine.settings.deadline_ms=20", "policyModules.existingConfigMap"),
+        ("policies.mine.oci=oci://registry.example.com/mine:1", "oci"),
+        (
+            &format!("{},policies.mine.module=AAAA", MORE[2].replace("zones.oci", "mine.oci")),
+            "module or oci, not both",
+        ),
+        ("network.main.bridge=cni1", "network.main.type"),
         ("network.ranges[0]=10.0.0.0/24", "ranges"),
     ];
     for (value, words) in cases {
@@ -128,11 +138,15 @@ fn configuration(cluster: &Cluster) -> anyhow::Result<()> {
     let (toml, conflist) =
         data(cluster, &["profile=cluster", "cluster.configuration=preallocation = 32", MORE[0], MORE[1]])?;
     ensure!(conflist["plugins"][0]["ipam"]["ranges"].is_null(), "{conflist}");
+    // A bridge has one IPv4 address, and a node several blocks.
+    ensure!(conflist["plugins"][0]["type"] == "ptp", "{conflist}");
     ensure!(toml.contains("[cluster]\nnetworks = { \"pods\" = [\"pods\"] }\npreallocation = 32\n"), "{toml}");
     ensure!(
         toml.contains(r#"config = '''{"policy":"cluster-range","pools":["pods"],"type":"tenure"}'''"#),
         "{toml}"
     );
     ensure!(toml.contains("path = \"/etc/tenure/policies/mine.wasm\"\ndeadline_ms = 20"), "{toml}");
+    let (toml, _) = data(cluster, &[MORE[2]])?;
+    ensure!(toml.contains("[policies.zones]\npath = \"/etc/tenure/pulled/zones.wasm\""), "{toml}");
     Ok(())
 }

@@ -65,6 +65,11 @@ pub trait AdminNode: Send + Sync + 'static {
     /// # Errors
     /// `NoCluster` if it leases none, and `NotReady` while no agent runs.
     async fn cluster(&self) -> Result<v1::GetClusterResponse, Error>;
+    /// The daemon's rights in the API server, as that says.
+    ///
+    /// # Errors
+    /// `NoCluster` if the daemon asks no API server.
+    async fn cluster_access(&self) -> Result<v1::CheckClusterAccessResponse, Error>;
 }
 
 /// The cloud interfaces of a node, whose data is what operators see of it.

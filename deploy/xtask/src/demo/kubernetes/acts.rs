@@ -4,6 +4,7 @@ use anyhow::{Result, ensure};
 
 use super::super::wait;
 use super::absence;
+use super::blocks;
 use super::cluster;
 use super::figures;
 use super::images::UPGRADE;
@@ -37,10 +38,12 @@ impl Stage<'_> {
         absence::play(self)?;
         self.agree(WEB + STORE)?;
         if self.with_figures {
-            self.tell.act("8. Beside host-local, with the development build");
+            self.tell.act("Beside host-local");
             figures::compare(self)?;
         }
-        self.remove()
+        self.remove()?;
+        blocks::play(self)?;
+        self.plane.check()
     }
 
     /// The shipped manifests are installed, and the node becomes ready.
@@ -204,8 +207,7 @@ impl Stage<'_> {
             Ok(FILES.iter().all(|file| !self.node.machine.outside(file).exists()))
         })?;
         self.tell.good("with its last pod, the node has lost the plugin and the network's configuration");
-        self.agree(0)?;
-        self.plane.check()
+        self.agree(0)
     }
 
     fn restart_web(&self) -> Result<()> {

@@ -5,6 +5,7 @@
 
 mod absence;
 mod acts;
+mod blocks;
 mod cluster;
 mod figures;
 mod groups;
@@ -44,7 +45,7 @@ pub(crate) fn demo(workspace: &Workspace) -> Result<()> {
     tools::rustup();
     kubernetes::node(workspace)?;
     tell.line("building: the first time takes much longer, mostly for the compiler in wasmtime");
-    command::run(workspace.cargo().arg("build").args(super::BUILD))?;
+    command::run(workspace.cargo().arg("build").args(super::BUILD).args(super::BUILD_CLUSTER))?;
     show(workspace, true)
 }
 

@@ -83,7 +83,7 @@ impl<'a> KubernetesNode<'a> {
     /// # Errors
     /// When containerd does not start.
     pub(super) fn start(machine: Machine<'a>) -> Result<Self> {
-        for name in ["bridge", "host-local", "portmap"] {
+        for name in ["bridge", "host-local", "portmap", "ptp"] {
             let to = machine.outside(&format!("/opt/cni/bin/{name}"));
             let from = machine.outside(&path(&CONTAINERD, name));
             fs::copy(&from, to).with_context(|| format!("cannot copy {}", from.display()))?;

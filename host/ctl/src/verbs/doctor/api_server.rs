@@ -1,4 +1,4 @@
-//! Whether the API server can be reached from a pod. Its answers and the rights there are matters of the daemon, which has the credentials.
+//! Whether the API server can be reached from a pod. The rights there are asked about by the daemon, which has the credentials.
 
 use std::ffi::OsStr;
 use std::io;

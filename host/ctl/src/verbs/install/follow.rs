@@ -5,8 +5,7 @@
 
 use std::time::Duration;
 
-use tenure_types::{Error, ErrorCode};
-use tokio::signal::unix::{SignalKind, signal};
+use tenure_types::Error;
 use tokio::time::sleep;
 
 use super::{once, uninstall};
@@ -14,6 +13,7 @@ use crate::arguments::NodeVerb;
 use crate::daemon::Daemon;
 use crate::render::Report;
 use crate::report::{FileOutcome, InstallReport};
+use crate::verbs::rounds::until_signal;
 
 /// The time between two rounds.
 const EVERY: Duration = Duration::from_secs(5);
@@ -56,32 +56,28 @@ pub(crate) async fn follow(
     verb: &NodeVerb,
     mut print: impl FnMut(Result<Report, Error>),
 ) -> Result<(), Error> {
-    let listen = |kind| signal(kind).map_err(|error| Error::new(ErrorCode::InputOutput, error));
-    let (mut term, mut interrupt) = (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
     let mut last = LastRound::default();
-    loop {
-        // A round writes whole files only, so it may be interrupted while it waits for the daemon.
-        let round = async {
+    // A round writes whole files only, so it may be interrupted while it waits for the daemon.
+    until_signal(async {
+        loop {
             let made = match verb {
-                NodeVerb::Install(arguments) => once(daemon, arguments).await,
-                NodeVerb::Uninstall(arguments) => uninstall::once(daemon, arguments).await,
-                NodeVerb::Doctor(_) => return,
+                NodeVerb::Install(arguments) => Some(once(daemon, arguments).await),
+                NodeVerb::Uninstall(arguments) => Some(uninstall::once(daemon, arguments).await),
+                NodeVerb::Doctor(_) => None,
             };
-            if let Some(news) = last.news(made) {
+            if let Some(news) = made.and_then(|made| last.news(made)) {
                 print(news);
             }
             sleep(EVERY).await;
-        };
-        tokio::select! {
-            () = round => {}
-            _ = term.recv() => return Ok(()),
-            _ = interrupt.recv() => return Ok(()),
         }
-    }
+    })
+    .await
 }
 
 #[cfg(test)]
 mod tests {
+    use tenure_types::ErrorCode;
+
     use super::*;
     use crate::report::{FileChange, InstalledKind};
 

@@ -15,7 +15,7 @@ const DIRECTORY_MODE: u32 = 0o755;
 ///
 /// # Errors
 /// `FileInTheWay` if something else has its name, such as a link: somebody made it on purpose.
-pub(super) fn content(path: &Path) -> Result<Option<Vec<u8>>, Error> {
+pub(in crate::verbs) fn content(path: &Path) -> Result<Option<Vec<u8>>, Error> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(failed(path, &error)),
@@ -28,7 +28,7 @@ pub(super) fn content(path: &Path) -> Result<Option<Vec<u8>>, Error> {
 }
 
 /// Writes a file with a mode, and as root for root. The directory is created if it is missing.
-pub(super) fn write(path: &Path, content: &[u8], mode: u32) -> Result<(), Error> {
+pub(in crate::verbs) fn write(path: &Path, content: &[u8], mode: u32) -> Result<(), Error> {
     let temporary = temporary(path);
     let written = || {
         let directory = directory(path);
@@ -59,7 +59,7 @@ fn fill(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
 }
 
 /// Removes a file.
-pub(super) fn remove(path: &Path) -> Result<(), Error> {
+pub(in crate::verbs) fn remove(path: &Path) -> Result<(), Error> {
     let removed = fs::remove_file(path).and_then(|()| File::open(directory(path))?.sync_all());
     removed.map_err(|error| failed(path, &error))
 }
@@ -74,7 +74,7 @@ fn directory(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-pub(super) fn failed(path: &Path, error: &io::Error) -> Error {
+pub(in crate::verbs) fn failed(path: &Path, error: &io::Error) -> Error {
     Error::new(ErrorCode::InputOutput, format_args!("{}: {error}", path.display()))
 }
 
