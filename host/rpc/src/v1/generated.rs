@@ -1865,6 +1865,42 @@ pub struct GetClusterResponse {
     pub differences: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CheckClusterAccessRequest {}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct CheckClusterAccessResponse {
+    /// The user as which the API server knows the daemon.
+    #[prost(string, tag = "1")]
+    pub user: ::prost::alloc::string::String,
+    /// The rights that the daemon needs, and some that it should not have.
+    #[prost(message, repeated, tag = "2")]
+    pub rights: ::prost::alloc::vec::Vec<ClusterRight>,
+    /// Why the API server refuses that the daemon writes the NodeIPAM of its node; empty if it accepts that.
+    #[prost(string, tag = "3")]
+    pub own_refused: ::prost::alloc::string::String,
+    /// Whether the API server would accept that the daemon writes the NodeIPAM of another node.
+    #[prost(bool, tag = "4")]
+    pub others_accepted: bool,
+    /// Why the API server could not be asked; empty if it answered everything.
+    #[prost(string, tag = "5")]
+    pub trouble: ::prost::alloc::string::String,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ClusterRight {
+    #[prost(string, tag = "1")]
+    pub verb: ::prost::alloc::string::String,
+    /// The resource with its group, such as "nodeipams.ipam.tenure.dev".
+    #[prost(string, tag = "2")]
+    pub resource: ::prost::alloc::string::String,
+    /// What the daemon needs it for; empty if it should not have it.
+    #[prost(string, tag = "3")]
+    pub purpose: ::prost::alloc::string::String,
+    #[prost(bool, tag = "4")]
+    pub allowed: bool,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ClusterPool {
     #[prost(string, tag = "1")]
@@ -4122,6 +4158,31 @@ pub mod admin_client {
                 .insert(GrpcMethod::new("tenure.v1.Admin", "GetCluster"));
             self.inner.unary(req, path, codec).await
         }
+        /// Asks the API server what the daemon may do there. Nothing is written.
+        pub async fn check_cluster_access(
+            &mut self,
+            request: impl tonic::IntoRequest<super::CheckClusterAccessRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::CheckClusterAccessResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/tenure.v1.Admin/CheckClusterAccess",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("tenure.v1.Admin", "CheckClusterAccess"));
+            self.inner.unary(req, path, codec).await
+        }
         /// The addresses in quarantine, sorted by network and address.
         pub async fn list_quarantine(
             &mut self,
@@ -4494,6 +4555,14 @@ pub mod admin_server {
             request: tonic::Request<super::GetClusterRequest>,
         ) -> std::result::Result<
             tonic::Response<super::GetClusterResponse>,
+            tonic::Status,
+        >;
+        /// Asks the API server what the daemon may do there. Nothing is written.
+        async fn check_cluster_access(
+            &self,
+            request: tonic::Request<super::CheckClusterAccessRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::CheckClusterAccessResponse>,
             tonic::Status,
         >;
         /// The addresses in quarantine, sorted by network and address.
@@ -5929,6 +5998,51 @@ pub mod admin_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = GetClusterSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/tenure.v1.Admin/CheckClusterAccess" => {
+                    #[allow(non_camel_case_types)]
+                    struct CheckClusterAccessSvc<T: Admin>(pub Arc<T>);
+                    impl<
+                        T: Admin,
+                    > tonic::server::UnaryService<super::CheckClusterAccessRequest>
+                    for CheckClusterAccessSvc<T> {
+                        type Response = super::CheckClusterAccessResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::CheckClusterAccessRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Admin>::check_cluster_access(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = CheckClusterAccessSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(
