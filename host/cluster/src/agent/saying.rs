@@ -134,5 +134,5 @@ pub(crate) async fn spec(core: &AgentCore, me: &HolderIdentity) -> NodeIpamSpec 
         let generation = u64::try_from(settings.generation).unwrap_or_default();
         echoes.push(PoolEcho { uid: *uid, generation, excluded_in_use });
     }
-    NodeIpamSpec { identity: me.clone(), held, demand, idle, returned, acks, pools: echoes }
+    NodeIpamSpec { identity: me.clone(), held, demand, idle, returned, acks, pools: echoes, claims: vec![] }
 }
