@@ -11,6 +11,7 @@
 //! one thing after the other, and each call is made once, with a deadline; what fails is found again in the next pass.
 
 mod accepting;
+mod asked;
 mod checks;
 mod comparing;
 mod core;
@@ -30,6 +31,7 @@ mod settings;
 mod state;
 mod status;
 mod supply;
+mod turns;
 mod usage;
 mod wing;
 
@@ -56,7 +58,9 @@ use self::marks::Executors;
 use self::pass::AgentPass;
 use crate::NodeIPAM;
 use crate::client::{ConnectError, connect};
+use crate::pools::ClaimName;
 
+pub use self::asked::{ClaimAddress, ClaimWait};
 pub use self::settings::{AgentSettings, PoolFamily, machine_of};
 pub use self::status::{AgentStatus, BlockStatus, DemandStatus, PoolSettingsStatus};
 pub use self::wing::ClusterWing;
@@ -81,6 +85,14 @@ impl AgentHandle {
     /// The agent's status now.
     pub async fn status(&self) -> AgentStatus {
         status::status(&self.0).await
+    }
+
+    /// The address of a claim that a pod names, once it is this node's. The address of a claim that is this node's already needs no API server.
+    ///
+    /// # Errors
+    /// [`ClaimWait`] if it is not this node's within seconds.
+    pub async fn address_of(&self, claim: &ClaimName, pod: &str) -> Result<ClaimAddress, ClaimWait> {
+        turns::address_of(&self.0, claim, pod).await
     }
 }
 

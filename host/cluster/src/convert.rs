@@ -3,17 +3,21 @@
 //! From an object it is strict: a word, a number or a CIDR that this version does not understand is an error about that object.
 
 mod block;
+mod claim;
 mod node;
 mod pool;
 mod space;
 
 use ipnet::IpNet;
 use kube::api::{ListMeta, ObjectMeta};
-use tenure_leases::{BlockMark, ObjectVersion, PoolKey, RangeId, SpaceError, Uid, UnknownWord};
+use tenure_leases::{
+    BlockMark, BlockNameError, ObjectVersion, PoolKey, RangeId, SpaceError, Uid, UnknownWord,
+};
 
 use crate::objects::reference::{MarkEntry, PoolReference};
 
-pub use self::block::BlockLease;
+pub use self::block::{BlockLease, ClaimLease};
+pub use self::claim::ClaimWish;
 pub use self::pool::PoolRange;
 
 /// The reason for which an object cannot be used.
@@ -31,6 +35,9 @@ pub enum ConversionError {
     /// A number that is out of bounds.
     #[error("{0} is out of bounds")]
     Number(&'static str),
+    /// The name of a block.
+    #[error(transparent)]
+    BlockName(#[from] BlockNameError),
     /// The ranges of a space contradict each other.
     #[error(transparent)]
     Space(#[from] SpaceError),

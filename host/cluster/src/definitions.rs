@@ -5,7 +5,7 @@ pub mod page;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt as _;
 
-use crate::{AddressPool, AddressSpace, IPBlock, NodeIPAM};
+use crate::{AddressClaim, AddressPool, AddressSpace, IPBlock, NodeIPAM};
 
 /// The first line of each generated file.
 const HEAD: &str =
@@ -17,7 +17,8 @@ const KEEP: (&str, &str) = ("helm.sh/resource-policy", "keep");
 /// The definitions of all kinds.
 #[must_use]
 pub fn definitions() -> Vec<CustomResourceDefinition> {
-    let mut definitions = vec![AddressPool::crd(), AddressSpace::crd(), IPBlock::crd(), NodeIPAM::crd()];
+    let mut definitions =
+        vec![AddressClaim::crd(), AddressPool::crd(), AddressSpace::crd(), IPBlock::crd(), NodeIPAM::crd()];
     for definition in &mut definitions {
         let annotations = definition.metadata.annotations.get_or_insert_default();
         annotations.insert(KEEP.0.to_owned(), KEEP.1.to_owned());

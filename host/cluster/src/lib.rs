@@ -2,8 +2,9 @@
 //!
 //! ```text
 //!   AddressPool    a person      which addresses, for which nodes, in blocks of which size; its status is the operator's
+//!   AddressClaim   a person      an address with a name, of a pool for claims; its status is the operator's
 //!   AddressSpace   the operator  every range in use in one overlap group; no two overlap
-//!   IPBlock        the operator  the lease of one block to one machine; its name follows from its CIDR, so that creating it is the mutex
+//!   IPBlock        the operator  the lease of one block to one machine, or to a claim; its name follows from its CIDR, so that creating it is the mutex
 //!   NodeIPAM       the agent     spec: what the node holds and wants, and its answers to marks
 //!                  the operator  status: hints to look at an IPBlock
 //! ```
@@ -31,6 +32,7 @@ pub mod pools;
 
 pub use self::convert::ConversionError;
 pub use self::objects::block::{IPBlock, IPBlockSpec, IPBlockStatus};
+pub use self::objects::claim::{AddressClaim, AddressClaimSpec, AddressClaimStatus};
 pub use self::objects::node::{NodeIPAM, NodeIPAMSpec, NodeIPAMStatus};
 pub use self::objects::pool::{AddressPool, AddressPoolSpec, AddressPoolStatus};
 pub use self::objects::space::{AddressSpace, AddressSpaceSpec};
@@ -43,6 +45,9 @@ pub const POOL_FINALIZER: &str = "ipam.tenure.dev/in-use";
 
 /// The finalizer of an IPBlock, which turns its deletion into an order to give the block back.
 pub const BLOCK_FINALIZER: &str = "ipam.tenure.dev/lease";
+
+/// The finalizer of an AddressClaim: it goes once no block is leased to the claim.
+pub const CLAIM_FINALIZER: &str = "ipam.tenure.dev/address";
 
 /// The annotation of a Node by which a person attests that the Node with this uid is powered off. On a NodeIPAM it counts if the Node is gone.
 pub const FENCED_ANNOTATION: &str = "ipam.tenure.dev/fenced";

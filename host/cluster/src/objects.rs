@@ -7,6 +7,7 @@
 #![expect(clippy::duplicated_attributes, reason = "each printer column says its type and priority")]
 
 pub mod block;
+pub mod claim;
 pub mod delivery;
 pub mod node;
 pub mod pool;

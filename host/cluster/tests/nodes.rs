@@ -5,6 +5,8 @@
 
 #[path = "nodes/choices.rs"]
 mod choices;
+#[path = "nodes/claims.rs"]
+mod claims;
 #[path = "nodes/families.rs"]
 mod families;
 #[path = "nodes/faults.rs"]
@@ -52,6 +54,7 @@ fn main() -> ExitCode {
         whereabouts::TESTS,
         multus::TESTS,
         choices::TESTS,
+        claims::TESTS,
         families::TESTS,
         settings::TESTS,
         machine::LAST_TESTS,

@@ -53,15 +53,10 @@ impl PodDoor {
         connected.witness.namespace_labels(namespace).await.map_err(|error| error.to_string())
     }
 
-    /// Says on a pod why it gets no pool.
-    pub(crate) fn ambiguous(&self, pod: &PodIdentity, words: &str) {
+    /// Says on a pod why it gets no address, by an event with this reason.
+    pub(crate) fn tell(&self, pod: &PodIdentity, reason: &'static str, words: &str) {
         let Some(connected) = self.now() else { return };
-        let event = PodEvent {
-            pod: pod.clone(),
-            action: "Allocate",
-            reason: "AmbiguousPool",
-            note: words.to_owned(),
-        };
+        let event = PodEvent { pod: pod.clone(), action: "Allocate", reason, note: words.to_owned() };
         connected.events.send(event);
     }
 

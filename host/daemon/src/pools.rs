@@ -1,10 +1,12 @@
 //! The facts that the API server adds to an ADD: the pools that its pod's addresses may come from, and the labels that its policy was granted.
 //!
 //! Nothing is asked for a network with one pool without selectors, unless its policy was granted labels. The API server is asked at most for the
-//! pod and its namespace, and only if the watch does not show the pod. Where labels decide and are not known, the ADD is refused, and the runtime
+//! pod and its namespace, and only if the watch does not show the pod; for the address of a claim that is not this node's yet, the ADD waits. Where labels decide and are not known, the ADD is refused, and the runtime
 //! tries again; where they could only have changed the order of pools that serve everyone, it goes on without.
 
 mod asked;
+mod claimed;
+mod door;
 mod granted;
 mod told;
 
@@ -18,6 +20,8 @@ use tenure_types::{Error, ErrorCode, PodIdentity, PoolName, RequestContext, Resu
 use tokio::sync::watch;
 
 use self::asked::AskedPools;
+use self::claimed::{ClaimedAddresses, PodClaims};
+pub(crate) use self::door::ClaimDoor;
 use self::granted::{metadata_of, names_namespace};
 use self::told::ToldPods;
 use crate::config::Config;
@@ -28,6 +32,7 @@ pub(crate) struct PodContexts {
     engine: Arc<Engine>,
     config: watch::Receiver<Arc<Config>>,
     door: Arc<PodDoor>,
+    claims: PodClaims,
     told: ToldPods,
 }
 
@@ -38,9 +43,33 @@ struct PodMetadata {
     namespace: Arc<ObjectLabels>,
 }
 
+/// The need for the labels and annotations of a pod's namespace.
+#[derive(Clone, Copy)]
+enum NamespaceLabels {
+    /// Required: without them, nothing is chosen.
+    Decide,
+    /// Optional: an annotation of the namespace may name a pool.
+    Help,
+    /// Not read.
+    Unused,
+}
+
+/// The facts about one ADD.
+#[derive(Default)]
+struct PodFacts {
+    context: RequestContext,
+    claimed: ClaimedAddresses,
+}
+
 impl PodContexts {
-    pub(crate) fn new(engine: Arc<Engine>, config: watch::Receiver<Arc<Config>>, door: Arc<PodDoor>) -> Self {
-        Self { engine, config, door, told: ToldPods::default() }
+    pub(crate) fn new(
+        engine: Arc<Engine>,
+        config: watch::Receiver<Arc<Config>>,
+        door: Arc<PodDoor>,
+        claims: Arc<ClaimDoor>,
+    ) -> Self {
+        let claims = PodClaims::new(Arc::clone(&engine), claims, Arc::clone(&door));
+        Self { engine, config, door, claims, told: ToldPods::default() }
     }
 
     /// The labels that the policies of the ADD's network were granted.
@@ -70,11 +99,15 @@ impl PodContexts {
         Some(names)
     }
 
-    async fn read(&self, pod: &PodIdentity, with_namespace: bool) -> Result<PodMetadata, String> {
+    /// The labels of a pod and of its namespace. Without those of the namespace it goes on, unless they decide.
+    async fn read(&self, pod: &PodIdentity, of_namespace: NamespaceLabels) -> Result<PodMetadata, String> {
         let namespace = async {
-            match with_namespace {
-                true => self.door.namespace_labels(&pod.namespace).await,
-                false => Ok(Arc::default()),
+            match of_namespace {
+                NamespaceLabels::Decide => self.door.namespace_labels(&pod.namespace).await,
+                NamespaceLabels::Help => {
+                    Ok(self.door.namespace_labels(&pod.namespace).await.unwrap_or_default())
+                }
+                NamespaceLabels::Unused => Ok(Arc::default()),
             }
         };
         let (pod, namespace) = tokio::join!(self.door.labels(pod), namespace);
@@ -85,7 +118,7 @@ impl PodContexts {
         match refusal {
             PoolRefusal::Ambiguous(words) => {
                 if let Some(pod) = pod.filter(|pod| self.told.is_news(pod)) {
-                    self.door.ambiguous(pod, &words);
+                    self.door.tell(pod, "AmbiguousPool", &words);
                 }
                 Error::new(ErrorCode::AmbiguousPool, words)
             }
@@ -104,30 +137,48 @@ impl PodContexts {
 
 #[tonic::async_trait]
 impl RequestContexts for PodContexts {
-    async fn context(&self, add: &Add) -> Result<RequestContext> {
+    async fn complete(&self, add: &mut Add) -> Result<()> {
+        let PodFacts { context, claimed } = self.facts(add).await?;
+        add.request.context = context;
+        if !claimed.is_empty() {
+            add.request.requested = claimed.addresses();
+        }
+        Ok(())
+    }
+}
+
+impl PodContexts {
+    async fn facts(&self, add: &Add) -> Result<PodFacts> {
         let config = Arc::clone(&self.config.borrow());
         let network = add.request.network.as_str();
         let pools = config.cluster.networks.get(network).map(Vec::as_slice).unwrap_or_default();
         let granted = self.granted(&config, add);
         let asked = AskedPools::of(&add.config, pools);
         let rules = pool_rules(&self.engine.objects(), pools);
-        let has_selectors = rules.rules.iter().any(PoolSelectors::has_selectors);
+        let keeps = rules.rules.iter().any(PoolSelectors::is_for_claims);
+        let has_selectors = rules.rules.iter().any(|rule| rule.has_selectors() && !rule.is_for_claims());
         // The only pool of a network needs no word of the cluster to serve every pod.
-        let is_plain = pools.len() <= 1 && (!has_selectors || !rules.unknown.is_empty());
+        let is_plain = pools.len() <= 1 && !keeps && (!has_selectors || !rules.unknown.is_empty());
         let chooses = !pools.is_empty() && (!is_plain || asked.is_special);
         if !chooses && granted.is_empty() {
-            return Ok(RequestContext::default());
+            return Ok(PodFacts::default());
         }
-        let Some(requested) = self.requested(add).await else { return Ok(RequestContext::default()) };
+        let Some(requested) = self.requested(add).await else { return Ok(PodFacts::default()) };
         let chooses = chooses && (add.request.requested.is_empty() || !requested.is_empty());
-        let needs_labels = !granted.is_empty() || (chooses && requested.is_empty());
+        let needs_labels = !granted.is_empty() || (chooses && (requested.is_empty() || keeps));
         let pod = add.request.sandbox.pod.as_ref();
+        let decides = has_selectors || asked.requires_match || !granted.is_empty();
+        let of_namespace = match chooses || names_namespace(&granted) {
+            true if decides => NamespaceLabels::Decide,
+            true => NamespaceLabels::Help,
+            false => NamespaceLabels::Unused,
+        };
         let metadata = match pod.filter(|_| needs_labels) {
             // What is not a pod of the cluster has no labels.
             None => PodMetadata::default(),
-            Some(pod) => match self.read(pod, chooses || names_namespace(&granted)).await {
+            Some(pod) => match self.read(pod, of_namespace).await {
                 Ok(metadata) => metadata,
-                Err(why) if has_selectors || asked.requires_match || !granted.is_empty() => {
+                Err(why) if decides || keeps => {
                     let (namespace, name) = (&pod.namespace, &pod.name);
                     let cause = format_args!(
                         "the labels of pod {namespace}/{name} decide on network {network}, and are not known: {why}"
@@ -139,6 +190,10 @@ impl RequestContexts for PodContexts {
                     PodMetadata::default()
                 }
             },
+        };
+        let claimed = match pod.filter(|_| keeps && chooses) {
+            Some(pod) => self.claims.of_pod(add, pod, &metadata.pod, pools).await?,
+            None => ClaimedAddresses::default(),
         };
         let mut context = RequestContext {
             metadata: metadata_of(&granted, &metadata.pod, &metadata.namespace),
@@ -157,10 +212,15 @@ impl RequestContexts for PodContexts {
                 namespace: &metadata.namespace,
                 requires_match: asked.requires_match,
             };
-            let chosen = candidates(&question).map_err(|refusal| self.refused(refusal, &rules, pod))?;
-            context.pools = (chosen != pools).then(|| offered(&chosen));
+            let chosen = match candidates(&question) {
+                Ok(chosen) => chosen,
+                // The claims decide alone; another family, if the network has one, gets nothing.
+                Err(_) if !claimed.is_empty() => Vec::new(),
+                Err(refusal) => return Err(self.refused(refusal, &rules, pod)),
+            };
+            context.pools = (chosen != pools).then(|| claimed.with(offered(&chosen)).into());
         }
-        Ok(context)
+        Ok(PodFacts { context, claimed })
     }
 }
 
@@ -171,7 +231,7 @@ fn cluster_name(pool: &PoolName) -> &str {
 }
 
 /// The pools of the engine that stand for these of the cluster, in the same order.
-fn offered(pools: &[String]) -> Arc<[PoolName]> {
+fn offered(pools: &[String]) -> Vec<PoolName> {
     let families = pools.iter().flat_map(|pool| [".v4", ".v6"].map(|suffix| format!("{pool}{suffix}")));
     // The names were checked when the configuration was read.
     families.filter_map(|name| PoolName::new(name).ok()).collect()

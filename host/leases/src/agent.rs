@@ -24,3 +24,4 @@ pub mod ledger;
 pub mod lost;
 pub mod mark;
 pub mod tombstones;
+pub mod turn;

@@ -14,6 +14,10 @@ pub struct Uid(pub u128);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MarkId(pub u64);
 
+/// The identity of one turn of a node with a claim's address, drawn at random by the node's agent. A turn that ended never begins again.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TurnId(pub u64);
+
 /// `metadata.resourceVersion`: etcd's revision of the last write to an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectVersion(pub u64);
@@ -108,6 +112,7 @@ macro_rules! hexadecimal {
 }
 
 hexadecimal!(MarkId, u64, "16", "mark id");
+hexadecimal!(TurnId, u64, "16", "turn id");
 hexadecimal!(MachineHash, u128, "32", "machine");
 
 impl MachineHash {
@@ -132,6 +137,12 @@ impl MachineHash {
 }
 
 impl HolderIdentity {
+    /// The holder of a claim's block that no node uses now. No Node has an empty name.
+    #[must_use]
+    pub fn nobody() -> Self {
+        Self { name: "".into(), uid: Uid(0), machine: MachineHash(0), boot: Uid(0) }
+    }
+
     /// Whether it is the same machine under the same name. Only then do `held`, `idle` and `acks` of a NodeIPAM count for a block.
     #[must_use]
     pub fn is_machine(&self, name: &str, machine: MachineHash) -> bool {

@@ -22,6 +22,7 @@
 
 pub mod agent;
 pub mod block;
+pub mod claim;
 pub mod identity;
 pub mod name;
 pub mod node;
@@ -34,7 +35,8 @@ mod tests;
 pub mod word;
 
 pub use self::block::{BlockMark, BlockPhase, FetchedBlock, IpBlock, MarkAck, MarkAnswer, MarkReason};
-pub use self::identity::{HolderIdentity, MachineHash, MarkId, ObjectVersion, Uid};
+pub use self::claim::{ClaimTurn, TurnState};
+pub use self::identity::{HolderIdentity, MachineHash, MarkId, ObjectVersion, TurnId, Uid};
 pub use self::name::{BlockName, BlockNameError};
 pub use self::node::{BlockHint, HeldBlock, NodeIpamSpec, NodeIpamStatus, PoolDemand};
 pub use self::pool::{LeasePool, PoolKey};

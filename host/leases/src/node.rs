@@ -2,7 +2,9 @@
 
 use ipnet::IpNet;
 
-use crate::{BlockMark, HolderIdentity, IpBlock, MarkAck, MarkAnswer, MarkId, PoolKey, Uid};
+use crate::{
+    BlockMark, BlockName, ClaimTurn, HolderIdentity, IpBlock, MarkAck, MarkAnswer, MarkId, PoolKey, Uid,
+};
 
 /// The most entries of `held`, as the CRD limits the list.
 pub const MAX_HELD: usize = 256;
@@ -60,6 +62,8 @@ pub struct NodeIpamSpec {
     pub acks: Vec<MarkAck>,
     /// Pool settings that are in force.
     pub pools: Vec<PoolEcho>,
+    /// The node's turns with addresses of claims.
+    pub claims: Vec<ClaimTurn>,
 }
 
 /// A hint that the agent should look at a block. The IPBlock is the truth.
@@ -94,6 +98,7 @@ impl NodeIpamSpec {
             returned: vec![],
             acks: vec![],
             pools: vec![],
+            claims: vec![],
         }
     }
 
@@ -101,6 +106,12 @@ impl NodeIpamSpec {
     #[must_use]
     pub fn held_uid(&self, cidr: IpNet) -> Option<Uid> {
         self.held.iter().find(|held| held.cidr == cidr).map(|held| held.uid)
+    }
+
+    /// The node's turn with a claim's block.
+    #[must_use]
+    pub fn turn(&self, block: &BlockName) -> Option<&ClaimTurn> {
+        self.claims.iter().find(|turn| turn.block == *block)
     }
 
     /// The answer to one mark on one lease. Answers to other marks are not answers to this one.

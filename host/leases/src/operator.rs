@@ -6,6 +6,7 @@
 
 pub mod account;
 pub mod barrier;
+pub mod claim;
 pub mod fence;
 pub mod grant;
 pub mod held;

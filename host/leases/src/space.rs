@@ -122,7 +122,7 @@ pub enum SpaceError {
     /// Something else uses one of the block's addresses.
     #[error("addresses of {0} are taken by something else")]
     Taken(IpNet),
-    /// The CIDR is not a cell of the range, or the range is not for blocks.
+    /// The CIDR is not a cell of the range, or the range is for something else.
     #[error("{0} is not a block of range {1}")]
     OffGrid(IpNet, RangeId),
 }
@@ -213,9 +213,21 @@ impl AddressSpace {
     /// # Errors
     /// The first of these that does not hold.
     pub fn admit(&self, id: RangeId, cidr: IpNet) -> Result<&SpaceRange, SpaceError> {
+        self.admit_for(RangeUse::Blocks, id, cidr)
+    }
+
+    /// Checks the same of an address in a range for claims.
+    ///
+    /// # Errors
+    /// As [`admit`](Self::admit).
+    pub fn admit_claim(&self, id: RangeId, cidr: IpNet) -> Result<&SpaceRange, SpaceError> {
+        self.admit_for(RangeUse::Claims, id, cidr)
+    }
+
+    fn admit_for(&self, usage: RangeUse, id: RangeId, cidr: IpNet) -> Result<&SpaceRange, SpaceError> {
         let range = self.get(id).ok_or(SpaceError::Unknown(id))?;
         let on_grid = cidr.trunc() == cidr && cidr.prefix_len() == range.unit && range.cidr.contains(&cidr);
-        if !on_grid || range.usage != RangeUse::Blocks {
+        if !on_grid || range.usage != usage {
             return Err(SpaceError::OffGrid(cidr, id));
         }
         if range.state == RangeState::Closed {
@@ -263,8 +275,12 @@ impl AddressSpace {
 fn is_carved_out(one: &SpaceRange, other: &SpaceRange) -> bool {
     match (one.usage, other.usage) {
         (RangeUse::Taken, RangeUse::Taken) => true,
-        (RangeUse::Blocks, RangeUse::Taken) => one.pool == other.pool && one.cidr.contains(&other.cidr),
-        (RangeUse::Taken, RangeUse::Blocks) => one.pool == other.pool && other.cidr.contains(&one.cidr),
+        (RangeUse::Blocks | RangeUse::Claims, RangeUse::Taken) => {
+            one.pool == other.pool && one.cidr.contains(&other.cidr)
+        }
+        (RangeUse::Taken, RangeUse::Blocks | RangeUse::Claims) => {
+            one.pool == other.pool && other.cidr.contains(&one.cidr)
+        }
         _ => false,
     }
 }

@@ -1,6 +1,7 @@
 //! Decisions: from a snapshot and a leader's memory to writes. Nothing here calls the API server, and the tables of `tenure-leases` have every say
 //! about a block.
 
+mod claims;
 mod conditions;
 mod counts;
 mod grants;
@@ -15,6 +16,7 @@ use std::collections::BTreeMap;
 
 use tenure_leases::{MarkAnswer, MarkId, Uid};
 
+use self::claims::ClaimFacts;
 use crate::memory::OperatorMemory;
 use crate::reports::{BlockCount, Notice};
 use crate::view::ClusterView;
@@ -65,7 +67,9 @@ pub fn decide(
     writes.extend(spaces.writes);
     writes.extend(granted.writes);
     writes.extend(released.writes);
-    writes.extend(nodes::hints(view, &granted.waiting, now));
+    let facts = ClaimFacts::gather(view, memory.definitions_unsure);
+    writes.extend(claims::claims(view, &facts, memory, now));
+    writes.extend(nodes::hints(view, &granted.waiting, &facts, now));
     writes.extend(taints::taints(view, startup_taint));
     writes.extend(pools::statuses(view, &granted.waiting, &spaces.overlapping, now));
     let mut notices = granted.notices;

@@ -34,7 +34,9 @@ pub fn suspects(view: &ClusterView) -> Vec<&BlockView> {
         };
         lives && block.block.phase != BlockPhase::Quarantined
     };
-    view.blocks.iter().filter(|block| !looks_alive(block)).collect()
+    // Nobody has the address of a claim whose block names no turn.
+    let has_holder = |block: &&BlockView| block.claimed.as_ref().is_none_or(|claimed| claimed.turn.is_some());
+    view.all_blocks().filter(has_holder).filter(|block| !looks_alive(block)).collect()
 }
 
 /// Reads a block's Node by a quorum GET, and decides.
@@ -87,6 +89,7 @@ fn hold(
     match quarantine(wait, block.block.elapsed_seconds, counted) {
         QuarantineStep::Wait => None,
         QuarantineStep::Write(seconds) => Some(BlockChange::Elapse(seconds)),
+        QuarantineStep::Over if block.claimed.is_some() => Some(BlockChange::EndTurn),
         QuarantineStep::Over if block.block.deleting => Some(BlockChange::RemoveFinalizer),
         QuarantineStep::Over => Some(BlockChange::Delete),
     }
@@ -95,7 +98,7 @@ fn hold(
 /// The NodeIPAMs whose Node is gone, as far as the watch shows, and of whose name no block is left.
 #[must_use]
 pub fn forgotten(view: &ClusterView) -> Vec<&SaidView> {
-    let holders: BTreeSet<&str> = view.blocks.iter().map(|view| &*view.block.holder.name).collect();
+    let holders: BTreeSet<&str> = view.all_blocks().map(|view| &*view.block.holder.name).collect();
     let gone = view.said.iter().filter(|(name, _)| !view.hosts.contains_key(*name));
     // An IPBlock that cannot be read may be one of any node.
     let gone = gone.filter(|_| view.unreadable.is_empty());

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 use k8s_openapi::api::core::v1::Node;
 use tenure_cluster::convert::object_version;
-use tenure_cluster::{AddressPool, AddressSpace, IPBlock, NodeIPAM};
+use tenure_cluster::{AddressClaim, AddressPool, AddressSpace, IPBlock, NodeIPAM};
 use tenure_leases::operator::barrier::LeaderBarrier;
 use tenure_leases::operator::release::MARK_TIMEOUT_SECONDS;
 use tenure_leases::operator::signs::RestoreSigns;
@@ -35,6 +35,8 @@ pub struct OperatorMemory {
     pub spaces: WrittenObjects<AddressSpace>,
     /// The leader's writes of blocks.
     pub blocks: WrittenObjects<IPBlock>,
+    /// The leader's writes of claims.
+    pub claims: WrittenObjects<AddressClaim>,
     /// The leader's writes of nodes' hints.
     pub said: WrittenObjects<NodeIPAM>,
     /// The leader's writes of Nodes.
@@ -110,7 +112,7 @@ impl OperatorMemory {
     /// Compares a view after an interruption with the one before: an object that is older than it was, or gone although this leader did not end it,
     /// is a sign of a restored store, also if the store's version has been raised since.
     pub fn compare_objects(&mut self, view: &ClusterView, interrupted: bool) {
-        let blocks = view.blocks.iter().map(|view| (view.block.uid.to_string(), view.block.version));
+        let blocks = view.all_blocks().map(|view| (view.block.uid.to_string(), view.block.version));
         let said = view.said.values().filter_map(|said| {
             let metadata = &said.object.metadata;
             Some((metadata.uid.clone()?, object_version(metadata).ok()?))
@@ -132,6 +134,7 @@ impl OperatorMemory {
         self.pools = WrittenObjects::default();
         self.spaces = WrittenObjects::default();
         self.blocks = WrittenObjects::default();
+        self.claims = WrittenObjects::default();
         self.said = WrittenObjects::default();
         self.hosts = WrittenObjects::default();
     }
@@ -250,6 +253,7 @@ impl OperatorMemory {
             pools: self.pools.over(sources.pools, now),
             spaces: self.spaces.over(sources.spaces, now),
             blocks: self.blocks.over(sources.blocks, now),
+            claims: self.claims.over(sources.claims, now),
             said: self.said.over(sources.said, now),
             hosts: self.hosts.over(sources.hosts, now),
         }
@@ -257,7 +261,7 @@ impl OperatorMemory {
 
     /// Forgets what is about blocks and pools that are gone.
     pub fn forget(&mut self, view: &ClusterView) {
-        let blocks: BTreeSet<Uid> = view.blocks.iter().map(|view| view.block.uid).collect();
+        let blocks: BTreeSet<Uid> = view.all_blocks().map(|view| view.block.uid).collect();
         self.refused.retain(|(uid, _), _| blocks.contains(uid));
         self.quarantined.retain(|uid, _| blocks.contains(uid));
         self.unmatched.retain(|(pool, _), _| view.pool(*pool).is_some());

@@ -8,7 +8,7 @@ use kube::api::{Api, ListParams};
 use kube::{Client, CustomResourceExt as _, Resource as _};
 use tenure_cluster::client::{ApiCallError, call};
 use tenure_cluster::convert::list_version;
-use tenure_cluster::{AddressPool, IPBlock};
+use tenure_cluster::{AddressClaim, AddressPool, IPBlock};
 use tenure_leases::MarkAnswer;
 use tenure_supervise::{Gate, Interruptible};
 use tenure_types::Clock;
@@ -196,8 +196,11 @@ impl Operator {
         if view.pools.iter().any(|pool| pool.lease.deleting) {
             names.push(AddressPool::crd_name());
         }
-        if view.blocks.iter().any(|block| block.block.deleting) {
+        if view.all_blocks().any(|block| block.block.deleting) {
             names.push(IPBlock::crd_name());
+        }
+        if view.claims.iter().any(|claim| claim.object.metadata.deletion_timestamp.is_some()) {
+            names.push(AddressClaim::crd_name());
         }
         self.memory.definitions_unsure = false;
         let api: Api<CustomResourceDefinition> = Api::all(self.client.clone());

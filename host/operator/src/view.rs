@@ -13,11 +13,13 @@ use std::sync::Arc;
 use ipnet::IpNet;
 use k8s_openapi::api::core::v1::Node;
 use kube::core::{Selector, SelectorExt as _};
-use tenure_cluster::convert::PoolRange;
-use tenure_cluster::{AddressPool, NodeIPAM};
+use tenure_cluster::convert::{ClaimWish, PoolRange};
+use tenure_cluster::objects::reference::ClaimReference;
+use tenure_cluster::{AddressClaim, AddressPool, NodeIPAM};
 use tenure_leases::operator::fence::NodeEvidence;
 use tenure_leases::{
-    AddressSpace as LeaseSpace, IpBlock, LeasePool, NodeIpamSpec, NodeIpamStatus, ObjectVersion, Uid,
+    AddressSpace as LeaseSpace, IpBlock, LeasePool, NodeIpamSpec, NodeIpamStatus, ObjectVersion, RangeUse,
+    TurnId, Uid,
 };
 
 pub use self::read::{OUT_OF_SERVICE, ViewSources, evidence, view};
@@ -51,7 +53,7 @@ pub struct SpaceView {
 }
 
 /// An IPBlock.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct BlockView {
     /// The lease.
     pub block: IpBlock,
@@ -59,6 +61,26 @@ pub struct BlockView {
     pub name: String,
     /// The overlap group.
     pub group: String,
+    /// The claim that has it, and the turn that it names; `None` for a node's block.
+    pub claimed: Option<BlockClaim>,
+}
+
+/// The claim of a block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BlockClaim {
+    /// The claim.
+    pub claim: ClaimReference,
+    /// The turn of the node that has the address, which is the block's holder.
+    pub turn: Option<TurnId>,
+}
+
+/// An AddressClaim.
+#[derive(Debug, Clone)]
+pub struct ClaimView {
+    /// The address that it asks for.
+    pub wish: ClaimWish,
+    /// The object.
+    pub object: Arc<AddressClaim>,
 }
 
 /// A NodeIPAM.
@@ -92,6 +114,10 @@ pub struct ClusterView {
     pub spaces: BTreeMap<String, SpaceView>,
     /// The blocks, by name.
     pub blocks: Vec<BlockView>,
+    /// The claims, the oldest first.
+    pub claims: Vec<ClaimView>,
+    /// The blocks of claims, by name. The holder of each is the node that has the address now, or nobody.
+    pub claim_blocks: Vec<BlockView>,
     /// The positions of a node's blocks, whichever machine has its name.
     pub by_node: BTreeMap<String, Vec<usize>>,
     /// The nodes' words, by node.
@@ -122,7 +148,21 @@ impl PoolView {
     }
 }
 
+impl PoolView {
+    /// The use of its addresses.
+    #[must_use]
+    pub fn usage(&self) -> RangeUse {
+        // The API server admits no third one.
+        self.object.spec.usage.parse().unwrap_or(RangeUse::Blocks)
+    }
+}
+
 impl ClusterView {
+    /// The blocks of nodes and of claims.
+    pub fn all_blocks(&self) -> impl Iterator<Item = &BlockView> {
+        self.blocks.iter().chain(&self.claim_blocks)
+    }
+
     /// The pool with this uid.
     #[must_use]
     pub fn pool(&self, uid: Uid) -> Option<&PoolView> {
@@ -140,8 +180,11 @@ impl ClusterView {
     /// Whether the range of a block is open, so that the block counts for its node's demand.
     #[must_use]
     pub fn is_in_open_range(&self, view: &BlockView) -> bool {
-        let space = self.spaces.get(&view.group);
-        space.is_some_and(|space| space.space.admit(view.block.range, view.block.cidr).is_ok())
+        let (range, cidr) = (view.block.range, view.block.cidr);
+        self.spaces.get(&view.group).is_some_and(|space| match view.claimed {
+            None => space.space.admit(range, cidr).is_ok(),
+            Some(_) => space.space.admit_claim(range, cidr).is_ok(),
+        })
     }
 
     /// Whether a pool's settings admit a node: its Node is there, is the machine that speaks, is not attested to be off, and matches the selector.

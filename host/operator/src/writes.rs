@@ -2,6 +2,7 @@
 //! the late write of a deposed leader fails.
 
 mod block;
+mod claim;
 mod objects;
 
 use std::time::Duration;
@@ -10,8 +11,9 @@ use k8s_openapi::api::core::v1::Taint;
 use k8s_openapi::jiff::Timestamp;
 use kube::{Api, Client, Resource};
 use tenure_cluster::client::{ApiCallError, call};
-use tenure_cluster::convert::BlockLease;
-use tenure_cluster::{AddressPool, NodeIPAM};
+use tenure_cluster::convert::{BlockLease, ClaimLease};
+use tenure_cluster::objects::reference::ActiveEntry;
+use tenure_cluster::{AddressClaim, AddressPool, NodeIPAM};
 use tenure_leases::operator::fence::FenceReason;
 use tenure_leases::{AddressSpace as LeaseSpace, BlockMark, IpBlock, MarkId, ObjectVersion, RangeId, Uid};
 
@@ -51,6 +53,8 @@ pub enum BlockChange {
     Return,
     /// Note the uid of its holder's new Node.
     Adopt(Uid),
+    /// End the turn of the node that has a claim's address: it was fenced, or it no longer says the turn.
+    EndTurn,
 }
 
 /// A write.
@@ -80,6 +84,18 @@ pub enum OperatorWrite {
     Grant(BlockLease),
     /// Create the IPBlock of a lost lease again.
     Reclaim(BlockLease),
+    /// Create the IPBlock of a claim.
+    GrantClaim(ClaimLease),
+    /// Begin a node's turn with a claim's address.
+    BeginTurn(Box<BlockView>, Box<ActiveEntry>),
+    /// End the turn of a claim's block, unless the node says it by now.
+    EndTurn(Box<BlockView>),
+    /// Delete the IPBlock of a claim, unless the claim is there by now.
+    ReleaseClaim(Box<BlockView>),
+    /// Write a claim's status.
+    ClaimStatus(Box<AddressClaim>),
+    /// Add or remove a claim's finalizer.
+    ClaimFinalizer(Box<AddressClaim>, Vec<String>),
     /// Change an IPBlock.
     Block(Box<IpBlock>, String, String, BlockChange),
     /// Write the operator's half of a NodeIPAM.
@@ -155,6 +171,14 @@ pub async fn perform(context: &mut WriteContext<'_>, write: OperatorWrite) -> Re
         OperatorWrite::Reclaim(lease) => block::grant(context, &lease, WriteCause::Reclaim).await,
         OperatorWrite::Block(read, name, group, change) => {
             block::change(context, &block::ChangedBlock { read: &read, name, group }, change).await
+        }
+        OperatorWrite::GrantClaim(lease) => claim::grant(context, &lease).await,
+        OperatorWrite::BeginTurn(view, active) => claim::begin(context, &view, *active).await,
+        OperatorWrite::EndTurn(view) => claim::end(context, &view).await,
+        OperatorWrite::ReleaseClaim(view) => claim::release(context, &view).await,
+        OperatorWrite::ClaimStatus(object) => claim::write_status(context, &object).await,
+        OperatorWrite::ClaimFinalizer(object, finalizers) => {
+            claim::write_finalizers(context, &object, &finalizers).await
         }
         OperatorWrite::Space { group, version, space } => {
             objects::write_space(context, &group, version, &space).await

@@ -8,6 +8,8 @@
 mod agent;
 #[path = "apiserver/churn.rs"]
 mod churn;
+#[path = "apiserver/claims.rs"]
+mod claims;
 #[path = "apiserver/clock.rs"]
 mod clock;
 #[path = "apiserver/cluster.rs"]
@@ -57,6 +59,7 @@ fn main() -> ExitCode {
         spaces::TESTS,
         import::TESTS,
         selector::TESTS,
+        claims::TESTS,
         distrust::TESTS,
         observed::TESTS,
         restored::TESTS,

@@ -75,8 +75,8 @@ impl CniService {
         let read = self.read(call, plugin).await;
         let (mut add, version, frame) = read.inspect_err(|error| unread(&Command::Add, call, error))?;
         if let Some(contexts) = &self.contexts {
-            let context = contexts.context(&add).await;
-            add.request.context = context.inspect_err(|error| unread(&Command::Add, call, error))?;
+            let completed = contexts.complete(&mut add).await;
+            completed.inspect_err(|error| unread(&Command::Add, call, error))?;
         }
         let success = |addresses: &[AssignedAddress]| {
             let is_delegated =

@@ -13,6 +13,8 @@ pub const RESERVED: [&str; 9] =
 
 /// Definitions and ranges: a longer cooldown than the node's, in seconds.
 pub const COOLDOWN_SECONDS: &str = "cooldownSeconds";
+/// The value of that attribute of a range whose addresses do not cool down at all.
+pub const NO_COOLDOWN: &str = "none";
 
 /// Effects, ranges and objects: a network interface.
 pub const INTERFACE: &str = "interface";

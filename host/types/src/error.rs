@@ -93,6 +93,12 @@ codes! {
     /// The labels of the pod, or of its namespace, decide about its pool or are granted to its policy, and the API server did not say them.
     PodUnread = "pod-unread", 11,
         "the runtime retries; check that the node reaches the API server and may get pods and namespaces: `tenurectl status` shows `pods-unknown`";
+    /// The pod names an AddressClaim that has no address yet, or the API server, which must say that the address is this node's now, did not answer.
+    ClaimPending = "claim-pending", 11,
+        "the runtime retries; `kubectl describe addressclaim` says what the claim waits for, and `tenurectl status` whether the node reaches the API server";
+    /// The address of the pod's AddressClaim is in use by another pod, or on a node that has not let go of it.
+    WaitingForPreviousOwner = "waiting-for-previous-owner", 11,
+        "the runtime retries, and the address moves once the pod named above is gone from its node; if that node is dead, delete its Node, or attest that it is off with the annotation `ipam.tenure.dev/fenced`";
     /// STATUS: the node cannot serve an ADD now.
     Unavailable = "unavailable", 50, "fix the cause named above; `tenurectl status` shows more";
     /// A pool has no free address. For a pool that the host supplies, `tenurectl plan --explain` says what is lacking.

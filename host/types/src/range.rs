@@ -154,6 +154,13 @@ impl Range {
         self.attributes.get(agreed::COOLDOWN_SECONDS).and_then(|seconds| seconds.parse().ok()).unwrap_or(0)
     }
 
+    /// Whether an address is free as soon as it is let go, because it follows its owner and has no other: the supplier asks for the cooldown
+    /// [`NO_COOLDOWN`](agreed::NO_COOLDOWN).
+    #[must_use]
+    pub fn never_cools(&self) -> bool {
+        self.attributes.get(agreed::COOLDOWN_SECONDS) == Some(agreed::NO_COOLDOWN)
+    }
+
     /// The subnet that contains the range.
     #[must_use]
     pub fn subnet(&self) -> IpNet {

@@ -40,6 +40,7 @@ impl AgentCore {
                     pool: block.pool,
                     hold: LeaseHold::Open,
                     boot: Some(self.settings.boot),
+                    turn: None,
                 };
                 self.record(&lease).await?;
                 tracing::info!(block = %hint.cidr, pool = %lease.pool.name, "accepted a block");

@@ -10,7 +10,7 @@ use tenure_types::{Effect, EffectKind, IntentId, NetworkName, agreed};
 
 use crate::agent::core::AgentCore;
 use crate::agent::records::{HeldLease, MARK};
-use crate::agent::settings::PoolFamily;
+use crate::agent::settings::{PoolFamily, cluster_pool};
 use crate::agent::usage::free;
 
 /// The checks of one network's effects.
@@ -27,7 +27,7 @@ impl Outside for BlockChecks<'_> {
 
     fn check(&self, effect: &Effect, book: &Book) -> Result<(), String> {
         match effect.kind {
-            EffectKind::RequestBlock => Ok(()),
+            EffectKind::RequestBlock => self.check_request(effect, book),
             EffectKind::GiveBackBlock => self.check_give_back(effect, book),
             other => Err(format!("{} is not an effect on blocks", other.name())),
         }
@@ -35,6 +35,16 @@ impl Outside for BlockChecks<'_> {
 }
 
 impl BlockChecks<'_> {
+    fn check_request(&self, effect: &Effect, book: &Book) -> Result<(), String> {
+        let pool = book.pools().get(effect.pool).map(|pool| &pool.name);
+        match pool.and_then(cluster_pool).filter(|(name, _)| self.core.is_for_claims(name)) {
+            Some((name, _)) => {
+                Err(format!("addresses of AddressPool {name} are for claims, and come with them"))
+            }
+            None => Ok(()),
+        }
+    }
+
     fn check_give_back(&self, effect: &Effect, book: &Book) -> Result<(), String> {
         let block = effect.attributes.get(agreed::BLOCK).unwrap_or_default();
         let cidr: IpNet = block.parse().map_err(|_| format!("{block:?} is not a block"))?;

@@ -100,7 +100,11 @@ impl AgentCore {
         }
         let mut state = self.state();
         let uid = lease.uid.to_string();
-        let says = |object: &crate::NodeIPAM| object.spec.held.iter().any(|held| held.uid == uid);
+        let name = lease.name.to_string();
+        let says = |object: &crate::NodeIPAM| match lease.turn {
+            None => object.spec.held.iter().any(|held| held.uid == uid),
+            Some(_) => object.spec.claims.iter().any(|turn| turn.block == name),
+        };
         if !state.object.as_deref().is_some_and(says) {
             state.written = None;
         }

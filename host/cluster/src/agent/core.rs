@@ -128,11 +128,17 @@ impl AgentCore {
         let stays = |lease: &&HeldLease| {
             let leaves = matches!(lease.hold, LeaseHold::Cordoned(_) | LeaseHold::Frozen(_));
             &*lease.pool.name == pool
+                && lease.turn.is_none()
                 && PoolFamily::of(lease.cidr()) == family
                 && !leaves
                 && self.giving_back(lease.cidr()).is_none()
         };
         u32::try_from(leases.values().filter(stays).count()).unwrap_or(u32::MAX)
+    }
+
+    /// Whether the addresses of a pool of the cluster are for claims alone, as far as the operator has told.
+    pub(crate) fn is_for_claims(&self, pool: &str) -> bool {
+        self.state().in_force.values().any(|settings| settings.name == pool && settings.for_claims)
     }
 
     /// The book of a network.

@@ -5,12 +5,16 @@ use kube::{Client, ResourceExt as _};
 use serde_json::json;
 use tenure_leases::{
     AddressSpace as LeaseSpace, BlockName, FetchedBlock, HolderIdentity, IpBlock, NodeIpamSpec, PoolKey,
+    TurnId,
 };
 
 use crate::agent::settings::{AgentSettings, PoolFamily};
 use crate::agent::state::ClusterPool;
 use crate::client::{ApiCallError, call};
-use crate::{AddressPool, AddressSpace, ConversionError, GROUP, IPBlock, NodeIPAM, NodeIPAMSpec};
+use crate::pools::ClaimName;
+use crate::{
+    AddressClaim, AddressPool, AddressSpace, ConversionError, GROUP, IPBlock, NodeIPAM, NodeIPAMSpec,
+};
 
 /// The field manager of what the agent writes.
 const MANAGER: &str = "tenure-agent";
@@ -120,4 +124,65 @@ pub(crate) async fn say(client: &Client, spec: &NodeIpamSpec) -> Result<NodeIPAM
     });
     let parameters = PatchParams::apply(MANAGER).force();
     call(api.patch(name, &parameters, &Patch::Apply(&object))).await.map_err(failed("apply the NodeIPAM"))
+}
+
+/// The block of a claim.
+#[derive(Debug)]
+pub(crate) struct ClaimedBlock {
+    /// The lease, whose holder is the node that has the address.
+    pub(crate) block: IpBlock,
+    /// The claim.
+    pub(crate) claim: ClaimName,
+    /// The turn of that node.
+    pub(crate) turn: Option<TurnId>,
+    /// The user of the address, in words.
+    pub(crate) user: String,
+}
+
+/// The block that a claim has, by a quorum GET of the claim; or why it has none, in words.
+pub(crate) async fn claim(
+    client: &Client,
+    claim: &ClaimName,
+) -> Result<Result<BlockName, String>, FetchError> {
+    let api: Api<AddressClaim> = Api::namespaced(client.clone(), &claim.namespace);
+    let found = call(api.get_opt(&claim.name)).await.map_err(failed("get an AddressClaim"))?;
+    let Some(found) = found else {
+        return Ok(Err("there is no AddressClaim of this name".to_owned()));
+    };
+    let status = found.status.unwrap_or_default();
+    match status.block.and_then(|name| name.parse().ok()) {
+        Some(name) => Ok(Ok(name)),
+        None => {
+            let words = status.conditions.into_iter().map(|condition| condition.message).next();
+            Ok(Err(words.unwrap_or_else(|| "the operator has not looked at it yet".to_owned())))
+        }
+    }
+}
+
+/// A quorum GET of the block of a claim; `None` if there is none of this name.
+pub(crate) async fn claimed_block(
+    client: &Client,
+    name: &BlockName,
+) -> Result<Option<ClaimedBlock>, FetchError> {
+    let api: Api<IPBlock> = Api::all(client.clone());
+    let Some(object) = call(api.get_opt(&name.to_string())).await.map_err(failed("get an IPBlock"))? else {
+        return Ok(None);
+    };
+    let Some(claim) = &object.spec.claim else { return Ok(None) };
+    let claim = ClaimName { namespace: claim.namespace.clone(), name: claim.name.clone() };
+    let what = || format!("IPBlock {name}");
+    let block = IpBlock::try_from(&object).map_err(unread(what()))?;
+    let turn = object.turn().map_err(unread(what()))?;
+    let status = object.status.unwrap_or_default();
+    let user = status.active.map_or_else(
+        || "free".to_owned(),
+        |active| {
+            format!("in use on node {} by pod {} since {}", active.node_name, active.pod, active.since.0)
+        },
+    );
+    let user = match status.reason {
+        Some(reason) => format!("{user}; the node looks dead ({reason}), and its address is in quarantine"),
+        None => user,
+    };
+    Ok(Some(ClaimedBlock { block, claim, turn, user }))
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tenure_effects::budget::Jitter;
 use tenure_leases::agent::compare::is_settled;
+use tenure_leases::agent::ledger::LeaseHold;
 use tenure_leases::{BlockHint, BlockName, HolderIdentity};
 
 use crate::agent::accepting::AgentError;
@@ -43,6 +44,7 @@ impl AgentPass<'_> {
             self.hints(&me).await?;
             freeze_drained(self.core, self.executors).await?;
             self.compare(&me).await?;
+            self.core.claims(&me).await?;
             self.end_returned().await?;
             self.supply().await?;
         }
@@ -77,7 +79,7 @@ impl AgentPass<'_> {
     async fn note_idle(&self) {
         let now = self.core.now();
         let mut empty = Vec::new();
-        for lease in self.core.leases().into_values() {
+        for lease in self.core.leases().into_values().filter(|lease| lease.turn.is_none()) {
             let book = self.core.book_of(&lease.pool.name).await;
             if book.is_some_and(|book| usage(&book, lease.cidr()).is_empty()) {
                 empty.push(lease.cidr());
@@ -185,7 +187,9 @@ impl AgentPass<'_> {
                 let hint = hint.map(|hint| (hint.uid, hint.mark.map(|mark| mark.id)));
                 let is_early = state.compared.get(&cidr).is_some_and(|(next, _)| now < *next);
                 let row = self.core.row(&lease, None);
-                let is_open = is_settled(&row, hint) || state.unconfirmed.contains(&cidr);
+                // The operator hints at no block of a claim: its end comes by another way.
+                let is_usual = lease.turn.is_some() && lease.hold == LeaseHold::Open;
+                let is_open = (is_settled(&row, hint) && !is_usual) || state.unconfirmed.contains(&cidr);
                 state.to_compare.contains(&cidr) || (is_open && !is_early)
             };
             if is_due {

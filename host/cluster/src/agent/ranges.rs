@@ -94,8 +94,13 @@ fn carried(cidr: IpNet, settings: &PoolSettings) -> Result<Attributes, BlockRang
     let of_family = routes.into_iter().filter(|route| route.dst.addr().is_ipv4() == cidr.addr().is_ipv4());
     let routed = Success { routes: of_family.collect(), ..Success::default() };
     let with_routes = routed.carried(agreed::BLOCK, &cidr.to_string())?;
-    let cooldown = (settings.cooldown_seconds > 0)
-        .then(|| (COOLDOWN_SECONDS.to_owned(), settings.cooldown_seconds.to_string()));
+    let cooldown = match settings.cooldown_seconds {
+        // The address of a claim stays with the claim.
+        _ if settings.for_claims => Some(agreed::NO_COOLDOWN.to_owned()),
+        seconds if seconds > 0 => Some(seconds.to_string()),
+        _ => None,
+    };
+    let cooldown = cooldown.map(|cooldown| (COOLDOWN_SECONDS.to_owned(), cooldown));
     let pairs = with_routes.iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
     Ok(Attributes::new(pairs.chain(cooldown))?)
 }

@@ -2,12 +2,12 @@
 
 use tenure_leases::agent::ledger::LeaseHold;
 use tenure_leases::agent::lost::{rebuild, settle};
-use tenure_leases::{HolderIdentity, LeaseRules, NodeIpamSpec};
+use tenure_leases::{ClaimTurn, HolderIdentity, LeaseRules, NodeIpamSpec};
 
 use crate::agent::accepting::AgentError;
 use crate::agent::core::{AgentCore, is_lost};
 use crate::agent::fetch;
-use crate::agent::records::HeldLease;
+use crate::agent::records::{HeldLease, LeaseTurn};
 
 /// Makes the records again from NodeIPAM and the IPBlocks.
 pub(crate) async fn read_back(core: &AgentCore, me: &HolderIdentity) -> Result<(), AgentError> {
@@ -26,11 +26,28 @@ pub(crate) async fn read_back(core: &AgentCore, me: &HolderIdentity) -> Result<(
         if let (Some(row), Ok(name)) = (row, name.parse()) {
             tracing::warn!(block = %row.cidr, "the API server says that this node holds a block, which the lost ledger does not know");
             let (pool, boot) = (block.pool.clone(), Some(core.settings.boot));
-            core.record(&HeldLease { name, uid: row.uid, pool, hold: row.hold, boot }).await?;
+            core.record(&HeldLease { name, uid: row.uid, pool, hold: row.hold, boot, turn: None }).await?;
         }
+    }
+    for turn in said.into_iter().flat_map(|said| said.claims) {
+        read_back_turn(core, me, turn).await?;
     }
     core.state().must_rebuild = false;
     Ok(())
+}
+
+/// Makes the record of a turn again, if the claim's block still names it.
+async fn read_back_turn(core: &AgentCore, me: &HolderIdentity, said: ClaimTurn) -> Result<(), AgentError> {
+    let Some(found) = fetch::claimed_block(&core.client, &said.block).await? else { return Ok(()) };
+    let is_mine = found.turn == Some(said.turn) && found.block.is_held_by(&me.name, me.machine);
+    if !is_mine || core.leases().contains_key(&said.block.cidr()) {
+        return Ok(());
+    }
+    tracing::warn!(block = %said.block, "the API server says that this node has the address of a claim, which the lost ledger does not know");
+    let ClaimTurn { block: name, turn, pod, .. } = said;
+    let (boot, turn) = (Some(core.settings.boot), Some(LeaseTurn { claim: found.claim, turn, pod }));
+    let (uid, pool, hold) = (found.block.uid, found.block.pool, LeaseHold::Doubted);
+    Ok(core.record(&HeldLease { name, uid, pool, hold, boot, turn }).await?)
 }
 
 /// Ends the doubt about blocks once the node's pods are known.

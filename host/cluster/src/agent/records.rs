@@ -12,8 +12,10 @@ use std::collections::BTreeMap;
 use ipnet::IpNet;
 use tenure_leases::agent::ledger::LeaseHold;
 use tenure_leases::agent::tombstones::TOMBSTONE_SECONDS;
-use tenure_leases::{BlockName, MarkId, PoolKey, Uid};
+use tenure_leases::{BlockName, MarkId, PoolKey, TurnId, Uid};
 use tenure_types::{Attributes, InvalidAttributes, Object};
+
+use crate::pools::ClaimName;
 
 /// The kind of the object of an accepted lease.
 const LEASE: &str = "ip-block";
@@ -34,6 +36,39 @@ pub(crate) struct HeldLease {
     pub(crate) hold: LeaseHold,
     /// The boot in which the API server last confirmed it; `None` in a record of a version that did not note it.
     pub(crate) boot: Option<Uid>,
+    /// The node's turn with it, if it is the address of a claim.
+    pub(crate) turn: Option<LeaseTurn>,
+}
+
+/// The turn in which a node has the address of a claim.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LeaseTurn {
+    /// The claim.
+    pub(crate) claim: ClaimName,
+    /// The turn.
+    pub(crate) turn: TurnId,
+    /// The pod for which it began, as `namespace/name`.
+    pub(crate) pod: String,
+}
+
+impl LeaseTurn {
+    fn facts(&self) -> [(&'static str, String); 4] {
+        [
+            ("claim.namespace", self.claim.namespace.clone()),
+            ("claim.name", self.claim.name.clone()),
+            ("claim.pod", self.pod.clone()),
+            ("turn", self.turn.to_string()),
+        ]
+    }
+
+    fn of(attributes: &Attributes) -> Option<Self> {
+        let get = |name: &str| attributes.get(name).map(str::to_owned);
+        Some(Self {
+            claim: ClaimName { namespace: get("claim.namespace")?, name: get("claim.name")? },
+            turn: attributes.get("turn")?.parse().ok()?,
+            pod: get("claim.pod")?,
+        })
+    }
 }
 
 impl HeldLease {
@@ -63,7 +98,8 @@ impl HeldLease {
         ];
         let mark = mark.map(|mark| ("mark", mark.to_string()));
         let boot = self.boot.map(|boot| ("boot", boot.to_string()));
-        let attributes = Attributes::new(facts.into_iter().chain(mark).chain(boot))?;
+        let turn = self.turn.iter().flat_map(LeaseTurn::facts);
+        let attributes = Attributes::new(facts.into_iter().chain(mark).chain(boot).chain(turn))?;
         Ok(Object { kind: LEASE.to_owned(), name: self.name.to_string(), attributes })
     }
 
@@ -85,6 +121,7 @@ impl HeldLease {
             pool: PoolKey { name: get("pool")?.into(), uid: get("pool.uid")?.parse().ok()? },
             hold,
             boot: get("boot").and_then(|boot| boot.parse().ok()),
+            turn: LeaseTurn::of(&object.attributes),
         })
     }
 }
@@ -154,7 +191,10 @@ mod tests {
             LeaseHold::Contested,
         ] {
             let name = BlockName::new("default", "fd00::/122".parse().unwrap()).unwrap();
-            let record = HeldLease { name, uid: Uid(3), pool: pool.clone(), hold, boot: Some(Uid(9)) };
+            let claim = ClaimName { namespace: "default".into(), name: "db-0".into() };
+            let turn = LeaseTurn { claim, turn: TurnId(4), pod: "default/db-0".into() };
+            let (boot, turn) = (Some(Uid(9)), (hold == LeaseHold::Open).then_some(turn));
+            let record = HeldLease { name, uid: Uid(3), pool: pool.clone(), hold, boot, turn };
             let object = record.object().unwrap();
             assert_eq!(leases([&object]).into_values().collect::<Vec<_>>(), std::slice::from_ref(&record));
             let attributes = Attributes::new([

@@ -29,7 +29,10 @@ pub(crate) async fn say(
     let now = core.now();
     {
         let state = core.state();
-        if state.written.as_ref().is_some_and(|written| is_same(written, &spec)) || now < state.next_write {
+        let written = state.written.as_ref();
+        // A pod waits for each change of turns.
+        let is_early = now < state.next_write && written.is_some_and(|written| written.claims == spec.claims);
+        if written.is_some_and(|written| is_same(written, &spec)) || is_early {
             return Ok(());
         }
     }
@@ -62,8 +65,9 @@ fn is_same(written: &NodeIpamSpec, now: &NodeIpamSpec) -> bool {
 pub(crate) async fn spec(core: &AgentCore, me: &HolderIdentity) -> NodeIpamSpec {
     let leases = core.leases();
     let dropped = core.dropped();
+    let of_nodes = leases.values().filter(|lease| lease.turn.is_none());
     let mut held: Vec<HeldBlock> =
-        leases.values().map(|lease| HeldBlock { cidr: lease.cidr(), uid: lease.uid }).collect();
+        of_nodes.map(|lease| HeldBlock { cidr: lease.cidr(), uid: lease.uid }).collect();
     held.truncate(MAX_HELD);
     let standing = leases.values().filter_map(|lease| core.row(lease, None).standing_ack());
     let mut acks: Vec<MarkAck> = standing.collect();
@@ -108,7 +112,10 @@ pub(crate) async fn spec(core: &AgentCore, me: &HolderIdentity) -> NodeIpamSpec 
                     cooling.saturating_add(usage.cooling),
                 )
             });
-            let wanted = core.state().wants.get(&engine_pool).copied().unwrap_or_default();
+            let wanted = match core.is_for_claims(&pool.key.name) {
+                true => 0,
+                false => core.state().wants.get(&engine_pool).copied().unwrap_or_default(),
+            };
             // The API server takes no more.
             let want = wanted.max(core.counted_of(&pool.key.name, *family)).min(256);
             let is_ipv6 = *family == PoolFamily::Ipv6;
@@ -134,5 +141,14 @@ pub(crate) async fn spec(core: &AgentCore, me: &HolderIdentity) -> NodeIpamSpec 
         let generation = u64::try_from(settings.generation).unwrap_or_default();
         echoes.push(PoolEcho { uid: *uid, generation, excluded_in_use });
     }
-    NodeIpamSpec { identity: me.clone(), held, demand, idle, returned, acks, pools: echoes }
+    NodeIpamSpec {
+        identity: me.clone(),
+        held,
+        demand,
+        idle,
+        returned,
+        acks,
+        pools: echoes,
+        claims: core.claim_turns(),
+    }
 }

@@ -15,11 +15,7 @@ impl AgentCore {
             let objects = pools.filter_map(|pool| {
                 // Those in force: what a deposed operator tells is older.
                 let in_force = state.in_force.get(&pool.uid.parse().ok()?)?;
-                let kept = rules_object(
-                    &pool.name,
-                    in_force.pod_selector.as_ref(),
-                    in_force.namespace_selector.as_ref(),
-                );
+                let kept = rules_object(in_force);
                 if let Err(error) = &kept {
                     tracing::error!(pool = pool.name, %error, "cannot keep the selectors of an AddressPool");
                 }

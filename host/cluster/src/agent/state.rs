@@ -8,8 +8,10 @@ use ipnet::IpNet;
 use tenure_leases::{HolderIdentity, MarkAck, MarkId, NodeIpamSpec, NodeIpamStatus, PoolKey, Uid};
 use tenure_types::{NetworkName, PoolName};
 
+use crate::agent::asked::AskedClaim;
 use crate::agent::settings::{PoolFamily, cluster_pool};
 use crate::objects::node::{NodeIPAM, NodeIPAMStatus, PoolSettings, WaitingEntry};
+use crate::pools::ClaimName;
 
 /// A pool of the cluster, as its object was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,6 +78,8 @@ pub(crate) struct AgentState {
     pub(crate) failed_calls: BTreeMap<&'static str, u64>,
     /// Interruptions of the watch of the node's object.
     pub(crate) interruptions: u64,
+    /// The claims that pods of this node ask for.
+    pub(crate) asked: BTreeMap<ClaimName, AskedClaim>,
     /// The failure of the last pass.
     pub(crate) trouble: Option<String>,
     /// The ledger was lost, and the records of the API server have not been read back.

@@ -86,7 +86,7 @@ pub struct AgentStatus {
     pub waits_for: Option<(String, String)>,
     /// The failure of the last pass.
     pub trouble: Option<String>,
-    /// Networks of the configuration that exist.
+    /// Networks of the configuration that exist and have blocks.
     pub networks: Vec<NetworkName>,
     /// Writes of the node's object since the start.
     pub writes: u64,
@@ -101,7 +101,7 @@ pub struct AgentStatus {
 }
 
 impl AgentStatus {
-    /// The networks that exist and have no block.
+    /// The networks that exist and have no block, other than those whose addresses all come with claims.
     #[must_use]
     pub fn without_blocks(&self) -> Vec<&str> {
         let has =
@@ -123,8 +123,9 @@ impl AgentStatus {
 /// The status now.
 pub(crate) async fn status(core: &AgentCore) -> AgentStatus {
     let mut networks = Vec::new();
-    for network in core.settings.networks.keys() {
-        if core.book(network).await.is_some() {
+    for (network, pools) in &core.settings.networks {
+        let has_blocks = pools.iter().any(|pool| !core.is_for_claims(pool));
+        if has_blocks && core.book(network).await.is_some() {
             networks.push(network.clone());
         }
     }

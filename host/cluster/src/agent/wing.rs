@@ -211,6 +211,11 @@ impl Wing for ClusterWing {
                 if is_news {
                     self.core.wake.notify_one();
                 }
+                if cluster_pool(pool).is_some_and(|(name, _)| self.core.is_for_claims(name)) {
+                    return Step::Undone(
+                        "the pool's addresses are for claims, and come with them".to_owned(),
+                    );
+                }
                 if self.core.counted(pool) >= *want {
                     return Step::Done(BlockOutcome::Came);
                 }

@@ -2,13 +2,14 @@
 
 use tenure_leases::node::PoolEcho;
 use tenure_leases::{
-    BlockHint, BlockMark, BlockName, BlockNameError, HeldBlock, HolderIdentity, MarkAck, NodeIpamSpec,
-    NodeIpamStatus, PoolDemand, PoolKey, Uid,
+    BlockHint, BlockMark, BlockName, BlockNameError, ClaimTurn, HeldBlock, HolderIdentity, MarkAck,
+    NodeIpamSpec, NodeIpamStatus, PoolDemand, PoolKey, Uid,
 };
 
 use super::{ConversionError, cidr, count, object_name};
 use crate::objects::node::{
     AcceptedIdentity, AckEntry, DemandEntry, EchoEntry, HeldEntry, HintEntry, NodeIPAM, NodeIPAMSpec,
+    TurnEntry,
 };
 
 const IPV4: &str = "IPv4";
@@ -35,6 +36,7 @@ impl TryFrom<&NodeIPAM> for NodeIpamSpec {
             returned: uids(&spec.returned)?,
             acks: spec.acks.iter().map(MarkAck::try_from).collect::<Result<_, _>>()?,
             pools: spec.pools.iter().map(PoolEcho::try_from).collect::<Result<_, _>>()?,
+            claims: spec.claims.iter().map(ClaimTurn::try_from).collect::<Result<_, _>>()?,
         })
     }
 }
@@ -52,6 +54,7 @@ impl From<&NodeIpamSpec> for NodeIPAMSpec {
             returned: words(&spec.returned),
             acks: spec.acks.iter().map(AckEntry::from).collect(),
             pools: spec.pools.iter().map(EchoEntry::from).collect(),
+            claims: spec.claims.iter().map(TurnEntry::from).collect(),
         }
     }
 }
@@ -197,6 +200,30 @@ impl From<&PoolEcho> for EchoEntry {
             // A generation is an i64 in the API server.
             generation: echo.generation.try_into().unwrap_or(i64::MAX),
             excluded_in_use: echo.excluded_in_use.into(),
+        }
+    }
+}
+
+impl TryFrom<&TurnEntry> for ClaimTurn {
+    type Error = ConversionError;
+
+    fn try_from(entry: &TurnEntry) -> Result<Self, ConversionError> {
+        Ok(Self {
+            block: entry.block.parse()?,
+            turn: entry.turn.parse()?,
+            state: entry.state.parse()?,
+            pod: entry.pod.clone(),
+        })
+    }
+}
+
+impl From<&ClaimTurn> for TurnEntry {
+    fn from(turn: &ClaimTurn) -> Self {
+        Self {
+            block: turn.block.to_string(),
+            turn: turn.turn.to_string(),
+            state: turn.state.to_string(),
+            pod: turn.pod.clone(),
         }
     }
 }

@@ -3,13 +3,14 @@
 use kube::api::ObjectMeta;
 use tenure_leases::node::PoolEcho;
 use tenure_leases::{
-    AddressSpace as LeaseSpace, BlockPhase, HeldBlock, HolderIdentity, IpBlock, LeasePool, LeaseRules,
-    MachineHash, MarkAck, MarkAnswer, MarkId, NodeIpamSpec, PoolDemand, PoolKey, RangeId, RangeState,
-    RangeUse, SpaceError, SpaceRange, Uid,
+    AddressSpace as LeaseSpace, BlockName, BlockPhase, ClaimTurn, HeldBlock, HolderIdentity, IpBlock,
+    LeasePool, LeaseRules, MachineHash, MarkAck, MarkAnswer, MarkId, NodeIpamSpec, PoolDemand, PoolKey,
+    RangeId, RangeState, RangeUse, SpaceError, SpaceRange, TurnId, TurnState, Uid,
 };
 
-use super::{BlockLease, ConversionError, PoolRange};
+use super::{BlockLease, ClaimLease, ConversionError, PoolRange};
 use crate::objects::block::IPBlockStatus;
+use crate::objects::reference::{ActiveEntry, ClaimReference};
 use crate::objects::space::{AddressSpace, AddressSpaceSpec};
 use crate::{AddressPool, AddressPoolSpec, NodeIPAM, NodeIPAMSpec};
 
@@ -49,6 +50,30 @@ fn a_lease_is_read_as_it_was_granted() {
 }
 
 #[test]
+fn the_holder_of_a_claims_block_is_the_node_whose_turn_it_is() {
+    let claim = ClaimReference { namespace: "default".into(), name: "db-0".into(), uid: Uid(41).to_string() };
+    let cidr = "10.0.0.9/32".parse().unwrap();
+    let lease = ClaimLease { group: "default".into(), cidr, range: RangeId(1), pool: pool(), claim };
+    let mut object = lease.object().unwrap();
+    assert_eq!(object.metadata.name.as_deref(), Some("default.10-0-0-9.32"));
+    object.metadata = stored("x");
+    assert_eq!(IpBlock::try_from(&object).unwrap().holder, HolderIdentity::nobody());
+    let since = k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(Default::default());
+    let active = ActiveEntry {
+        node_name: "n1".into(),
+        node_uid: Uid(11).to_string(),
+        machine: MachineHash(12).to_string(),
+        boot_id: Uid(13).to_string(),
+        turn: TurnId(6).to_string(),
+        pod: String::new(),
+        since,
+    };
+    object.status = Some(IPBlockStatus { active: Some(active), ..IPBlockStatus::default() });
+    assert_eq!(IpBlock::try_from(&object).unwrap().holder, holder());
+    assert_eq!(object.turn(), Ok(Some(TurnId(6))));
+}
+
+#[test]
 fn a_nodes_words_come_back_as_they_went() {
     let spec = NodeIpamSpec {
         identity: holder(),
@@ -58,6 +83,12 @@ fn a_nodes_words_come_back_as_they_went() {
         returned: vec![Uid(5)],
         acks: vec![MarkAck { uid: Uid(1), mark: MarkId(2), answer: MarkAnswer::Cordoned }],
         pools: vec![PoolEcho { uid: Uid(31), generation: 4, excluded_in_use: 1 }],
+        claims: vec![ClaimTurn {
+            block: BlockName::new("default", "10.0.0.9/32".parse().unwrap()).unwrap(),
+            turn: TurnId(6),
+            state: TurnState::Held,
+            pod: "default/db-0".into(),
+        }],
     };
     let mut object = NodeIPAM { metadata: stored("n1"), spec: NodeIPAMSpec::from(&spec), status: None };
     assert_eq!(NodeIpamSpec::try_from(&object), Ok(spec));

@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
 
-pub use self::said::{AckEntry, DemandEntry, EchoEntry, HeldEntry};
+pub use self::said::{AckEntry, DemandEntry, EchoEntry, HeldEntry, TurnEntry};
 pub use self::told::{AcceptedIdentity, ExclusionEntry, HintEntry, PoolSettings, WaitingEntry};
 use crate::objects::schema;
 
@@ -82,6 +82,11 @@ pub struct NodeIPAMSpec {
     #[schemars(length(max = 64))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["uid".into()]))]
     pub pools: Vec<EchoEntry>,
+    /// The node's turns with addresses of claims.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 256))]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["block".into()]))]
+    pub claims: Vec<TurnEntry>,
 }
 
 /// The operator's half: hints. The IPBlocks are the truth.
@@ -113,6 +118,11 @@ pub struct NodeIPAMStatus {
     #[schemars(length(max = 64))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["poolUID".into(), "family".into()]))]
     pub waiting: Vec<WaitingEntry>,
+    /// IPBlocks of claims whose turn on this node ends once no pod has the address: another node wants it, or the claim is over.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 256), inner(length(max = 253)))]
+    #[x_kube(merge_strategy = ListMerge::Set)]
+    pub claims_asked_back: Vec<String>,
     /// The conditions: Ready.
     #[serde(default)]
     #[schemars(length(max = 8))]

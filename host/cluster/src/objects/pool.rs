@@ -6,6 +6,7 @@ mod taken;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, LabelSelector};
 use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
+use tenure_leases::RangeUse;
 
 pub use self::family::{Ipv4Ranges, Ipv6Ranges, PoolCapacityEntry};
 pub use self::taken::{MAX_TAKEN, TakenEntry};
@@ -22,7 +23,7 @@ use crate::objects::schema;
     plural = "addresspools",
     shortname = "apool",
     category = "tenure",
-    doc = "Addresses that are leased to nodes in blocks.",
+    doc = "Addresses that are leased to nodes in blocks, or to claims one by one.",
     derive = "PartialEq",
     status = "AddressPoolStatus",
     printcolumn(json_path = ".spec.ipv4.cidrs", name = "IPv4", type_ = "string"),
@@ -46,6 +47,8 @@ use crate::objects::schema;
         .message("a taken range must lie in one of the pool's cidrs; remove what is taken before its cidr"),
     validation = Rule::new("!has(self.gateway) || ((!has(self.gateway.ipv4) || (has(self.ipv4) && self.ipv4.cidrs.exists(c, cidr(c).containsIP(self.gateway.ipv4)))) && (!has(self.gateway.ipv6) || (has(self.ipv6) && self.ipv6.cidrs.exists(c, cidr(c).containsIP(self.gateway.ipv6)))))")
         .message("a gateway must lie in one of the pool's cidrs"),
+    validation = Rule::new("self.usage != 'Claims' || ((!has(self.ipv4) || self.ipv4.blockPrefix == 32) && (!has(self.ipv6) || self.ipv6.blockPrefix == 128))")
+        .message("a pool for claims has single addresses: blockPrefix is 32 for IPv4 and 128 for IPv6"),
     validation = Rule::new("!has(self.gateway) || !has(self.gateway.blockIndex) || ((!has(self.ipv4) || self.ipv4.blockPrefix < 16 || self.gateway.blockIndex < [65536, 32768, 16384, 8192, 4096, 2048, 1024, 512, 256, 128, 64, 32, 16, 8, 4, 2, 1][self.ipv4.blockPrefix - 16]) && (!has(self.ipv6) || self.ipv6.blockPrefix < 112 || self.gateway.blockIndex < [65536, 32768, 16384, 8192, 4096, 2048, 1024, 512, 256, 128, 64, 32, 16, 8, 4, 2, 1][self.ipv6.blockPrefix - 112]))")
         .message("gateway.blockIndex is outside of a block")
 )]
@@ -57,6 +60,11 @@ pub struct AddressPoolSpec {
     /// The IPv6 addresses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ipv6: Option<Ipv6Ranges>,
+    /// The use of the addresses: blocks for nodes, or single addresses for AddressClaims.
+    #[serde(default = "default_usage")]
+    #[schemars(schema_with = "schema::pool_usage")]
+    #[x_kube(validation = Rule::new("self == oldSelf").message("usage is immutable"))]
+    pub usage: String,
     /// Addresses that are not handed out.
     #[serde(default)]
     #[schemars(length(max = 64))]
@@ -146,6 +154,10 @@ pub struct AddressPoolStatus {
     #[schemars(length(max = 8))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
     pub conditions: Vec<Condition>,
+}
+
+fn default_usage() -> String {
+    RangeUse::Blocks.to_string()
 }
 
 fn default_group() -> String {

@@ -1,5 +1,6 @@
-//! References that objects make to pools and marks.
+//! References that objects make to pools, marks and claims.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::KubeSchema;
 use serde::{Deserialize, Serialize};
 
@@ -25,4 +26,46 @@ pub struct MarkEntry {
     /// The reason: the pool is short and the node has the block to spare, the block drains, or its pool is being deleted.
     #[schemars(schema_with = "schema::mark_reason")]
     pub why: String,
+}
+
+/// A claim by name and uid.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, KubeSchema)]
+pub struct ClaimReference {
+    /// The claim's namespace.
+    #[schemars(schema_with = "schema::group")]
+    pub namespace: String,
+    /// The claim's name.
+    #[schemars(schema_with = "schema::name")]
+    pub name: String,
+    /// The claim's uid.
+    #[schemars(schema_with = "schema::uid")]
+    pub uid: String,
+}
+
+/// A node's turn with the address of a claim.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ActiveEntry {
+    /// The Node.
+    #[schemars(schema_with = "schema::name")]
+    pub node_name: String,
+    /// The Node's uid.
+    #[serde(rename = "nodeUID")]
+    #[schemars(schema_with = "schema::uid")]
+    pub node_uid: String,
+    /// A hash of the machine's machine id and system UUID.
+    #[schemars(schema_with = "schema::machine")]
+    pub machine: String,
+    /// The boot id of the machine when the turn began.
+    #[serde(rename = "bootID")]
+    #[schemars(schema_with = "schema::uid")]
+    pub boot_id: String,
+    /// The turn, as the node's agent drew it. A turn that ended never begins again.
+    #[schemars(schema_with = "schema::number")]
+    pub turn: String,
+    /// The pod for which the turn began, as `namespace/name`; for people only.
+    #[schemars(length(max = 317))]
+    pub pod: String,
+    /// The beginning of the turn, by the operator's clock; for people only.
+    pub since: Time,
 }

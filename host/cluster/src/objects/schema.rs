@@ -3,7 +3,7 @@
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::Value;
 use tenure_leases::block::RefusalReason;
-use tenure_leases::{BlockPhase, MarkAnswer, MarkReason, RangeState, RangeUse};
+use tenure_leases::{BlockPhase, MarkAnswer, MarkReason, RangeState, RangeUse, TurnState};
 
 /// The schema of a string that matches a pattern and is at most so long.
 fn pattern(pattern: &str, length: u32) -> Schema {
@@ -110,6 +110,26 @@ pub fn answer(_: &mut SchemaGenerator) -> Schema {
 /// The use of a range.
 pub fn range_use(_: &mut SchemaGenerator) -> Schema {
     one_of(RangeUse::ALL.iter().map(|word| word.as_str()))
+}
+
+/// The use of a pool's addresses.
+pub fn pool_usage(_: &mut SchemaGenerator) -> Schema {
+    one_of([RangeUse::Blocks, RangeUse::Claims].map(RangeUse::as_str))
+}
+
+/// How far a node's turn with a claim's address has come.
+pub fn turn_state(_: &mut SchemaGenerator) -> Schema {
+    one_of(TurnState::ALL.iter().map(|word| word.as_str()))
+}
+
+/// The phase of a claim.
+pub fn claim_phase(_: &mut SchemaGenerator) -> Schema {
+    one_of(["Pending", "Bound", "Leaving"])
+}
+
+/// An optional address family.
+pub fn optional_family(generator: &mut SchemaGenerator) -> Schema {
+    nullable(family(generator))
 }
 
 /// The state of a range.

@@ -2,6 +2,7 @@
 //!
 //! | | decides | of several pools |
 //! |---|---|---|
+//! | 0 | the pod's AddressClaims, in their families: `claims` | the claims' own |
 //! | 1 | the addresses that the caller requests | those that contain them |
 //! | 2 | the annotation `ipam.tenure.dev/pools` of the pod | in the annotation's order |
 //! | 3 | `ipam.pools` of the CNI configuration, such as a NetworkAttachmentDefinition's | in its order |
@@ -9,11 +10,11 @@
 //! | 5 | `podSelector` and `namespaceSelector` of the pools: one with both before one with the former, and that before one with the latter | refused |
 //! | 6 | nothing: the pools without selectors, unless a match is required | in the network's order |
 //!
-//! The first row that applies decides alone. An annotation may name pools of other networks of the node, since a pod may have several networks:
+//! The first row that applies decides alone, and no row but that of claims names a pool for claims. An annotation may name pools of other networks of the node, since a pod may have several networks:
 //! those do not count here. A name that no network of the node has is a mistake, and refuses the pod.
 
 use super::rule::{Exactness, PoolSelectors};
-use super::{MATCH_ANNOTATION, POOLS_ANNOTATION};
+use super::{CLAIM_ANNOTATION, MATCH_ANNOTATION, POOLS_ANNOTATION};
 use crate::pods::ObjectLabels;
 
 /// The facts that decide about a pod's pools.
@@ -55,6 +56,9 @@ pub enum PoolRefusal {
 /// # Errors
 /// [`PoolRefusal`] if two pools select the pod equally exactly, if none may serve it, or if it names one that does not exist.
 pub fn candidates(question: &PoolQuestion<'_>) -> Result<Vec<String>, PoolRefusal> {
+    if let Some(kept) = question.requested.iter().find(|name| question.keeps(name)) {
+        return Err(question.kept("an address that was requested", kept));
+    }
     if !question.requested.is_empty() {
         return Ok(question.requested.to_vec());
     }
@@ -79,12 +83,27 @@ impl PoolQuestion<'_> {
         self.rules.iter().any(|rule| rule.name == name)
     }
 
+    /// Whether a pool keeps its addresses for claims.
+    fn keeps(&self, name: &str) -> bool {
+        self.rules.iter().any(|rule| rule.name == name && rule.is_for_claims())
+    }
+
+    fn kept(&self, what: &str, pool: &str) -> PoolRefusal {
+        PoolRefusal::Unmatched(format!(
+            "{what} is of AddressPool {pool}, which keeps its addresses for AddressClaims; pod {} names none in annotation {CLAIM_ANNOTATION}",
+            self.pod
+        ))
+    }
+
     /// The pools of this network that an annotation names; `None` if it names none.
     fn annotated(&self, labels: &ObjectLabels, what: &str) -> Result<Option<Vec<String>>, PoolRefusal> {
         let Some(text) = labels.annotations.get(POOLS_ANNOTATION) else { return Ok(None) };
         let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
         let mut named = Vec::new();
         for name in names {
+            if self.keeps(name) {
+                return Err(self.kept(&format!("a pool in annotation {POOLS_ANNOTATION} of {what}"), name));
+            }
             if self.has(name) {
                 named.push(name.to_owned());
             } else if !self.of_node.iter().any(|known| known == name) {
@@ -101,7 +120,15 @@ impl PoolQuestion<'_> {
     /// The pools that the caller's configuration names, all of which must be this network's.
     fn of_network(&self, named: &[String]) -> Result<Vec<String>, PoolRefusal> {
         match named.iter().find(|name| !self.has(name)) {
-            None => Ok(named.to_vec()),
+            None => {
+                let usual: Vec<String> = named.iter().filter(|name| !self.keeps(name)).cloned().collect();
+                match (usual.is_empty(), named.first()) {
+                    (true, Some(first)) => {
+                        Err(self.kept("what ipam.pools of the CNI configuration names", first))
+                    }
+                    _ => Ok(usual),
+                }
+            }
             Some(name) => Err(PoolRefusal::Unmatched(format!(
                 "ipam.pools of the CNI configuration names AddressPool {name}, which network {} does not have on this node; it has {}",
                 self.network,

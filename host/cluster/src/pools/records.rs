@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use tenure_types::{Attributes, InvalidAttributes, Object};
 
 use super::rule::PoolSelectors;
+use crate::objects::node::PoolSettings;
 
 /// The kind of the object.
 const SELECTORS: &str = "pool-selectors";
@@ -22,6 +23,8 @@ struct KeptSelectors {
     pods: Option<LabelSelector>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     namespaces: Option<LabelSelector>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    claims: bool,
 }
 
 /// The rules of a network's pools.
@@ -37,12 +40,12 @@ pub struct KnownRules {
 ///
 /// # Errors
 /// If they are longer than about 15 KiB.
-pub(crate) fn rules_object(
-    pool: &str,
-    pods: Option<&LabelSelector>,
-    namespaces: Option<&LabelSelector>,
-) -> Result<Object, InvalidAttributes> {
-    let kept = KeptSelectors { pods: pods.cloned(), namespaces: namespaces.cloned() };
+pub(crate) fn rules_object(pool: &PoolSettings) -> Result<Object, InvalidAttributes> {
+    let kept = KeptSelectors {
+        pods: pool.pod_selector.clone(),
+        namespaces: pool.namespace_selector.clone(),
+        claims: pool.for_claims,
+    };
     // A selector is maps and lists of strings, which JSON can express.
     let text = serde_json::to_string(&kept).unwrap_or_default();
     let mut parts = Vec::new();
@@ -52,7 +55,7 @@ pub(crate) fn rules_object(
         parts.push((format!("{:02}", parts.len()), part));
         rest = left;
     }
-    Ok(Object { kind: SELECTORS.to_owned(), name: pool.to_owned(), attributes: Attributes::new(parts)? })
+    Ok(Object { kind: SELECTORS.to_owned(), name: pool.name.clone(), attributes: Attributes::new(parts)? })
 }
 
 /// The rules of these pools, from the objects of the ledger.
@@ -62,6 +65,7 @@ pub fn pool_rules(objects: &[Arc<Object>], pools: &[String]) -> KnownRules {
     for pool in pools {
         let object = objects.iter().find(|object| object.kind == SELECTORS && object.name == *pool);
         match object.and_then(|object| read(object)) {
+            Some(kept) if kept.claims => known.rules.push(PoolSelectors::for_claims(pool)),
             Some(kept) => known.rules.push(PoolSelectors::new(pool, kept.pods, kept.namespaces)),
             None => {
                 known.rules.push(PoolSelectors::unknown(pool));
@@ -88,9 +92,11 @@ mod tests {
         let long: Vec<String> = (0..120).map(|number| format!("tier-{number}-ü")).collect();
         let pods = json!({ "matchExpressions": [{ "key": "tier", "operator": "In", "values": long }] });
         let pods: LabelSelector = serde_json::from_value(pods).unwrap();
-        let object = Arc::new(rules_object("web", Some(&pods), None).unwrap());
-        assert_eq!(read(&object), Some(KeptSelectors { pods: Some(pods), namespaces: None }));
-        let plain = Arc::new(rules_object("plain", None, None).unwrap());
+        let settings = |name: &str| PoolSettings { name: name.into(), ..PoolSettings::default() };
+        let web = PoolSettings { pod_selector: Some(pods.clone()), for_claims: true, ..settings("web") };
+        let object = Arc::new(rules_object(&web).unwrap());
+        assert_eq!(read(&object), Some(KeptSelectors { pods: Some(pods), namespaces: None, claims: true }));
+        let plain = Arc::new(rules_object(&settings("plain")).unwrap());
         let known = pool_rules(&[object, plain], &["plain", "web", "new"].map(str::to_owned));
         assert_eq!(
             known.rules.iter().map(PoolSelectors::has_selectors).collect::<Vec<_>>(),
@@ -103,6 +109,7 @@ mod tests {
     fn selectors_that_are_too_long_are_not_kept() {
         let values: Vec<String> = (0..2000).map(|number| format!("tier-{number}")).collect();
         let pods = json!({ "matchExpressions": [{ "key": "tier", "operator": "In", "values": values }] });
-        rules_object("web", Some(&serde_json::from_value(pods).unwrap()), None).unwrap_err();
+        let pod_selector = serde_json::from_value(pods).unwrap();
+        rules_object(&PoolSettings { pod_selector, ..PoolSettings::default() }).unwrap_err();
     }
 }

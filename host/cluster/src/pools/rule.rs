@@ -34,6 +34,8 @@ pub struct PoolSelectors {
     pub name: String,
     pods: Option<LabelRule>,
     namespaces: Option<LabelRule>,
+    /// The addresses are for claims alone.
+    is_for_claims: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -61,18 +63,35 @@ impl PoolSelectors {
     #[must_use]
     pub fn new(name: &str, pods: Option<LabelSelector>, namespaces: Option<LabelSelector>) -> Self {
         let rule = |selector: Option<LabelSelector>| selector.map(LabelRule::new);
-        Self { name: name.to_owned(), pods: rule(pods), namespaces: rule(namespaces) }
+        Self { name: name.to_owned(), pods: rule(pods), namespaces: rule(namespaces), is_for_claims: false }
+    }
+
+    /// The rule of a pool for claims: it serves pods by their claims alone.
+    #[must_use]
+    pub fn for_claims(name: &str) -> Self {
+        Self { name: name.to_owned(), pods: None, namespaces: None, is_for_claims: true }
+    }
+
+    /// Whether the pool's addresses are for claims alone.
+    #[must_use]
+    pub fn is_for_claims(&self) -> bool {
+        self.is_for_claims
     }
 
     /// The rule of a pool of which nothing is known but its name.
     pub(crate) fn unknown(name: &str) -> Self {
-        Self { name: name.to_owned(), pods: Some(LabelRule::Unreadable), namespaces: None }
+        Self {
+            name: name.to_owned(),
+            pods: Some(LabelRule::Unreadable),
+            namespaces: None,
+            is_for_claims: false,
+        }
     }
 
     /// Whether the pool serves selected pods alone.
     #[must_use]
     pub fn has_selectors(&self) -> bool {
-        self.pods.is_some() || self.namespaces.is_some()
+        self.pods.is_some() || self.namespaces.is_some() || self.is_for_claims
     }
 
     /// How exactly the pool selects a pod; `None` if it does not.

@@ -53,8 +53,13 @@ impl Node {
 
     /// Kills the daemon, and starts it in another boot of the machine, whose id it returns.
     pub(crate) fn reboot(&mut self) -> anyhow::Result<String> {
-        let boot = "7e5e1e57-0000-4000-8000-000000000001";
         self.daemon.kill()?;
+        self.boot_again()
+    }
+
+    /// Starts the daemon, which was killed, in another boot of the machine, whose id it returns.
+    pub(crate) fn boot_again(&mut self) -> anyhow::Result<String> {
+        let boot = "7e5e1e57-0000-4000-8000-000000000001";
         std::fs::write(boot_id_file(&self.daemon), boot)?;
         self.daemon.launch()?;
         Ok(boot.to_owned())

@@ -34,7 +34,7 @@ use crate::parts::{DatapathResult, FollowedFiles, NetworkSetup, ReloadRequests};
 use crate::pods::PodDoor;
 use crate::policies;
 #[cfg(feature = "cluster")]
-use crate::pools::PodContexts;
+use crate::pools::{ClaimDoor, PodContexts};
 use crate::state::{Directories, RecoveredState};
 use crate::state_seen::StateSeen;
 
@@ -65,6 +65,9 @@ pub(super) struct Spine {
     /// The API server's word about the node's pods, if it is asked.
     #[cfg(feature = "cluster")]
     pub(super) pods: Option<Arc<PodDoor>>,
+    /// The addresses of claims that pods name.
+    #[cfg(feature = "cluster")]
+    pub(super) claims: Arc<ClaimDoor>,
     /// Whether the claims of agents outlived the state, if it is lost.
     pub(super) knows_claims: bool,
     /// The policies that served networks before.
@@ -163,10 +166,16 @@ impl Spine {
             },
         ));
         #[cfg(feature = "cluster")]
+        let claims = Arc::<ClaimDoor>::default();
+        #[cfg(feature = "cluster")]
         let cni = match &pods {
             Some(pods) => {
-                let contexts =
-                    PodContexts::new(Arc::clone(&engine), live.config.subscribe(), Arc::clone(pods));
+                let contexts = PodContexts::new(
+                    Arc::clone(&engine),
+                    live.config.subscribe(),
+                    Arc::clone(pods),
+                    Arc::clone(&claims),
+                );
                 cni.with_contexts(Arc::new(contexts))
             }
             None => cni,
@@ -190,6 +199,8 @@ impl Spine {
             runtime,
             #[cfg(feature = "cluster")]
             pods,
+            #[cfg(feature = "cluster")]
+            claims,
             knows_claims,
             serving,
             started,

@@ -49,6 +49,7 @@ pub(super) fn add(
             clock: Arc::clone(clock),
             handle: leasing,
         };
+        spine.claims.leased_by(cluster.clone());
         let part = parts::ClusterPart::build(given, conditions);
         parts.restarted("cluster", part, &[ledger.undo, networks.configured]);
     }

@@ -46,9 +46,12 @@ impl Engine {
                 let supply = self.effects.demands.seen(&network);
                 add.request.supply_full = self.effects.demands.is_full(&network);
                 let served = self.serve_add(&mut add, &fits).await;
-                let is_full = served
-                    .as_ref()
-                    .is_err_and(|error| matches!(error.code, ErrorCode::NotYet | ErrorCode::PoolExhausted));
+                let is_full = served.as_ref().is_err_and(|error| {
+                    matches!(
+                        error.code,
+                        ErrorCode::NotYet | ErrorCode::PoolExhausted | ErrorCode::AddressUnavailable
+                    )
+                });
                 if is_full && self.frees_predecessors(&add.request).await {
                     continue;
                 }

@@ -1,6 +1,6 @@
 //! Addresses of a pod's predecessor: the pod of the same name that it has replaced, such as one of a StatefulSet.
 //!
-//! The runtime has sent no DEL for it, or not yet. An ADD for which nothing is free looks for such an address, and frees it if its sandbox is
+//! The runtime has sent no DEL for it, or not yet. An ADD for which nothing is free, or not the address that it requests, looks for such an address, and frees it if its sandbox is
 //! proven gone: an API server has one pod of a name, so the new pod's uid is the word about the old pod, and the container runtime's list is the
 //! other half of the proof. Without it, a pool whose last address belongs to the predecessor would keep the successor out until the address is
 //! found to have leaked.

@@ -11,7 +11,7 @@ use crate::view::{ClusterView, is_ipv6};
 /// Counts the blocks, and the free ones of each pool.
 pub(super) fn counts(view: &ClusterView) -> Vec<BlockCount> {
     let name = |pool: Uid| view.pool(pool).map_or_else(String::new, |pool| pool.lease.key.name.to_string());
-    let leases = view.blocks.iter().map(|view| {
+    let leases = view.all_blocks().map(|view| {
         let phase = match view.block.phase {
             BlockPhase::Leased if view.block.mark.is_some() => "marked",
             BlockPhase::Leased => "leased",

@@ -8,17 +8,24 @@ use tenure_cluster::objects::node::{
     ExclusionEntry, HintEntry, NodeIPAM, NodeIPAMStatus, PoolSettings, WaitingEntry,
 };
 use tenure_leases::space::overlap;
-use tenure_leases::{BlockHint, Uid};
+use tenure_leases::{BlockHint, RangeUse, Uid};
 
 use super::WaitingNodes;
+use super::claims::ClaimFacts;
 use super::conditions::{WantedCondition, condition};
 use crate::view::{BlockView, ClusterView, PoolView, SaidView};
 use crate::writes::{OperatorWrite, WriteTime};
 
 /// Writes the status of each node where it differs.
-pub(super) fn hints(view: &ClusterView, waiting: &WaitingNodes, now: WriteTime) -> Vec<OperatorWrite> {
+pub(super) fn hints(
+    view: &ClusterView,
+    waiting: &WaitingNodes,
+    facts: &ClaimFacts<'_>,
+    now: WriteTime,
+) -> Vec<OperatorWrite> {
     let write = |(name, said): (&String, &SaidView)| {
-        let status = status(view, said, waiting_of(view, name, waiting), now);
+        let mut status = status(view, said, waiting_of(view, name, waiting), now);
+        status.claims_asked_back = facts.asked_back(view, said);
         (said.object.status.as_ref() != Some(&status)).then(|| {
             let object = NodeIPAM { status: Some(status), ..said.object.as_ref().clone() };
             OperatorWrite::Hints(Box::new(object))
@@ -73,6 +80,7 @@ fn status(view: &ClusterView, said: &SaidView, waiting: Vec<WaitingEntry>, now: 
         pools: settings(view, said, &blocks),
         waiting,
         conditions,
+        claims_asked_back: vec![],
     }
 }
 
@@ -136,6 +144,7 @@ fn settings_of(pool: &PoolView, blocks: &[&BlockView]) -> PoolSettings {
         name: pool.lease.key.name.to_string(),
         uid: pool.lease.key.uid.to_string(),
         generation: pool.object.metadata.generation.unwrap_or_default(),
+        for_claims: pool.usage() == RangeUse::Claims,
         exclusions: spec.exclusions.iter().cloned().chain(taken).collect(),
         per_block_exclusions: spec.per_block_exclusions.clone(),
         gateway: spec.gateway.clone(),

@@ -25,7 +25,7 @@ fn finalizer(view: &ClusterView, pool: &PoolView, unsure: bool) -> Option<Operat
     let mut finalizers = pool.object.metadata.finalizers.clone().unwrap_or_default();
     let has = finalizers.iter().any(|name| name == POOL_FINALIZER);
     let uid = pool.lease.key.uid;
-    let in_use = view.blocks.iter().any(|view| view.block.pool.uid == uid)
+    let in_use = view.all_blocks().any(|view| view.block.pool.uid == uid)
         || view.spaces.values().any(|space| space.space.ranges().iter().any(|range| range.pool.uid == uid))
         || !view.unreadable.is_empty();
     match (pool.lease.deleting, has) {

@@ -261,7 +261,7 @@ pub(super) fn family_capacity(view: &ClusterView, (pool, ipv6): FamilyKey) -> Po
     let ranges =
         view.spaces.values().flat_map(|space| space.space.ranges().iter().map(|range| (&space.space, range)));
     let open = ranges.filter(|(_, range)| {
-        let usable = range.state == RangeState::Open && range.usage == RangeUse::Blocks;
+        let usable = range.state == RangeState::Open && range.usage != RangeUse::Taken;
         usable && range.pool.uid == pool && is_ipv6(range.cidr) == ipv6
     });
     let cells = open.map(|(space, range)| {
@@ -270,7 +270,7 @@ pub(super) fn family_capacity(view: &ClusterView, (pool, ipv6): FamilyKey) -> Po
     });
     let cells = cells.sum();
     let blocks =
-        view.blocks.iter().filter(|view| view.block.pool.uid == pool && is_ipv6(view.block.cidr) == ipv6);
+        view.all_blocks().filter(|view| view.block.pool.uid == pool && is_ipv6(view.block.cidr) == ipv6);
     capacity(cells, blocks.map(|block| (&block.block, view.is_in_open_range(block))))
 }
 

@@ -37,7 +37,7 @@ pub(super) fn spaces(view: &ClusterView) -> SpaceDecisions {
         let before = read.map(|read| read.space.clone()).unwrap_or_default();
         let mut space = before.clone();
         let wanted = wanted(&pools);
-        for range in before.ranges().iter().filter(|range| range.usage != RangeUse::Claims) {
+        for range in before.ranges() {
             let is_wanted = wanted.iter().any(|wanted| wanted.is(range));
             if !is_wanted && range.state == RangeState::Open {
                 // It is in the space.
@@ -78,13 +78,12 @@ impl WantedRange {
 /// The ranges of pools that are not being deleted: blocks first, and then what something else uses of them.
 fn wanted(pools: &[&PoolView]) -> Vec<WantedRange> {
     let living = || pools.iter().filter(|pool| !pool.lease.deleting);
-    let all = |usage| {
-        living().flat_map(move |pool| {
-            let ranges = if usage == RangeUse::Taken { &pool.taken } else { &pool.ranges };
-            ranges.iter().map(move |range| WantedRange { pool: pool.lease.key.clone(), range: *range, usage })
-        })
+    let of = |pool: &PoolView, ranges: &[PoolRange], usage| {
+        let wanted = |range: &PoolRange| WantedRange { pool: pool.lease.key.clone(), range: *range, usage };
+        ranges.iter().map(wanted).collect::<Vec<_>>()
     };
-    all(RangeUse::Blocks).chain(all(RangeUse::Taken)).collect()
+    let own = living().flat_map(|pool| of(pool, &pool.ranges, pool.usage()));
+    own.chain(living().flat_map(|pool| of(pool, &pool.taken, RangeUse::Taken))).collect()
 }
 
 fn add(
@@ -94,8 +93,8 @@ fn add(
     wanted: &WantedRange,
 ) -> Result<(), SpaceError> {
     let known = match wanted.usage {
-        RangeUse::Blocks => known_id(view, (group, &wanted.pool), wanted.range),
-        RangeUse::Claims | RangeUse::Taken => None,
+        RangeUse::Blocks | RangeUse::Claims => known_id(view, (group, &wanted.pool), wanted.range),
+        RangeUse::Taken => None,
     };
     let known = known.filter(|id| space.ranges().iter().all(|range| range.id != *id));
     let range = SpaceRange {
@@ -111,7 +110,7 @@ fn add(
 
 /// The id that most blocks of a range name: somebody deleted the space, and its blocks need not move.
 fn known_id(view: &ClusterView, (group, pool): (&str, &PoolKey), range: PoolRange) -> Option<RangeId> {
-    let cells = view.blocks.iter().filter(|view| {
+    let cells = view.all_blocks().filter(|view| {
         let block = &view.block;
         let cell = block.cidr.prefix_len() == range.unit && range.cidr.contains(&block.cidr);
         view.group == group && block.pool == *pool && cell
@@ -130,8 +129,7 @@ fn removal(
     version: tenure_leases::ObjectVersion,
     space: LeaseSpace,
 ) -> Option<OperatorWrite> {
-    let is_empty =
-        |id: RangeId| !view.blocks.iter().any(|view| view.group == group && view.block.range == id);
+    let is_empty = |id: RangeId| !view.all_blocks().any(|view| view.group == group && view.block.range == id);
     let closed = space.ranges().iter().filter(|range| range.state == RangeState::Closed);
     let ranges: Vec<RangeId> = closed.map(|range| range.id).filter(|id| is_empty(*id)).collect();
     (!ranges.is_empty()).then(|| OperatorWrite::RemoveRanges {

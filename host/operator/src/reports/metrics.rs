@@ -41,6 +41,8 @@ pub enum WriteCause {
     Version,
     /// The Lease of the leader.
     Election,
+    /// The address of a claim.
+    Claim,
 }
 
 impl WriteCause {
@@ -57,6 +59,7 @@ impl WriteCause {
             Self::Taint => "taint",
             Self::Version => "version",
             Self::Election => "election",
+            Self::Claim => "claim",
         }
     }
 }

@@ -8,12 +8,13 @@ use kube::ResourceExt as _;
 use kube::core::Selector;
 use tenure_cluster::convert::object_version;
 use tenure_cluster::{
-    AddressPool, AddressPoolSpec, AddressSpace, ConversionError, FENCED_ANNOTATION, IPBlock, NodeIPAM,
+    AddressClaim, AddressPool, AddressPoolSpec, AddressSpace, ConversionError, FENCED_ANNOTATION, IPBlock,
+    NodeIPAM,
 };
 use tenure_leases::operator::fence::NodeEvidence;
 use tenure_leases::{BlockName, MachineHash, ObjectVersion};
 
-use super::{BlockView, ClusterView, HostView, PoolView, SaidView, SpaceView};
+use super::{BlockClaim, BlockView, ClaimView, ClusterView, HostView, PoolView, SaidView, SpaceView};
 
 /// The taint by which an administrator attests that a node is powered off.
 pub const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
@@ -27,6 +28,8 @@ pub struct ViewSources {
     pub spaces: Vec<Arc<AddressSpace>>,
     /// The blocks.
     pub blocks: Vec<Arc<IPBlock>>,
+    /// The claims.
+    pub claims: Vec<Arc<AddressClaim>>,
     /// The nodes' words.
     pub said: Vec<Arc<NodeIPAM>>,
     /// The Nodes.
@@ -53,14 +56,23 @@ pub fn view(mut sources: ViewSources) -> ClusterView {
             Err(error) => view.unreadable.push(format!("AddressSpace {}: {error}", space.name_any())),
         }
     }
-    for block in &sources.blocks {
-        match block.as_ref().try_into() {
-            Ok(read) => view.blocks.push(BlockView {
-                block: read,
-                name: block.name_any(),
-                group: block.spec.group.clone(),
-            }),
+    sources.claims.sort_by_key(|claim| {
+        let created = claim.metadata.creation_timestamp.as_ref().map(|time| time.0);
+        (created, claim.metadata.uid.clone())
+    });
+    for claim in &sources.claims {
+        match claim.as_ref().try_into() {
+            Ok(wish) => view.claims.push(ClaimView { wish, object: Arc::clone(claim) }),
             Err::<_, ConversionError>(error) => {
+                view.unreadable.push(format!("AddressClaim {}: {error}", claim.name_any()));
+            }
+        }
+    }
+    for block in &sources.blocks {
+        match read_block(block) {
+            Ok(read) if read.claimed.is_some() => view.claim_blocks.push(read),
+            Ok(read) => view.blocks.push(read),
+            Err(error) => {
                 let name = block.name_any().parse::<BlockName>().ok();
                 view.unreadable_blocks.extend(name.map(|name| (name.group().to_owned(), name.cidr())));
                 view.unreadable.push(format!("IPBlock {}: {error}", block.name_any()));
@@ -68,6 +80,7 @@ pub fn view(mut sources: ViewSources) -> ClusterView {
         }
     }
     view.blocks.sort_by(|one, other| one.name.cmp(&other.name));
+    view.claim_blocks.sort_by(|one, other| one.name.cmp(&other.name));
     for (position, block) in view.blocks.iter().enumerate() {
         view.by_node.entry(block.block.holder.name.to_string()).or_default().push(position);
     }
@@ -127,6 +140,17 @@ fn read_selector(spec: &AddressPoolSpec) -> Option<Selector> {
     read(&spec.pod_selector).ok()?;
     read(&spec.namespace_selector).ok()?;
     read(&spec.node_selector).ok()
+}
+
+fn read_block(block: &IPBlock) -> Result<BlockView, ConversionError> {
+    let turn = block.turn()?;
+    let claimed = block.spec.claim.clone().map(|claim| BlockClaim { claim, turn });
+    Ok(BlockView {
+        block: block.try_into()?,
+        name: block.name_any(),
+        group: block.spec.group.clone(),
+        claimed,
+    })
 }
 
 fn read_space(space: &AddressSpace) -> Result<SpaceView, ConversionError> {

@@ -16,7 +16,7 @@ use kube::runtime::WatchStreamExt as _;
 use kube::runtime::reflector::{Store, store};
 use kube::runtime::watcher::{Config, Event, watcher};
 use kube::{Api, Client, Resource};
-use tenure_cluster::{AddressPool, AddressSpace, IPBlock, NodeIPAM};
+use tenure_cluster::{AddressClaim, AddressPool, AddressSpace, IPBlock, NodeIPAM};
 use tenure_supervise::Interruptible;
 use tokio::sync::Notify;
 
@@ -24,7 +24,7 @@ use super::read::ViewSources;
 use crate::reports::OperatorMetrics;
 
 /// The number of kinds.
-const KINDS: usize = 5;
+const KINDS: usize = 6;
 
 /// The progress of the watches.
 #[derive(Debug, Default)]
@@ -57,6 +57,7 @@ pub struct WatchStores {
     blocks: Store<IPBlock>,
     said: Store<NodeIPAM>,
     hosts: Store<Node>,
+    claims: Store<AddressClaim>,
     progress: Arc<WatchProgress>,
 }
 
@@ -80,6 +81,7 @@ impl Watches {
             blocks: watch(client, 2, &progress, metrics, &mut begin),
             said: watch(client, 3, &progress, metrics, &mut begin),
             hosts: watch(client, 4, &progress, metrics, &mut begin),
+            claims: watch(client, 5, &progress, metrics, &mut begin),
             progress,
         };
         Self { begin, stores }
@@ -131,7 +133,8 @@ impl WatchStores {
     /// The kinds that have yet to be listed.
     #[must_use]
     pub fn missing(&self) -> Vec<&'static str> {
-        const NAMES: [&str; KINDS] = ["AddressPools", "AddressSpaces", "IPBlocks", "NodeIPAMs", "Nodes"];
+        const NAMES: [&str; KINDS] =
+            ["AddressPools", "AddressSpaces", "IPBlocks", "NodeIPAMs", "Nodes", "AddressClaims"];
         let relisting = self.progress.relisting.load(Ordering::Acquire);
         let named = NAMES.into_iter().enumerate();
         let missing = named.filter(|(index, _)| relisting || !self.progress.is_listed(*index));
@@ -147,6 +150,7 @@ impl WatchStores {
             blocks: self.blocks.state(),
             said: self.said.state(),
             hosts: self.hosts.state(),
+            claims: self.claims.state(),
         }
     }
 

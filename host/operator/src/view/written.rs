@@ -13,7 +13,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 /// Objects as the API server returned them.
 #[derive(Debug)]
 pub struct WrittenObjects<K> {
-    objects: BTreeMap<String, (Arc<K>, Duration)>,
+    objects: BTreeMap<(Option<String>, String), (Arc<K>, Duration)>,
     deleted: BTreeMap<String, Duration>,
 }
 
@@ -26,7 +26,7 @@ impl<K> Default for WrittenObjects<K> {
 impl<K: Resource<DynamicType = ()>> WrittenObjects<K> {
     /// Notes an object that was written now.
     pub fn wrote(&mut self, object: K, now: Duration) {
-        self.objects.insert(object.name_any(), (Arc::new(object), now));
+        self.objects.insert(key(&object), (Arc::new(object), now));
     }
 
     /// Notes that the object with this uid is gone.
@@ -39,21 +39,26 @@ impl<K: Resource<DynamicType = ()>> WrittenObjects<K> {
         self.objects.retain(|_, (_, at)| now.saturating_sub(*at) < LIMIT);
         self.deleted.retain(|_, at| now.saturating_sub(*at) < LIMIT);
         for object in &stored {
-            let name = object.name_any();
-            let overtaken = self.objects.get(&name).is_some_and(|(written, _)| {
+            let key = key(&**object);
+            let overtaken = self.objects.get(&key).is_some_and(|(written, _)| {
                 version(written) <= version(object) || written.meta().uid != object.meta().uid
             });
             if overtaken {
-                self.objects.remove(&name);
+                self.objects.remove(&key);
             }
         }
         let written = &self.objects;
-        let rest = stored.into_iter().filter(|object| !written.contains_key(&object.name_any()));
+        let rest = stored.into_iter().filter(|object| !written.contains_key(&key(&**object)));
         let all = rest.chain(written.values().map(|(object, _)| Arc::clone(object)));
         let gone =
             |object: &Arc<K>| object.meta().uid.as_ref().is_some_and(|uid| self.deleted.contains_key(uid));
         all.filter(|object| !gone(object)).collect()
     }
+}
+
+/// The namespace and the name of an object.
+fn key<K: Resource<DynamicType = ()>>(object: &K) -> (Option<String>, String) {
+    (object.namespace(), object.name_any())
 }
 
 fn version<K: Resource>(object: &Arc<K>) -> u64 {

@@ -146,9 +146,11 @@ fn cause(change: BlockChange) -> WriteCause {
     match change {
         BlockChange::Mark(_) | BlockChange::Clear(_) | BlockChange::Orphan => WriteCause::Mark,
         BlockChange::Delete | BlockChange::RemoveFinalizer => WriteCause::Release,
-        BlockChange::Quarantine(_) | BlockChange::Elapse(_) | BlockChange::Return | BlockChange::Adopt(_) => {
-            WriteCause::Fence
-        }
+        BlockChange::Quarantine(_)
+        | BlockChange::Elapse(_)
+        | BlockChange::Return
+        | BlockChange::Adopt(_)
+        | BlockChange::EndTurn => WriteCause::Fence,
     }
 }
 
@@ -169,6 +171,9 @@ fn status(change: BlockChange, now: WriteTime) -> Value {
         BlockChange::Adopt(uid) => {
             json!({ "phase": "", "reason": null, "since": null, "elapsedSeconds": 0, "adoptedNodeUID": uid.to_string() })
         }
+        BlockChange::EndTurn => json!({
+            "active": null, "adoptedNodeUID": null, "phase": "", "reason": null, "since": null, "elapsedSeconds": 0,
+        }),
         BlockChange::Delete | BlockChange::RemoveFinalizer => Value::Null,
     }
 }
@@ -209,10 +214,14 @@ async fn remove_finalizer(
 
 fn gone(context: &mut WriteContext<'_>, block: &ChangedBlock<'_>) {
     let (read, now) = (block.read, context.now.elapsed);
-    tracing::info!("{} of node {} is free", read.cidr, read.holder.name);
+    let holder = match &*read.holder.name {
+        "" => "a claim".to_owned(),
+        node => format!("node {node}"),
+    };
+    tracing::info!("{} of {holder} is free", read.cidr);
     let how =
         if read.phase == BlockPhase::Quarantined { "its quarantine is over" } else { "it was given back" };
-    let note = format!("{} of node {} is free: {how}", read.cidr, read.holder.name);
+    let note = format!("{} of {holder} is free: {how}", read.cidr);
     context.tell(Notice::new(EventReason::BlockReleased, subject(block), note));
     context.memory.blocks.deleted(read.uid.to_string(), now);
     context.memory.ended(&read.uid.to_string());

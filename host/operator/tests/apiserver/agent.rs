@@ -15,8 +15,8 @@ use tenure_leases::agent::ledger::{BlockUsage, LeaseHold, LedgerBlock};
 use tenure_leases::agent::mark::{MarkCase, MarkVerdict, answer};
 use tenure_leases::agent::tombstones::LeaseTombstones;
 use tenure_leases::{
-    AddressSpace as LeaseSpace, BlockHint, BlockMark, BlockName, FetchedBlock, HeldBlock, HolderIdentity,
-    LeaseRules, MarkAck, MarkAnswer, NodeIpamSpec, NodeIpamStatus, PoolDemand, PoolKey, Uid,
+    AddressSpace as LeaseSpace, BlockHint, BlockMark, BlockName, ClaimTurn, FetchedBlock, HeldBlock,
+    HolderIdentity, LeaseRules, MarkAck, MarkAnswer, NodeIpamSpec, NodeIpamStatus, PoolDemand, PoolKey, Uid,
 };
 use tenure_operator::view::evidence;
 
@@ -31,6 +31,8 @@ pub(crate) struct TestAgent {
     pub(crate) idle: Vec<Uid>,
     demand: Vec<PoolDemand>,
     acks: Vec<MarkAck>,
+    /// Its turns with addresses of claims.
+    pub(crate) turns: Vec<ClaimTurn>,
     dropped: LeaseTombstones,
     /// The addresses in use.
     pub(crate) given: BTreeSet<IpAddr>,
@@ -51,6 +53,7 @@ impl TestAgent {
             idle: vec![],
             demand: vec![],
             acks: vec![],
+            turns: vec![],
             dropped: LeaseTombstones::default(),
             given: BTreeSet::new(),
             excluded: vec![],
@@ -251,6 +254,7 @@ impl TestAgent {
             demand: self.demand.clone(),
             idle: self.idle.clone(),
             acks: self.acks.clone(),
+            claims: self.turns.clone(),
             ..NodeIpamSpec::of(self.identity.clone())
         });
         let name = &*self.identity.name;

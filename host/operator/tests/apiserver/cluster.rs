@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tenure_cluster::client::{call, connect};
-use tenure_cluster::{AddressPool, AddressSpace, IPBlock, NodeIPAM};
+use tenure_cluster::{AddressClaim, AddressPool, AddressSpace, IPBlock, NodeIPAM};
 use tenure_fixtures::control_plane::proxy::FaultProxy;
 use tenure_fixtures::control_plane::{ADMIN_TOKEN, ControlPlane, kubelets_node};
 use tenure_fixtures::wait;
@@ -26,7 +26,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
 use crate::clock::TestClock;
-use crate::setup::{all, clear, define, define_later, install};
+use crate::setup::{all, clear, clear_claims, define, define_later, install};
 
 /// The longest that anything may take on a busy machine.
 pub(crate) const LIMIT: Duration = Duration::from_secs(120);
@@ -104,8 +104,9 @@ impl Cluster {
                 self.list::<IPBlock>().is_ok(),
                 self.list::<NodeIPAM>().is_ok(),
                 self.list::<Node>().is_ok(),
+                self.list::<AddressClaim>().is_ok(),
             ];
-            Ok((kinds == [true; 5]).then_some(()))
+            Ok((kinds == [true; 6]).then_some(()))
         })
     }
 
@@ -134,6 +135,7 @@ impl Cluster {
     /// Removes what the last test left.
     pub(crate) fn clear(&self) -> anyhow::Result<()> {
         self.runtime.block_on(async {
+            clear_claims(&self.client).await?;
             clear::<AddressPool>(&self.client).await?;
             clear::<IPBlock>(&self.client).await?;
             clear::<NodeIPAM>(&self.client).await?;

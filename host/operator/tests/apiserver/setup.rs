@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 use tenure_cluster::client::{call, connect};
 use tenure_cluster::definitions::definitions;
-use tenure_cluster::{AddressPool, AddressSpace, IPBlock, NodeIPAM};
+use tenure_cluster::{AddressClaim, AddressPool, AddressSpace, IPBlock, NodeIPAM};
 
 /// The objects of a kind, all of which have no namespace.
 pub(crate) fn all<K: Resource<DynamicType = ()>>(client: &Client) -> Api<K> {
@@ -32,6 +32,17 @@ where
     }
     let left = call(api.list(&ListParams::default())).await?.items.len();
     ensure!(left == 0, "{left} {} are left", K::plural(&()));
+    Ok(())
+}
+
+/// Deletes all claims, finalizers or not.
+pub(crate) async fn clear_claims(client: &Client) -> anyhow::Result<()> {
+    for claim in call(all::<AddressClaim>(client).list(&ListParams::default())).await? {
+        let api: Api<AddressClaim> = Api::namespaced(client.clone(), &claim.namespace().unwrap_or_default());
+        let patch = json!({ "metadata": { "finalizers": null } });
+        let _ = call(api.delete(&claim.name_any(), &DeleteParams::default())).await;
+        let _ = call(api.patch(&claim.name_any(), &PatchParams::default(), &Patch::Merge(&patch))).await;
+    }
     Ok(())
 }
 
@@ -73,6 +84,7 @@ pub(crate) async fn install(kubeconfig: &std::path::Path) -> anyhow::Result<Clie
     clear::<AddressSpace>(&client).await?;
     clear::<IPBlock>(&client).await?;
     clear::<NodeIPAM>(&client).await?;
+    clear_claims(&client).await?;
     let namespace =
         json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "tenure-system" } });
     let namespace: Namespace = serde_json::from_value(namespace)?;

@@ -8,13 +8,13 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use serde_json::json;
-use tenure_cluster::{AddressPool, IPBlock, NodeIPAM, NodeIPAMSpec};
+use tenure_cluster::{AddressClaim, AddressPool, IPBlock, NodeIPAM, NodeIPAMSpec};
 use tenure_leases::{HolderIdentity, NodeIpamSpec, PoolDemand, PoolKey};
 use tenure_operator::view::evidence;
 
 use crate::Test;
 use crate::agents::{agent, token};
-use crate::cluster::{Cluster, NAMESPACE};
+use crate::cluster::{Cluster, NAMESPACE, forbidden};
 
 pub(crate) const TESTS: &[Test] =
     &[("operator::its_account_suffices_from_the_election_to_the_last_block", works)];
@@ -74,6 +74,7 @@ fn life(cluster: &Cluster, agent: &kube::Client) -> anyhow::Result<()> {
         let is_ready = conditions.iter().any(|found| found.type_ == "Ready" && found.status == "True");
         Ok((is_ready && pool.metadata.finalizers.is_some()).then_some(()))
     })?;
+    named(cluster, agent)?;
     let node = cluster.node("node-a")?;
     let proof = evidence(&node).context("the Node proves nothing")?;
     let uid = pool.metadata.uid.context("no uid")?.parse()?;
@@ -108,4 +109,27 @@ fn life(cluster: &Cluster, agent: &kube::Client) -> anyhow::Result<()> {
     })?;
     cluster.call(pools.delete("blue", &DeleteParams::default()))?;
     cluster.until("the pool to go", || Ok(cluster.call(pools.get_opt("blue"))?.is_none().then_some(())))
+}
+
+/// A claim's address, and its end. An agent reads claims, and writes none.
+fn named(cluster: &Cluster, agent: &kube::Client) -> anyhow::Result<()> {
+    let pools: Api<AddressPool> = Api::all(cluster.client.clone());
+    let claims: Api<AddressClaim> = Api::namespaced(cluster.client.clone(), "default");
+    let of_agent: Api<AddressClaim> = Api::namespaced(agent.clone(), "default");
+    let post = PostParams::default();
+    let spec = json!({ "usage": "Claims", "ipv4": { "cidrs": ["10.1.0.0/29"], "blockPrefix": 32 } });
+    cluster.call(pools.create(&post, &AddressPool::new("names", serde_json::from_value(spec)?)))?;
+    let claim = AddressClaim::new("db-0", serde_json::from_value(json!({ "pool": "names" }))?);
+    cluster.call(claims.create(&post, &claim))?;
+    cluster.until("the claim's address", || {
+        let status = cluster.call(of_agent.get("db-0"))?.status;
+        Ok(status.and_then(|status| status.address))
+    })?;
+    let patch = Patch::Merge(json!({ "metadata": { "finalizers": null } }));
+    let written = cluster.call(of_agent.patch("db-0", &PatchParams::default(), &patch));
+    forbidden(written, "cannot patch resource \"addressclaims\"")?;
+    cluster.call(claims.delete("db-0", &DeleteParams::default()))?;
+    cluster.until("the claim to go", || Ok(cluster.call(claims.get_opt("db-0"))?.is_none().then_some(())))?;
+    cluster.call(pools.delete("names", &DeleteParams::default()))?;
+    cluster.until("its pool to go", || Ok(cluster.call(pools.get_opt("names"))?.is_none().then_some(())))
 }

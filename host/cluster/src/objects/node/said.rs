@@ -73,3 +73,20 @@ pub struct EchoEntry {
     #[schemars(range(min = 0))]
     pub excluded_in_use: i64,
 }
+
+/// A turn with the address of a claim.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+pub struct TurnEntry {
+    /// The name of the claim's IPBlock.
+    #[schemars(schema_with = "schema::name")]
+    pub block: String,
+    /// The turn.
+    #[schemars(schema_with = "schema::number")]
+    pub turn: String,
+    /// How far it has come: a pod waits for it, or the ledger has the address.
+    #[schemars(schema_with = "schema::turn_state")]
+    pub state: String,
+    /// The pod, as `namespace/name`; for people only.
+    #[schemars(length(max = 317))]
+    pub pod: String,
+}

@@ -55,6 +55,9 @@ pub struct PoolSettings {
     /// The generation of the pool's spec.
     #[schemars(range(min = 0))]
     pub generation: i64,
+    /// Whether the addresses are for claims alone.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub for_claims: bool,
     /// Addresses that are not handed out: the pool's exclusions, and what is taken of blocks that the node holds.
     #[serde(default)]
     #[schemars(length(max = 512))]

@@ -165,3 +165,24 @@ fn an_empty_selector_selects_everything_and_an_unreadable_one_nothing() {
     assert_eq!(Row::empty().chosen(&[all, odd.clone()]), Ok(owned(&["all"])));
     assert!(Row::empty().chosen(&[odd]).is_err(), "nor is it a default");
 }
+
+#[test]
+fn a_pool_for_claims_serves_nobody_by_another_row() {
+    let mut kept = rules();
+    kept.insert(0, PoolSelectors::for_claims("names"));
+    assert_eq!(Row::empty().chosen(&kept), Ok(owned(&["plain", "spare"])));
+    let configured = Row { configured: &["names", "plain"], ..Row::empty() };
+    assert_eq!(configured.chosen(&kept), Ok(owned(&["plain"])));
+    for row in [
+        Row { requested: &["names"], ..Row::empty() },
+        Row { configured: &["names"], ..Row::empty() },
+        Row { pod: labelled(&[], &[(POOLS_ANNOTATION, "names")]), ..Row::empty() },
+        Row { namespace: labelled(&[], &[(POOLS_ANNOTATION, "plain,names")]), ..Row::empty() },
+    ] {
+        let refused = row.chosen(&kept).unwrap_err().to_string();
+        assert!(
+            refused.contains("AddressPool names, which keeps its addresses for AddressClaims"),
+            "{refused}"
+        );
+    }
+}

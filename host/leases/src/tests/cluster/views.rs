@@ -74,6 +74,7 @@ impl Cluster {
                 })
                 .collect(),
             pools: Vec::new(),
+            claims: Vec::new(),
         }
     }
 }

@@ -2,16 +2,22 @@
 
 use std::net::IpAddr;
 
-use tenure_types::Moment;
+use tenure_types::{Moment, Range};
 
 use super::Book;
 use crate::books::cooling::CoolingAddress;
 use crate::books::stock::Change;
 
 impl Book {
-    /// Lets an address cool down for as long as the network asks now, or its range if that asks for longer.
+    /// Lets an address that was let go cool down for as long as the network asks now, or its range if that asks for longer. One of a range whose
+    /// addresses never cool is free.
     pub(super) fn cool_from(&mut self, address: IpAddr, since: Moment) {
-        let of_range = self.stock.locate(address).map_or(0, |(_, range, ..)| range.cooldown_seconds());
+        let range = self.stock.locate(address).map(|(_, range, ..)| range);
+        if range.is_some_and(|range| range.never_cools()) {
+            self.taken.remove(address);
+            return;
+        }
+        let of_range = range.map_or(0, Range::cooldown_seconds);
         let seconds = self.network.cooldown_seconds().max(of_range);
         self.cool(CoolingAddress { address, since, seconds });
     }

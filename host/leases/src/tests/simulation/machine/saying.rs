@@ -54,7 +54,7 @@ impl Machine {
         let (idle, want) = (self.idle(now), self.want(now));
         let demand =
             vec![PoolDemand { pool: self.pool.clone(), is_ipv6: false, in_use: 0, cooling: 0, want }];
-        NodeIpamSpec { identity: self.me.clone(), held, demand, idle, returned, acks, pools }
+        NodeIpamSpec { identity: self.me.clone(), held, demand, idle, returned, acks, pools, claims: vec![] }
     }
 
     fn want(&self, now: u64) -> u32 {

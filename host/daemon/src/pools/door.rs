@@ -1,0 +1,35 @@
+//! The addresses of claims that pods name, through the agent that leases blocks, whether or not it runs yet.
+
+use std::sync::OnceLock;
+
+use tenure_cluster::agent::{ClaimAddress, ClaimWait};
+use tenure_cluster::pools::ClaimName;
+use tokio::sync::watch;
+
+use crate::cluster::ClusterAgent;
+
+/// The agent's word about claims.
+#[derive(Default)]
+pub(crate) struct ClaimDoor(OnceLock<watch::Receiver<Option<ClusterAgent>>>);
+
+impl ClaimDoor {
+    /// Asks this agent from now on.
+    pub(crate) fn leased_by(&self, agent: watch::Receiver<Option<ClusterAgent>>) {
+        // The daemon is put together once.
+        let _ = self.0.set(agent);
+    }
+
+    /// The address of a claim, once it is this node's.
+    ///
+    /// # Errors
+    /// As the agent's, or if it does not run yet.
+    pub(super) async fn address_of(&self, claim: &ClaimName, pod: &str) -> Result<ClaimAddress, ClaimWait> {
+        let agent = self.0.get().and_then(|agent| agent.borrow().clone());
+        match agent {
+            Some(agent) => agent.address_of(claim, pod).await,
+            None => Err(ClaimWait::Pending(format!(
+                "the address of claim {claim} is not known: the API server cannot be reached yet"
+            ))),
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! Addresses of claims: leased for as long as the claim exists, and used by one node after the other.
+
+use std::sync::Arc;
+
+use anyhow::{Context as _, ensure};
+use kube::api::{Api, DeleteParams, PostParams};
+use serde_json::{Value, json};
+use tenure_cluster::client::call;
+use tenure_cluster::{AddressClaim, AddressClaimStatus, AddressSpace, IPBlock, NodeIPAM};
+use tenure_leases::{ClaimTurn, TurnId, TurnState};
+use tenure_operator::writes::OperatorWrite;
+
+use crate::Test;
+use crate::agent::TestAgent;
+use crate::clock::TestClock;
+use crate::cluster::{Cluster, TestOperator};
+use crate::grants::agents;
+
+pub(crate) const TESTS: &[Test] = &[
+    ("claims::each_claim_has_an_address_for_as_long_as_it_exists", leased),
+    ("claims::a_claim_says_why_it_has_no_address", refused),
+    ("claims::the_address_goes_from_node_to_node_and_never_has_two_users", moved),
+    ("claims::a_dead_nodes_address_moves_once_the_node_is_fenced", fenced),
+    ("claims::a_lost_lease_of_a_claim_is_made_again_for_the_node_that_has_the_address", lost),
+];
+
+/// An operator, and a pool of the addresses 10.60.0.1 to 10.60.0.6.
+fn start(cluster: &Cluster) -> anyhow::Result<(TestOperator, Arc<TestClock>)> {
+    cluster.pool("names", "10.60.0.0/29", 32, &json!({ "usage": "Claims" }))?;
+    let clock: Arc<TestClock> = Arc::default();
+    Ok((cluster.operator(&clock)?, clock))
+}
+
+fn api(cluster: &Cluster) -> Api<AddressClaim> {
+    Api::namespaced(cluster.client.clone(), "default")
+}
+
+fn claim(cluster: &Cluster, name: &str, more: &Value) -> anyhow::Result<()> {
+    let mut spec = json!({ "pool": "names" });
+    spec.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap_or_default());
+    let claim = AddressClaim::new(name, serde_json::from_value(spec)?);
+    cluster.runtime.block_on(call(api(cluster).create(&PostParams::default(), &claim)))?;
+    Ok(())
+}
+
+fn unclaim(cluster: &Cluster, name: &str) -> anyhow::Result<()> {
+    cluster.runtime.block_on(call(api(cluster).delete(name, &DeleteParams::default())))?;
+    Ok(())
+}
+
+fn told(cluster: &Cluster, name: &str) -> anyhow::Result<Option<AddressClaimStatus>> {
+    let found = cluster.runtime.block_on(call(api(cluster).get_opt(name)))?;
+    Ok(found.map(|claim| claim.status.unwrap_or_default()))
+}
+
+/// Waits until a claim is bound, and returns its address and its block's name.
+fn bound(cluster: &Cluster, operator: &mut TestOperator, name: &str) -> anyhow::Result<(String, String)> {
+    cluster.drive(operator, "the claim to be bound", || {
+        let status = told(cluster, name)?.context("no claim")?;
+        Ok(status.address.zip(status.block).filter(|_| status.phase == "Bound"))
+    })
+}
+
+/// Waits until the condition of a claim has a reason.
+fn reason(cluster: &Cluster, operator: &mut TestOperator, name: &str, reason: &str) -> anyhow::Result<()> {
+    cluster.drive(operator, reason, || {
+        let status = told(cluster, name)?.context("no claim")?;
+        Ok(status.conditions.iter().any(|known| known.reason == reason).then_some(()))
+    })
+}
+
+fn active(cluster: &Cluster, block: &str) -> anyhow::Result<Option<String>> {
+    let block = cluster.get::<IPBlock>(block)?.context("no block")?;
+    Ok(block.status.and_then(|status| status.active).map(|active| active.node_name))
+}
+
+fn say(
+    cluster: &Cluster,
+    agent: &mut TestAgent,
+    block: &str,
+    turn: u64,
+    state: TurnState,
+) -> anyhow::Result<()> {
+    let pod = "default/db-0".to_owned();
+    agent.turns = vec![ClaimTurn { block: block.parse()?, turn: TurnId(turn), state, pod }];
+    agent.say(cluster)
+}
+
+fn asked_back(cluster: &Cluster, node: &str) -> anyhow::Result<Vec<String>> {
+    let status = cluster.get::<NodeIPAM>(node)?.and_then(|object| object.status);
+    Ok(status.map(|status| status.claims_asked_back).unwrap_or_default())
+}
+
+fn leased(cluster: &Cluster) -> anyhow::Result<()> {
+    let (mut operator, _) = start(cluster)?;
+    claim(cluster, "chosen", &json!({ "address": "10.60.0.1" }))?;
+    ensure!(bound(cluster, &mut operator, "chosen")?.0 == "10.60.0.1");
+    for name in ["a", "b", "c", "d", "e"] {
+        claim(cluster, name, &json!({}))?;
+    }
+    let mut addresses = Vec::new();
+    for name in ["a", "b", "c", "d", "e"] {
+        addresses.push(bound(cluster, &mut operator, name)?.0);
+    }
+    addresses.sort();
+    ensure!(addresses == ["10.60.0.2", "10.60.0.3", "10.60.0.4", "10.60.0.5", "10.60.0.6"], "{addresses:?}");
+    claim(cluster, "late", &json!({}))?;
+    reason(cluster, &mut operator, "late", "PoolExhausted")?;
+    // Its end is the late one's chance; another leader goes on where this one was.
+    let freed = bound(cluster, &mut operator, "c")?.0;
+    unclaim(cluster, "c")?;
+    let (again, _) = (cluster.operator(&Arc::default())?, drop(operator));
+    operator = again;
+    ensure!(bound(cluster, &mut operator, "late")?.0 == freed);
+    cluster
+        .drive(&mut operator, "the claim to be gone", || Ok(told(cluster, "c")?.is_none().then_some(())))?;
+    let uses: Vec<String> = cluster
+        .list::<AddressSpace>()?
+        .into_iter()
+        .flat_map(|space| space.spec.ranges)
+        .map(|range| format!("{} {} {}", range.cidr, range.unit, range.usage))
+        .collect();
+    ensure!(uses == ["10.60.0.0/29 32 Claims"], "{uses:?}");
+    // A person who deletes the block only makes it be leased again, with the same address.
+    let (address, block) = bound(cluster, &mut operator, "a")?;
+    let uid = cluster.get::<IPBlock>(&block)?.and_then(|block| block.metadata.uid);
+    cluster.delete::<IPBlock>(&block)?;
+    cluster.drive(&mut operator, "another lease", || {
+        let found = cluster.get::<IPBlock>(&block)?;
+        Ok(found.is_some_and(|found| found.metadata.uid != uid).then_some(()))
+    })?;
+    ensure!(bound(cluster, &mut operator, "a")?.0 == address);
+    Ok(())
+}
+
+fn refused(cluster: &Cluster) -> anyhow::Result<()> {
+    let (mut operator, _) = start(cluster)?;
+    cluster.pool("pods", "10.61.0.0/24", 28, &json!({}))?;
+    let wrong = cluster.pool("coarse", "10.62.0.0/24", 28, &json!({ "usage": "Claims" }));
+    ensure!(wrong.is_err_and(|error| error.to_string().contains("blockPrefix is 32")));
+    claim(cluster, "mine", &json!({ "address": "10.60.0.3" }))?;
+    bound(cluster, &mut operator, "mine")?;
+    for (name, more, why) in [
+        ("unknown", json!({ "pool": "nowhere" }), "PoolUnknown"),
+        ("blocks", json!({ "pool": "pods" }), "PoolNotForClaims"),
+        ("outside", json!({ "address": "10.60.0.9" }), "AddressOutside"),
+        ("network", json!({ "address": "10.60.0.0" }), "AddressOutside"),
+        ("taken", json!({ "address": "10.60.0.3" }), "AddressTaken"),
+        ("ipv6", json!({ "family": "IPv6" }), "PoolExhausted"),
+    ] {
+        claim(cluster, name, &more)?;
+        reason(cluster, &mut operator, name, why)?;
+    }
+    let torn = claim(cluster, "torn", &json!({ "address": "10.60.0.4", "family": "IPv6" }));
+    ensure!(torn.is_err_and(|error| error.to_string().contains("address must be of the family")));
+    Ok(())
+}
+
+fn moved(cluster: &Cluster) -> anyhow::Result<()> {
+    let (mut operator, _) = start(cluster)?;
+    let mut agents = agents(cluster, 2)?;
+    claim(cluster, "db-0", &json!({}))?;
+    let (_, block) = bound(cluster, &mut operator, "db-0")?;
+    say(cluster, &mut agents[0], &block, 1, TurnState::Wanted)?;
+    let turn_of = |node: &'static str| {
+        let block = block.clone();
+        move || Ok((active(cluster, &block)?.as_deref() == Some(node)).then_some(()))
+    };
+    cluster.drive(&mut operator, "the first turn", turn_of("n1"))?;
+    // While the first node has the address, the second waits, and the first is asked.
+    say(cluster, &mut agents[0], &block, 1, TurnState::Held)?;
+    say(cluster, &mut agents[1], &block, 2, TurnState::Wanted)?;
+    cluster.drive(&mut operator, "the first node to be asked", || {
+        Ok((asked_back(cluster, "n1")? == [block.clone()]).then_some(()))
+    })?;
+    ensure!(active(cluster, &block)?.as_deref() == Some("n1"));
+    // A leader whose view is older than the turn does not end it.
+    agents[0].turns.clear();
+    agents[0].say(cluster)?;
+    let end = cluster.until("the decision to end the turn", || {
+        let (_, writes) = cluster.runtime.block_on(operator.operator.decide()).unwrap_or_default();
+        Ok(writes.into_iter().find(|write| matches!(write, OperatorWrite::EndTurn(_))))
+    })?;
+    say(cluster, &mut agents[0], &block, 1, TurnState::Held)?;
+    cluster.runtime.block_on(operator.operator.perform(end))?;
+    ensure!(active(cluster, &block)?.as_deref() == Some("n1"), "a turn ended that its node still says");
+    agents[0].turns.clear();
+    agents[0].say(cluster)?;
+    cluster.drive(&mut operator, "the second turn", turn_of("n2"))?;
+    // A deleted claim keeps its address until the node has let go.
+    say(cluster, &mut agents[1], &block, 2, TurnState::Held)?;
+    unclaim(cluster, "db-0")?;
+    cluster.drive(&mut operator, "the second node to be asked", || {
+        let is_leaving = told(cluster, "db-0")?.is_some_and(|status| status.phase == "Leaving");
+        Ok((is_leaving && asked_back(cluster, "n2")? == [block.clone()]).then_some(()))
+    })?;
+    agents[1].turns.clear();
+    agents[1].say(cluster)?;
+    cluster.drive(&mut operator, "the claim to be gone", || {
+        Ok(told(cluster, "db-0")?.is_none().then_some(()))
+    })?;
+    ensure!(cluster.list::<IPBlock>()?.is_empty());
+    Ok(())
+}
+
+fn fenced(cluster: &Cluster) -> anyhow::Result<()> {
+    let (mut operator, clock) = start(cluster)?;
+    let mut agents = agents(cluster, 2)?;
+    claim(cluster, "db-0", &json!({}))?;
+    let (_, block) = bound(cluster, &mut operator, "db-0")?;
+    say(cluster, &mut agents[0], &block, 1, TurnState::Held)?;
+    say(cluster, &mut agents[1], &block, 2, TurnState::Wanted)?;
+    let turn_of = |node: &'static str| {
+        let block = block.clone();
+        move || Ok((active(cluster, &block)?.as_deref() == Some(node)).then_some(()))
+    };
+    cluster.drive(&mut operator, "the turn that is held", turn_of("n1"))?;
+    // A node that says nothing any more may live.
+    clock.advance(100_000);
+    for _ in 0..3 {
+        cluster.runtime.block_on(operator.operator.pass());
+    }
+    ensure!(active(cluster, &block)?.as_deref() == Some("n1"));
+    let fence = json!({ "metadata": { "annotations": { "ipam.tenure.dev/fenced": agents[0].identity.uid.to_string() } } });
+    cluster.change::<k8s_openapi::api::core::v1::Node>("n1", &fence)?;
+    cluster.drive(&mut operator, "the next turn", turn_of("n2"))?;
+    let status = cluster.get::<IPBlock>(&block)?.and_then(|block| block.status).unwrap_or_default();
+    ensure!(status.phase.is_empty() && status.elapsed_seconds == 0, "{status:?}");
+    Ok(())
+}
+
+fn lost(cluster: &Cluster) -> anyhow::Result<()> {
+    let (mut operator, clock) = start(cluster)?;
+    let mut agents = agents(cluster, 2)?;
+    claim(cluster, "db-0", &json!({}))?;
+    let (address, block) = bound(cluster, &mut operator, "db-0")?;
+    say(cluster, &mut agents[0], &block, 1, TurnState::Held)?;
+    cluster.drive(&mut operator, "the turn", || Ok(active(cluster, &block)?.map(drop)))?;
+    // Another node wants the address, and the record goes, finalizer and all.
+    say(cluster, &mut agents[1], &block, 2, TurnState::Wanted)?;
+    cluster.change::<IPBlock>(&block, &json!({ "metadata": { "finalizers": null } }))?;
+    cluster.delete::<IPBlock>(&block)?;
+    clock.advance(120);
+    cluster.drive(&mut operator, "the same turn of another lease", || {
+        let found = cluster.get::<IPBlock>(&block)?.and_then(|block| block.status?.active);
+        Ok((found.is_some_and(|active| active.node_name == "n1")).then_some(()))
+    })?;
+    ensure!(bound(cluster, &mut operator, "db-0")?.0 == address);
+    Ok(())
+}
