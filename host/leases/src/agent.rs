@@ -23,4 +23,6 @@ pub mod demand;
 pub mod ledger;
 pub mod lost;
 pub mod mark;
+pub mod settings;
 pub mod tombstones;
+pub mod words;
