@@ -23,5 +23,7 @@ pub mod demand;
 pub mod ledger;
 pub mod lost;
 pub mod mark;
+pub mod settings;
 pub mod tombstones;
 pub mod turn;
+pub mod words;

@@ -38,7 +38,7 @@ pub struct PoolDemand {
 pub struct PoolEcho {
     /// The pool's uid.
     pub uid: Uid,
-    /// The generation of the pool's spec. A lower one is never taken.
+    /// The generation of the pool's spec. A lower one is taken only if the pool itself has it.
     pub generation: u64,
     /// Excluded addresses that are still in use.
     pub excluded_in_use: u32,

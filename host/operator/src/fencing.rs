@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use k8s_openapi::api::core::v1::Node;
 use kube::{Api, ResourceExt as _};
 use tenure_cluster::FENCED_ANNOTATION;
 use tenure_cluster::client::call;
@@ -12,7 +11,7 @@ use tenure_leases::{BlockPhase, LeaseRules};
 
 use crate::memory::OperatorMemory;
 use crate::reports::WriteCause;
-use crate::view::{BlockView, ClusterView, SaidView, evidence};
+use crate::view::{BlockView, ClusterView, SaidView, WatchedNode, evidence};
 use crate::writes::{BlockChange, ObjectTarget, OperatorWrite, WriteContext, WriteTime};
 
 /// Seconds for which the words of a node without a Node and without blocks are kept, if it said that it holds some.
@@ -119,7 +118,7 @@ pub async fn forget(context: &mut WriteContext<'_>, said: &SaidView) -> Option<O
 
 /// Reads a Node from etcd.
 async fn fetch(context: &WriteContext<'_>, name: &str) -> FetchedNode {
-    let api: Api<Node> = Api::all(context.client.clone());
+    let api: Api<WatchedNode> = Api::all(context.client.clone());
     match context.reports.metrics.counted("get", WriteCause::Fence, call(api.get_opt(name))).await {
         Ok(Some(node)) => evidence(&node).map_or(FetchedNode::Unreachable, FetchedNode::Found),
         Ok(None) => FetchedNode::Missing,

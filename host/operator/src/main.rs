@@ -19,6 +19,9 @@ use tenure_supervise::{Gate, Interruptible, Signals, Supervisor, exit};
 /// The longest that the parts may take to stop. Each call has a deadline of its own; a write in flight may fail.
 const STOP_DEADLINE: Duration = Duration::from_secs(5);
 
+/// Threads that work, whatever the machine has: passes are made one after the other, and each thread has a heap of its own.
+const WORKERS: usize = 2;
+
 fn main() -> ExitCode {
     let arguments = OperatorArguments::parse();
     let log = tracing_subscriber::fmt().with_writer(std::io::stderr);
@@ -28,7 +31,8 @@ fn main() -> ExitCode {
         log.init();
     }
     let run = || -> anyhow::Result<()> {
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build()?;
         runtime.block_on(run(&arguments))
     };
     match run() {
@@ -62,17 +66,13 @@ async fn run(arguments: &OperatorArguments) -> anyhow::Result<()> {
         None => None,
     };
     let events = EventSender::new(events, client.clone(), Arc::new(MachineClock), identity);
-    let election = Election::new(
-        client.clone(),
-        &arguments.namespace,
-        identity,
-        Arc::new(MachineClock),
-        leading.clone(),
-    )
-    .counted_by(reports.metrics.clone());
-    let operator = Operator::new(client, &watches, Arc::new(MachineClock), leading)
+    let metrics = reports.metrics.clone();
+    let operator = Operator::new(client.clone(), &watches, Arc::new(MachineClock), leading.clone())
         .with_reports(reports)
         .with_startup_taint(&arguments.startup_taint);
+    let election = Election::new(client, &arguments.namespace, identity, Arc::new(MachineClock), leading)
+        .counted_by(metrics)
+        .telling(operator.doubt());
     let conditions = Arc::new(Conditions::new(Arc::new(MachineClock)));
     let mut supervisor = Supervisor::new(&conditions);
     if let Some(pages) = pages {

@@ -5,7 +5,6 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::time::Duration;
 
 use ipnet::IpNet;
-use k8s_openapi::api::core::v1::Node;
 use tenure_cluster::convert::object_version;
 use tenure_cluster::{AddressClaim, AddressPool, AddressSpace, IPBlock, NodeIPAM};
 use tenure_leases::operator::barrier::LeaderBarrier;
@@ -13,7 +12,7 @@ use tenure_leases::operator::release::MARK_TIMEOUT_SECONDS;
 use tenure_leases::operator::signs::RestoreSigns;
 use tenure_leases::{MarkAnswer, MarkId, MarkReason, ObjectVersion, Uid};
 
-use crate::view::{ClusterView, ViewSources, WrittenObjects};
+use crate::view::{ClusterView, ViewSources, WatchedNode, WrittenObjects};
 
 /// Seconds for which a block whose holder refused a mark is not marked again.
 pub const RELEASE_DELAY_SECONDS: u64 = 1800;
@@ -40,7 +39,7 @@ pub struct OperatorMemory {
     /// The leader's writes of nodes' hints.
     pub said: WrittenObjects<NodeIPAM>,
     /// The leader's writes of Nodes.
-    pub hosts: WrittenObjects<Node>,
+    pub hosts: WrittenObjects<WatchedNode>,
     /// Whether a CustomResourceDefinition of ours is being deleted, or that is not known: then nothing is asked back.
     pub definitions_unsure: bool,
     marked: BTreeMap<MarkId, Duration>,
@@ -148,6 +147,35 @@ impl OperatorMemory {
             );
             self.suspect_restore();
         }
+    }
+
+    /// Takes the blocks that nodes hold without an IPBlock, each with its node. One that a node no longer holds by its words, although nobody ended the
+    /// lease, is a sign that somebody took these words away.
+    pub fn compare_claims(
+        &mut self,
+        claims: BTreeSet<(String, IpNet)>,
+        is_accounted: impl Fn(&str, IpNet) -> bool,
+        now: Duration,
+    ) {
+        if let Some(node) = self.signs.compare_claims(claims, is_accounted, now) {
+            tracing::warn!(
+                "node {node} no longer says that it holds a block whose IPBlock is gone: nothing is granted until it had time to say so again"
+            );
+            self.suspect_restore();
+        }
+    }
+
+    /// Notes that this leader deleted the words of a node that is gone.
+    pub fn forgot(&mut self, node: &str) {
+        self.signs.forgot(node);
+    }
+
+    /// Notes that the election found the store doubtful.
+    pub fn doubt_store(&mut self) {
+        tracing::warn!(
+            "the Lease is not the one that a leader of this store would have left: nothing is granted until the nodes had time to say what they hold"
+        );
+        self.suspect_restore();
     }
 
     /// Seconds for which a NodeIPAM has been without a Node and without blocks.

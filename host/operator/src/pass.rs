@@ -17,6 +17,7 @@ use tokio::time::{sleep, timeout};
 use crate::clock::{since_boot, time_of_day};
 use crate::decide::decide;
 use crate::fencing;
+use crate::leadership::StoreDoubt;
 use crate::memory::OperatorMemory;
 use crate::reports::{Reports, WriteCause};
 use crate::view::{ClusterView, WatchStores, Watches, view};
@@ -49,6 +50,7 @@ pub struct Operator {
     memory: OperatorMemory,
     reports: Reports,
     startup_taint: String,
+    doubt: StoreDoubt,
     /// Whether everything was listed again since the last view.
     relisted: bool,
 }
@@ -65,6 +67,7 @@ impl Operator {
             memory: OperatorMemory::default(),
             reports: Reports::default(),
             startup_taint: tenure_cluster::NOT_READY_TAINT.to_owned(),
+            doubt: StoreDoubt::default(),
             relisted: false,
         }
     }
@@ -79,6 +82,12 @@ impl Operator {
     #[must_use]
     pub fn with_startup_taint(self, key: &str) -> Self {
         Self { startup_taint: key.to_owned(), ..self }
+    }
+
+    /// The operator's doubt about the store, for the election.
+    #[must_use]
+    pub fn doubt(&self) -> StoreDoubt {
+        self.doubt.clone()
     }
 
     /// Makes one pass; `None` while the watches have not listed everything.
@@ -106,6 +115,9 @@ impl Operator {
 
     /// Takes a snapshot and decides, without a write: a test holds the writes back. `None` while the view is not known to be complete.
     pub async fn decide(&mut self) -> Option<(ClusterView, Vec<OperatorWrite>)> {
+        if self.doubt.take() {
+            self.memory.doubt_store();
+        }
         if self.stores.take_interruption() {
             self.stores.relist();
             return None;
@@ -133,6 +145,7 @@ impl Operator {
         self.memory.forget(&view);
         self.look_at_definitions(&view).await;
         let decisions = decide(&view, &mut self.memory, &self.startup_taint, now);
+        self.doubt.pauses(self.memory.barrier.is_doubtful());
         for (mark, answer) in decisions.answers {
             if self.memory.answered(mark, answer) {
                 self.reports.metrics.mark(answer_word(answer));

@@ -3,6 +3,7 @@
 //! What this version cannot read is left out and named: an IPBlock that cannot be read keeps its name taken all the same, and while a NodeIPAM cannot
 //! be read nothing is granted, since nobody knows what that node holds.
 
+mod host;
 mod read;
 mod watch;
 mod written;
@@ -11,7 +12,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ipnet::IpNet;
-use k8s_openapi::api::core::v1::Node;
 use kube::core::{Selector, SelectorExt as _};
 use tenure_cluster::convert::{ClaimWish, PoolRange};
 use tenure_cluster::objects::reference::ClaimReference;
@@ -22,6 +22,7 @@ use tenure_leases::{
     TurnId, Uid,
 };
 
+pub use self::host::{MachineInfo, WatchedNode, WatchedNodeSpec, WatchedNodeStatus};
 pub use self::read::{OUT_OF_SERVICE, ViewSources, evidence, view};
 pub use self::watch::{WatchStores, Watches};
 pub use self::written::WrittenObjects;
@@ -97,12 +98,10 @@ pub struct SaidView {
 /// A Node.
 #[derive(Debug, Clone)]
 pub struct HostView {
-    /// The labels.
-    pub labels: BTreeMap<String, String>,
     /// The identity and what is attested about it; `None` if its machine cannot be told from others.
     pub evidence: Option<NodeEvidence>,
     /// The object.
-    pub object: Arc<Node>,
+    pub object: Arc<WatchedNode>,
 }
 
 /// Everything that the operator decides on.
@@ -191,7 +190,7 @@ impl ClusterView {
     #[must_use]
     pub fn admits(&self, pool: &PoolView, said: &NodeIpamSpec) -> bool {
         let host = self.hosts.get(&*said.identity.name);
-        self.is_alive(said) && host.is_some_and(|host| pool.selects(&host.labels))
+        self.is_alive(said) && host.is_some_and(|host| pool.selects(host.object.labels()))
     }
 
     /// Whether a node's Node is there, is the machine that speaks, and is not attested to be off.

@@ -71,7 +71,8 @@ pub(crate) async fn pool(client: &Client, name: &str) -> Result<Option<ClusterPo
     let ipv4 = pool.spec.ipv4.as_ref().map(|family| (PoolFamily::Ipv4, family.block_prefix));
     let ipv6 = pool.spec.ipv6.as_ref().map(|family| (PoolFamily::Ipv6, family.block_prefix));
     let units = ipv4.into_iter().chain(ipv6).collect();
-    Ok(Some(ClusterPool { key: PoolKey { name: name.into(), uid }, units }))
+    let generation = pool.metadata.generation.unwrap_or_default();
+    Ok(Some(ClusterPool { key: PoolKey { name: name.into(), uid }, units, generation }))
 }
 
 /// A quorum GET of a block.

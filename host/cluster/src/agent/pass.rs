@@ -38,6 +38,7 @@ impl AgentPass<'_> {
             read_back(self.core, &me).await?;
         }
         self.pools().await?;
+        self.doubted_settings().await?;
         self.forget_pools();
         if self.core.state().is_listed {
             self.core.keep_selectors().await?;
@@ -145,6 +146,21 @@ impl AgentPass<'_> {
                 None => {
                     state.pools.remove(name);
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the pools of which a lower generation is told than is in force: the store was restored, or the operator's word is an old one.
+    async fn doubted_settings(&self) -> Result<(), AgentError> {
+        let doubted = self.core.state().doubted_settings();
+        for (uid, told) in doubted {
+            let stored = fetch::pool(&self.core.client, &told.name).await?;
+            let stored = stored.filter(|pool| pool.key.uid == uid);
+            let mut state = self.core.state();
+            match stored {
+                Some(pool) => state.take_settings(uid, told, Some(pool.generation)),
+                None => drop(state.doubted_pools.remove(&uid)),
             }
         }
         Ok(())

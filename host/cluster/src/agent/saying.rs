@@ -1,19 +1,20 @@
-//! The agent's half of the node's object: composed from the ledger, and written when it differs, not too often.
+//! The agent's half of the node's object: gathered here, composed by `tenure_leases::agent::words`, and written when it differs, not too often.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use tenure_leases::node::{MAX_HELD, PoolEcho};
-use tenure_leases::{
-    HeldBlock, HolderIdentity, LeaseRules, MarkAck, NodeIpamSpec, PoolDemand, Uid, agent::lost::may_write,
-};
+use ipnet::IpNet;
+use tenure_leases::agent::lost::may_write;
+use tenure_leases::agent::words::{AgentFacts, PoolWish, compose, is_known};
+use tenure_leases::node::PoolEcho;
+use tenure_leases::{HolderIdentity, LeaseRules, MarkAck, NodeIpamSpec};
 use tenure_types::{AssignedAddress, PoolName};
 
 use crate::agent::accepting::AgentError;
 use crate::agent::core::AgentCore;
 use crate::agent::fetch;
 use crate::agent::ranges::is_excluded;
+use crate::agent::records::HeldLease;
 use crate::agent::settings::PoolFamily;
-use crate::agent::usage::usage;
 
 /// Writes the node's object if it differs from what was written, unless it is too early.
 pub(crate) async fn say(
@@ -32,7 +33,7 @@ pub(crate) async fn say(
         let written = state.written.as_ref();
         // A pod waits for each change of turns.
         let is_early = now < state.next_write && written.is_some_and(|written| written.claims == spec.claims);
-        if written.is_some_and(|written| is_same(written, &spec)) || is_early {
+        if written.is_some_and(|written| is_known(written, &spec)) || is_early {
             return Ok(());
         }
     }
@@ -48,88 +49,71 @@ pub(crate) async fn say(
     Ok(())
 }
 
-/// Whether there is nothing to write. The numbers of addresses go out with what else is new, and never by themselves.
-fn is_same(written: &NodeIpamSpec, now: &NodeIpamSpec) -> bool {
-    let mut like = now.clone();
-    for demand in &mut like.demand {
-        let same =
-            written.demand.iter().find(|old| (&old.pool, old.is_ipv6) == (&demand.pool, demand.is_ipv6));
-        if let Some(old) = same {
-            (demand.in_use, demand.cooling) = (old.in_use, old.cooling);
-        }
-    }
-    like == *written
-}
-
-/// Composes the agent's half.
+/// Gathers what the agent's half is composed of, and composes it.
 pub(crate) async fn spec(core: &AgentCore, me: &HolderIdentity) -> NodeIpamSpec {
     let leases = core.leases();
-    let dropped = core.dropped();
-    let of_nodes = leases.values().filter(|lease| lease.turn.is_none());
-    let mut held: Vec<HeldBlock> =
-        of_nodes.map(|lease| HeldBlock { cidr: lease.cidr(), uid: lease.uid }).collect();
-    held.truncate(MAX_HELD);
-    let standing = leases.values().filter_map(|lease| core.row(lease, None).standing_ack());
-    let mut acks: Vec<MarkAck> = standing.collect();
-    let (told, answers, pools, in_force, unapplied) = {
+    let mut blocks = Vec::new();
+    for lease in leases.values().filter(|lease| lease.turn.is_none()) {
+        let book = core.book_of(&lease.pool.name).await;
+        blocks.push((lease.pool.clone(), core.row(lease, book.as_deref())));
+    }
+    let (told, answers, spare) = {
         let state = core.state();
-        let (told, answers) = (state.told.clone(), state.answers.clone());
-        (told, answers, state.pools.clone(), state.in_force.clone(), state.unapplied.clone())
+        let answers: Vec<MarkAck> = state.answers.values().copied().collect();
+        let spare: BTreeSet<_> = state.offered.values().flatten().copied().collect();
+        (state.told.clone(), answers, spare)
     };
-    let is_open = |ack: &MarkAck| {
-        told.blocks
-            .iter()
-            .any(|hint| hint.uid == ack.uid && hint.mark.is_some_and(|mark| mark.id == ack.mark))
-    };
-    let stands = |uid: Uid, acks: &[MarkAck]| acks.iter().any(|ack| ack.uid == uid);
-    let more: Vec<MarkAck> =
-        answers.into_values().filter(|ack| is_open(ack) && !stands(ack.uid, &acks)).collect();
-    acks.extend(more);
-    let is_held = |uid: Uid| leases.values().any(|lease| lease.uid == uid);
-    let returned = told.blocks.iter().filter(|hint| dropped.contains_key(&hint.uid) && !is_held(hint.uid));
-    // Also once it is marked: the mark stays for as long as the lease is given up.
-    let returned = returned.map(|hint| hint.uid).collect();
-    let offered: BTreeSet<_> = core.state().offered.values().flatten().copied().collect();
-    let idle =
-        leases.values().filter(|lease| offered.contains(&lease.cidr())).map(|lease| lease.uid).collect();
-    let mut demand = Vec::new();
+    compose(AgentFacts {
+        me,
+        blocks: &blocks,
+        hints: &told.blocks,
+        answers: &answers,
+        dropped: &core.dropped().into_keys().collect(),
+        spare: &spare,
+        wishes: wishes(core).await,
+        pools: echoes(core, &leases).await,
+        claims: core.claim_turns(),
+    })
+}
+
+/// The wishes for the pools and families that the node's networks have.
+async fn wishes(core: &AgentCore) -> Vec<PoolWish> {
+    let pools = core.state().pools.clone();
+    let mut wishes = Vec::new();
     for pool in pools.values() {
         for family in pool.units.keys() {
             let Ok(engine_pool) = PoolName::new(format!("{}{}", pool.key.name, family.suffix())) else {
                 continue;
             };
-            let Some(book) = core.book_of(&pool.key.name).await else { continue };
-            if book.pools().iter().all(|known| known.name != engine_pool) {
+            let book = core.book_of(&pool.key.name).await;
+            if book.is_none_or(|book| book.pools().iter().all(|known| known.name != engine_pool)) {
                 continue;
             }
-            let own = leases
-                .values()
-                .filter(|lease| lease.pool == pool.key && PoolFamily::of(lease.cidr()) == *family);
-            let used = own.map(|lease| usage(&book, lease.cidr()));
-            let (in_use, cooling) = used.fold((0_u32, 0_u32), |(in_use, cooling), usage| {
-                (
-                    in_use.saturating_add(usage.in_use).saturating_add(usage.promised),
-                    cooling.saturating_add(usage.cooling),
-                )
-            });
-            let wanted = match core.is_for_claims(&pool.key.name) {
+            let want = match core.is_for_claims(&pool.key.name) {
                 true => 0,
                 false => core.state().wants.get(&engine_pool).copied().unwrap_or_default(),
             };
-            // The API server takes no more.
-            let want = wanted.max(core.counted_of(&pool.key.name, *family)).min(256);
-            let is_ipv6 = *family == PoolFamily::Ipv6;
-            demand.push(PoolDemand { pool: pool.key.clone(), is_ipv6, in_use, cooling, want });
+            wishes.push(PoolWish { pool: pool.key.clone(), is_ipv6: *family == PoolFamily::Ipv6, want });
         }
     }
+    wishes
+}
+
+/// The settings of pools that are in force on every block, each with the excluded addresses that are still in use.
+async fn echoes(core: &AgentCore, leases: &BTreeMap<IpNet, HeldLease>) -> Vec<PoolEcho> {
+    let (in_force, unapplied) = {
+        let state = core.state();
+        (state.in_force.clone(), state.unapplied.clone())
+    };
     let mut echoes = Vec::new();
     for (uid, settings) in &in_force {
+        let of_pool = || leases.values().filter(|lease| lease.pool.uid == *uid);
         // What is not applied is not in force.
-        if leases.values().any(|lease| lease.pool.uid == *uid && unapplied.contains_key(&lease.cidr())) {
+        if of_pool().any(|lease| unapplied.contains_key(&lease.cidr())) {
             continue;
         }
         let mut excluded_in_use = 0_u32;
-        for lease in leases.values().filter(|lease| lease.pool.uid == *uid) {
+        for lease in of_pool() {
             if let Some(book) = core.book_of(&lease.pool.name).await {
                 let addresses =
                     book.allocations().flat_map(|held| held.addresses.iter().map(AssignedAddress::ip));
@@ -141,14 +125,5 @@ pub(crate) async fn spec(core: &AgentCore, me: &HolderIdentity) -> NodeIpamSpec 
         let generation = u64::try_from(settings.generation).unwrap_or_default();
         echoes.push(PoolEcho { uid: *uid, generation, excluded_in_use });
     }
-    NodeIpamSpec {
-        identity: me.clone(),
-        held,
-        demand,
-        idle,
-        returned,
-        acks,
-        pools: echoes,
-        claims: core.claim_turns(),
-    }
+    echoes
 }

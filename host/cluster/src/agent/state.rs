@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ipnet::IpNet;
+use tenure_leases::agent::settings::{SettingsVerdict, take_settings};
 use tenure_leases::{HolderIdentity, MarkAck, MarkId, NodeIpamSpec, NodeIpamStatus, PoolKey, Uid};
 use tenure_types::{NetworkName, PoolName};
 
@@ -19,6 +20,8 @@ pub(crate) struct ClusterPool {
     pub(crate) key: PoolKey,
     /// The prefix length of a block of each family that the pool has.
     pub(crate) units: BTreeMap<PoolFamily, u8>,
+    /// The generation of its spec when it was read.
+    pub(crate) generation: i64,
 }
 
 /// The outcome of a frozen block, for its intent.
@@ -35,8 +38,10 @@ pub(crate) enum FrozenOutcome {
 pub(crate) struct AgentState {
     pub(crate) identity: Option<HolderIdentity>,
     pub(crate) pools: BTreeMap<String, ClusterPool>,
-    /// The settings of each pool: the highest generation that was told.
+    /// The settings of each pool that are in force.
     pub(crate) in_force: BTreeMap<Uid, PoolSettings>,
+    /// Pools of which a lower generation is told than is in force, to be read from the API server.
+    pub(crate) doubted_pools: BTreeSet<Uid>,
     /// Blocks to which their pool's settings cannot be applied, each with the reason.
     pub(crate) unapplied: BTreeMap<IpNet, String>,
     /// The next time at which missing pools are looked up, by the boot clock.
@@ -128,15 +133,76 @@ impl AgentState {
                 tracing::warn!(%error, "cannot read the status of the node's object; keeping what it said before");
             }
         }
-        let settings = object.iter().flat_map(|object| &object.status).flat_map(|status| &status.pools);
-        for pool in settings {
-            let Ok(uid) = pool.uid.parse() else { continue };
-            let known = self.in_force.get(&uid).map_or(0, |known| known.generation);
-            // A deposed operator, or a restored store, may still tell an older one.
-            if pool.generation > 0 && pool.generation >= known {
-                self.in_force.insert(uid, pool.clone());
-            }
-        }
         self.object = object.map(Arc::new);
+        self.doubted_pools.clear();
+        for (uid, pool) in self.told_pools() {
+            self.take_settings(uid, pool, None);
+        }
+    }
+
+    /// The pools' settings as the operator tells them.
+    fn told_pools(&self) -> Vec<(Uid, PoolSettings)> {
+        let told = self.status().into_iter().flat_map(|status| &status.pools);
+        let read = |pool: &PoolSettings| Some((pool.uid.parse().ok()?, pool.clone()));
+        told.filter(|pool| pool.generation > 0).filter_map(read).collect()
+    }
+
+    /// The told settings of the pools that are to be read from the API server first.
+    pub(crate) fn doubted_settings(&self) -> Vec<(Uid, PoolSettings)> {
+        let told = self.told_pools().into_iter();
+        told.filter(|(uid, _)| self.doubted_pools.contains(uid)).collect()
+    }
+
+    /// Puts told settings in force, unless the pool is to be read first; `stored` is its generation if it was.
+    pub(crate) fn take_settings(&mut self, uid: Uid, told: PoolSettings, stored: Option<i64>) {
+        let number = |generation: i64| u64::try_from(generation).unwrap_or_default();
+        let known = self.in_force.get(&uid).map(|known| number(known.generation));
+        self.doubted_pools.remove(&uid);
+        match take_settings(known, number(told.generation), stored.map(number)) {
+            SettingsVerdict::Take => drop(self.in_force.insert(uid, told)),
+            SettingsVerdict::Look => drop(self.doubted_pools.insert(uid)),
+            SettingsVerdict::Keep => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn told(generation: i64) -> Option<NodeIPAM> {
+        let pool = json!({ "name": "blue", "uid": Uid(7).to_string(), "generation": generation });
+        let object = json!({
+            "apiVersion": "ipam.tenure.dev/v1alpha1",
+            "kind": "NodeIPAM",
+            "metadata": { "name": "n1" },
+            "spec": { "nodeUID": Uid(1).to_string(), "machine": "0".repeat(32), "bootID": Uid(2).to_string() },
+            "status": { "pools": [pool] },
+        });
+        Some(serde_json::from_value(object).unwrap())
+    }
+
+    fn in_force(state: &AgentState) -> i64 {
+        state.in_force[&Uid(7)].generation
+    }
+
+    #[test]
+    fn a_lower_generation_is_in_force_once_the_pool_itself_has_it() {
+        let mut state = AgentState::default();
+        state.see(told(5));
+        state.see(told(3));
+        assert_eq!((in_force(&state), state.doubted_settings().len()), (5, 1));
+        // A deposed operator's hint: the pool is still at 6.
+        let (uid, settings) = state.doubted_settings().remove(0);
+        state.take_settings(uid, settings.clone(), Some(6));
+        assert_eq!((in_force(&state), state.doubted_settings().len()), (5, 0));
+        // A restored store: the pool is at 3.
+        state.see(told(3));
+        state.take_settings(uid, settings, Some(3));
+        assert_eq!((in_force(&state), state.doubted_settings().len()), (3, 0));
+        state.see(told(4));
+        assert_eq!(in_force(&state), 4);
     }
 }

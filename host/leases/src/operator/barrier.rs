@@ -8,6 +8,19 @@
 //!      └─────────── a watch was interrupted; what is left of a pause stays ───────────────────────────────────── (from anywhere)
 //! ```
 //!
+//! A leader that takes over reads in the Lease how fresh the store is, since it cannot have seen an older one:
+//!
+//! ```text
+//!   the Lease of the leader before                                                     the store
+//!   none: the first leader                                                             is what it is
+//!   renewed within a minute                                                            is the living one
+//!   renewed longer ago, or in the future                                               may be a backup that was put back: as after a restore
+//!   renewed, and its leader had a doubt of its own                                     as after a restore
+//! ```
+//!
+//! This is the one place where clocks of two machines are compared, and a wrong one costs the pause. A backup is not made, put back and served within a
+//! minute. A leader whose own renewal is no longer in the Lease begins again, too.
+//!
 //! A restored store holds old IPBlocks and old answers. In the pause each agent compares its ledger and says again what it holds. Marks that were
 //! written before the barrier are inherited: the answers beside them may be older than what the holder did since, so nothing is deleted on them.
 
@@ -17,6 +30,26 @@ use crate::{LeaseRule, LeaseRules, MarkId};
 
 /// Seconds for which nothing is granted after a restore is suspected.
 pub const RESTORE_PAUSE_SECONDS: u64 = 120;
+
+/// Seconds after a renewal of the Lease for which it shows that the store is the living one.
+pub const HANDOVER_SECONDS: u64 = 60;
+
+/// The Lease of the leader before, as its successor read it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LeaderHandover {
+    /// Seconds since it was renewed, by the successor's clock; negative if that is ahead.
+    pub age_seconds: i64,
+    /// Whether the leader before suspected a restore, and its pause was not over.
+    pub is_doubted: bool,
+}
+
+impl LeaderHandover {
+    /// Whether the successor has to suspect a restore.
+    #[must_use]
+    pub fn is_suspect(&self) -> bool {
+        self.is_doubted || self.age_seconds.unsigned_abs() > HANDOVER_SECONDS
+    }
+}
 
 /// How far a leader is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,6 +129,16 @@ impl LeaderBarrier {
         self.own.contains(&mark) || !rules.has(LeaseRule::OwnMark)
     }
 
+    /// Whether a restore is suspected, and the pause that follows is not over.
+    #[must_use]
+    pub fn is_doubtful(&self) -> bool {
+        match self.phase {
+            BarrierPhase::Listing => self.pause_seconds > 0,
+            BarrierPhase::Pausing(_) => true,
+            BarrierPhase::Passed => false,
+        }
+    }
+
     /// Whether blocks may be granted.
     #[must_use]
     pub fn may_grant(&self) -> bool {
@@ -144,6 +187,21 @@ mod tests {
         assert!(!barrier.may_grant());
         barrier.elapse(1);
         assert!(barrier.may_grant());
+    }
+
+    #[test]
+    fn a_lease_that_is_not_fresh_is_suspect() {
+        let suspect = |age_seconds, is_doubted| LeaderHandover { age_seconds, is_doubted }.is_suspect();
+        assert!(!suspect(0, false) && !suspect(60, false) && !suspect(-60, false));
+        assert!(suspect(61, false) && suspect(-61, false) && suspect(i64::MIN, false) && suspect(0, true));
+        let mut barrier = LeaderBarrier::default();
+        assert!(!barrier.is_doubtful());
+        barrier.suspect_restore();
+        assert!(barrier.is_doubtful());
+        barrier.listed();
+        assert!(barrier.is_doubtful());
+        barrier.elapse(RESTORE_PAUSE_SECONDS);
+        assert!(!barrier.is_doubtful());
     }
 
     #[test]

@@ -5,12 +5,18 @@
 //!   after an interruption, an object is older than it was                            restored, with versions that go on
 //!   after an interruption, an object is gone that this leader did not end            restored, or another leader ended it
 //!   a node holds a block of which the IPBlock is gone                                restored; once an hour for each node, since it may lie
+//!   it no longer says so, and the block is not leased                                its words were taken away; once an hour for each node
 //! ```
+//!
+//! The last one is a NodeIPAM that somebody deleted or overwrote after a restore, before the lease was made again: nothing but the node's words tells
+//! that the block is in use. In the pause the agent finds its words gone, and says them again.
 //!
 //! Each is a reason to begin again at the barrier, with a pause. A wrong one costs the pause and nothing else.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
+
+use ipnet::IpNet;
 
 use crate::ObjectVersion;
 
@@ -24,6 +30,9 @@ pub struct RestoreSigns {
     /// The versions of the blocks and NodeIPAMs of the last view, by uid.
     seen: BTreeMap<String, ObjectVersion>,
     lost: BTreeMap<String, Duration>,
+    /// Blocks that nodes hold without an IPBlock, as of the last view.
+    claimed: BTreeSet<(String, IpNet)>,
+    silenced: BTreeMap<String, Duration>,
 }
 
 impl RestoreSigns {
@@ -54,17 +63,42 @@ impl RestoreSigns {
 
     /// Notes a node that holds a block of which the IPBlock is gone. Returns whether that is news: one node's word stops the grants once an hour only.
     pub fn lost_lease(&mut self, node: &str, now: Duration) -> bool {
-        let told = self.lost.get(node).is_some_and(|at| now.saturating_sub(*at) < LOST);
-        if !told {
-            self.lost.insert(node.to_owned(), now);
-        }
-        !told
+        is_news(&mut self.lost, node, now)
+    }
+
+    /// Takes the blocks of a view that nodes hold without an IPBlock, each with its node. Returns a node of the view before that no longer says so,
+    /// unless `is_accounted` says that it does, or that the block is leased to it.
+    pub fn compare_claims(
+        &mut self,
+        claims: BTreeSet<(String, IpNet)>,
+        is_accounted: impl Fn(&str, IpNet) -> bool,
+        now: Duration,
+    ) -> Option<String> {
+        let before = std::mem::replace(&mut self.claimed, claims);
+        let gone = before.into_iter().filter(|(node, cidr)| !is_accounted(node, *cidr));
+        let silenced: BTreeSet<String> = gone.map(|(node, _)| node).collect();
+        silenced.into_iter().find(|node| is_news(&mut self.silenced, node, now))
+    }
+
+    /// Notes that this leader deleted the words of a node that is gone.
+    pub fn forgot(&mut self, node: &str) {
+        self.claimed.retain(|(of, _)| of != node);
     }
 
     /// Forgets all nodes but these.
     pub fn keep_nodes(&mut self, nodes: &BTreeSet<&str>) {
         self.lost.retain(|node, _| nodes.contains(node.as_str()));
+        self.silenced.retain(|node, _| nodes.contains(node.as_str()));
     }
+}
+
+/// Whether a node has not been a sign within the hour. Notes that it is one now.
+fn is_news(told: &mut BTreeMap<String, Duration>, node: &str, now: Duration) -> bool {
+    let is_news = told.get(node).is_none_or(|at| now.saturating_sub(*at) >= LOST);
+    if is_news {
+        told.insert(node.to_owned(), now);
+    }
+    is_news
 }
 
 #[cfg(test)]
@@ -94,6 +128,24 @@ mod tests {
         signs.ended("c");
         assert!(!signs.compare_objects(objects([("a", 3), ("b", 3)]), true));
         assert!(signs.compare_objects(objects([("b", 3)]), true));
+    }
+
+    #[test]
+    fn a_node_whose_words_about_a_lost_lease_are_gone_is_a_sign_once_an_hour() {
+        let mut signs = RestoreSigns::default();
+        let cidr: IpNet = "10.0.0.0/26".parse().unwrap();
+        let claim = |node: &str| BTreeSet::from([(node.to_owned(), cidr)]);
+        let at = Duration::from_secs;
+        assert_eq!(signs.compare_claims(claim("n1"), |_, _| false, at(0)), None);
+        // It was leased again.
+        assert_eq!(signs.compare_claims(BTreeSet::new(), |node, _| node == "n1", at(1)), None);
+        assert_eq!(signs.compare_claims(claim("n1"), |_, _| true, at(2)), None);
+        assert_eq!(signs.compare_claims(BTreeSet::new(), |_, _| false, at(3)).as_deref(), Some("n1"));
+        assert_eq!(signs.compare_claims(claim("n1"), |_, _| false, at(4)), None);
+        assert_eq!(signs.compare_claims(BTreeSet::new(), |_, _| false, at(5)), None);
+        assert_eq!(signs.compare_claims(claim("n2"), |_, _| false, at(6)), None);
+        signs.forgot("n2");
+        assert_eq!(signs.compare_claims(BTreeSet::new(), |_, _| false, at(7)), None);
     }
 
     #[test]

@@ -3,8 +3,10 @@
 //! are replaced.
 //!
 //! The model in `cluster` explores all histories of two nodes within bounds; here histories are long, and everything happens in them, by chance from
-//! a seed. Both decide by the tables of this crate, like agent and operator.
+//! a seed. Both decide by the tables of this crate, like agent and operator. Pods have addresses of both families and of two pools with blocks of two
+//! sizes; selectors, ranges and exclusions change; no two clocks agree, by up to a day.
 
+mod kinds;
 mod leader;
 mod machine;
 mod referee;
@@ -31,8 +33,14 @@ enum Planted {
     IdleInUse,
     /// The leader takes a refusal for ready.
     RefusedIsReady,
+    /// The agent no longer offers a block as idle once it is frozen.
+    FrozenNotIdle,
     /// The agent takes exclusions of a lower generation.
     LowerGeneration,
+    /// The agent takes no lower generation, although the store was restored.
+    NeverLower,
+    /// A leader that takes over trusts any store.
+    NoHandover,
 }
 
 /// A fault, planted in one way or the other.
@@ -44,7 +52,10 @@ enum Fault {
 
 /// The rows of the release table, in its order, each with faults in it.
 const ROWS: [(&str, &[Fault]); 14] = [
-    ("leased, nothing in use for the delay: idle", &[Fault::With(Planted::IdleInUse)]),
+    (
+        "leased, nothing in use for the delay: idle",
+        &[Fault::With(Planted::IdleInUse), Fault::With(Planted::FrozenNotIdle)],
+    ),
     ("leased and wanted back: marked, then the hint", &[Fault::Without(LeaseRule::HintFollows)]),
     (
         "marked and empty: ready, in one step",
@@ -52,7 +63,10 @@ const ROWS: [(&str, &[Fault]); 14] = [
     ),
     ("marked as excess and in use: refused", &[Fault::Without(LeaseRule::RefuseInUse)]),
     ("marked to drain and in use: cordoned", &[Fault::Without(LeaseRule::CordonDrain)]),
-    ("refused: leased, the mark is cleared", &[Fault::With(Planted::RefusedIsReady)]),
+    (
+        "refused: leased, the mark is cleared",
+        &[Fault::With(Planted::RefusedIsReady), Fault::Without(LeaseRule::ClearRefused)],
+    ),
     ("ready: deleted, if the answer is to the present mark", &[Fault::Without(LeaseRule::AckOfMark)]),
     ("released: the ledger drops it", &[Fault::Without(LeaseRule::DropReleased)]),
     (
@@ -63,14 +77,19 @@ const ROWS: [(&str, &[Fault]); 14] = [
     ("frozen, no answer: stays frozen", &[Fault::Without(LeaseRule::UnfreezeByGet)]),
     ("marked, no answer: never assumed ready", &[Fault::Without(LeaseRule::ReadyOnly)]),
     ("frozen and needed: open once the mark is taken back", &[Fault::Without(LeaseRule::Unfreeze)]),
-    ("ready, and the operator restarts: marked again", &[Fault::Without(LeaseRule::Remark)]),
+    (
+        "ready, and the operator restarts: marked again",
+        &[Fault::Without(LeaseRule::Remark), Fault::Without(LeaseRule::OwnMark)],
+    ),
 ];
 
-/// Faults besides the release table: of fencing, and of exclusions.
-const OTHERS: [Fault; 3] = [
+/// Faults besides the release table: of fencing, of exclusions, of leaders and of grants.
+const OTHERS: [Fault; 5] = [
     Fault::Without(LeaseRule::Proof),
     Fault::Without(LeaseRule::MachineOfBlock),
     Fault::With(Planted::LowerGeneration),
+    Fault::With(Planted::NeverLower),
+    Fault::With(Planted::NoHandover),
 ];
 
 fn live(fault: Option<Fault>, seed: u64) -> Result<Tally, String> {

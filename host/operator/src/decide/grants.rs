@@ -54,6 +54,7 @@ pub(super) fn grants(view: &ClusterView, memory: &mut OperatorMemory, now: Durat
     for claim in claims.values().flatten().filter(|claim| claim.verdict == HeldVerdict::Reclaim) {
         memory.lost_lease(&claim.node, claim.uid, now);
     }
+    compare_claims(view, memory, &claims, now);
     let blocks = view.blocks.iter().map(|view| (view.group.clone(), view.block.cidr));
     let believed = claims.iter().filter(|(_, claims)| {
         claims.iter().any(|claim| matches!(claim.verdict, HeldVerdict::Taken | HeldVerdict::Reclaim))
@@ -85,6 +86,18 @@ pub(super) fn grants(view: &ClusterView, memory: &mut OperatorMemory, now: Durat
         }
     }
     granting.decisions
+}
+
+/// Compares the claims with those of the view before.
+fn compare_claims(view: &ClusterView, memory: &mut OperatorMemory, claims: &HeldClaims, now: Duration) {
+    let claimed =
+        claims.iter().flat_map(|((_, cidr), of)| of.iter().map(|claim| (claim.node.clone(), *cidr)));
+    let is_accounted = |node: &str, cidr: IpNet| {
+        let says = view.said.get(node).is_some_and(|said| said.spec.held_uid(cidr).is_some());
+        let mut leased = view.by_node.get(node).into_iter().flatten().filter_map(|at| view.blocks.get(*at));
+        says || leased.any(|leased| leased.block.cidr == cidr)
+    };
+    memory.compare_claims(claimed.collect(), is_accounted, now);
 }
 
 impl Granting<'_> {

@@ -210,7 +210,7 @@ fn shrink_case(
     let ipv6 = is_ipv6(lease.cidr);
     let unmatched_seconds = pool.and_then(|pool| {
         // A Node that is not there says nothing about labels.
-        let matches = view.hosts.get(&**node).is_none_or(|host| pool.keeps(&host.labels));
+        let matches = view.hosts.get(&**node).is_none_or(|host| pool.keeps(host.object.labels()));
         memory.unmatched_seconds(lease.pool.uid, node, matches, now.elapsed)
     });
     let draining = facts.draining.get(&lease.pool.uid).into_iter().flatten();
@@ -246,7 +246,7 @@ fn draining(view: &ClusterView) -> BTreeMap<Uid, BTreeSet<String>> {
     let mut draining: BTreeMap<Uid, BTreeSet<String>> = BTreeMap::new();
     for block in view.blocks.iter().filter(|view| view.block.mark.is_some()) {
         let (pool, node) = (block.block.pool.uid, &*block.block.holder.name);
-        let labels = view.hosts.get(node).map(|host| &host.labels);
+        let labels = view.hosts.get(node).map(|host| host.object.labels());
         if let (Some(pool), Some(labels)) = (view.pool(pool), labels)
             && !pool.keeps(labels)
         {

@@ -25,7 +25,7 @@ fn is_ready(view: &ClusterView, said: &SaidView) -> bool {
 }
 
 fn removal(host: &HostView, key: &str) -> Option<OperatorWrite> {
-    let taints = host.object.spec.as_ref()?.taints.as_ref()?;
+    let taints = &host.object.spec.taints;
     let others: Vec<Taint> = taints.iter().filter(|taint| taint.key != key).cloned().collect();
     let target = ObjectTarget::from(&host.object.metadata);
     (others.len() < taints.len()).then_some(OperatorWrite::Taints(target, others))

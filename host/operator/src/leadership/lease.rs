@@ -6,17 +6,22 @@ use std::time::Duration;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
-use kube::Client;
 use kube::api::{Api, ObjectMeta, PostParams};
+use kube::{Client, ResourceExt as _};
 use tenure_cluster::client::{ApiCallError, call};
+use tenure_leases::operator::barrier::LeaderHandover;
 use tenure_supervise::{Gate, Part};
 use tenure_types::Clock;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
+use super::doubt::StoreDoubt;
 use super::rule::{ElectionStep, LEASE_SECONDS, LeaseRecord, Observation, RENEW_DEADLINE, RETRY};
 use crate::clock::{since_boot, time_of_day};
 use crate::reports::{OperatorMetrics, WriteCause};
+
+/// The annotation of a Lease whose holder suspects a restored store.
+const DOUBTED: &str = "ipam.tenure.dev/store-doubted";
 
 /// The name of the Lease.
 const NAME: &str = "tenure-operator";
@@ -41,6 +46,9 @@ pub struct Election {
     seen: Observation,
     renewed: Option<Duration>,
     lost_to: Option<String>,
+    /// The renewals that it may have written last: those after the last one that was confirmed, and that one.
+    written: Vec<Timestamp>,
+    doubt: StoreDoubt,
     metrics: OperatorMetrics,
 }
 
@@ -63,6 +71,8 @@ impl Election {
             seen: Observation::default(),
             renewed: None,
             lost_to: None,
+            written: Vec::new(),
+            doubt: StoreDoubt::default(),
             metrics: OperatorMetrics::default(),
         }
     }
@@ -71,6 +81,12 @@ impl Election {
     #[must_use]
     pub fn counted_by(self, metrics: OperatorMetrics) -> Self {
         Self { metrics, ..self }
+    }
+
+    /// Tells an operator what the Lease says about the store.
+    #[must_use]
+    pub fn telling(self, doubt: StoreDoubt) -> Self {
+        Self { doubt, ..self }
     }
 
     /// Looks at the Lease once, and takes or renews it.
@@ -100,13 +116,17 @@ impl Election {
         let holder = record.as_ref().map(|record| record.holder.clone()).unwrap_or_default();
         // The time before the write: its effect may come at any moment after.
         let now = since_boot(&*self.clock);
-        match self.seen.observe(&self.me, record, now) {
+        match self.seen.observe(&self.me, record.clone(), now) {
             ElectionStep::Wait if self.renewed.is_some() => {
                 self.lost_to = Some(holder);
             }
             ElectionStep::Wait => {}
             ElectionStep::Take | ElectionStep::Renew => {
+                self.judge(record.as_ref());
                 let fresh = self.lease(read.as_ref());
+                let renewed =
+                    fresh.spec.as_ref().and_then(|spec| spec.renew_time.as_ref()).map(|time| time.0);
+                self.written.extend(renewed);
                 let (parameters, cause) = (PostParams::default(), WriteCause::Election);
                 match read {
                     Some(_) => {
@@ -122,10 +142,29 @@ impl Election {
                     tracing::info!("{} leads", self.me);
                 }
                 self.renewed = Some(now);
+                self.written = renewed.into_iter().collect();
                 self.leading.open();
             }
         }
         Ok(())
+    }
+
+    /// Compares the Lease with what its last holder must have left.
+    fn judge(&self, record: Option<&LeaseRecord>) {
+        let renewed = record.and_then(|record| record.renewed);
+        let is_suspect = match (self.renewed, record) {
+            (Some(_), _) => renewed.is_none_or(|at| !self.written.contains(&at)),
+            // The first leader.
+            (None, None) => false,
+            (None, Some(record)) => {
+                let age = time_of_day(&*self.clock).duration_since(renewed.unwrap_or(Timestamp::MIN));
+                let handover = LeaderHandover { age_seconds: age.as_secs(), is_doubted: record.is_doubted };
+                handover.is_suspect()
+            }
+        };
+        if is_suspect {
+            self.doubt.raise();
+        }
     }
 
     /// The Lease with one's own name, over the one that was read: the write fails if somebody else wrote in between.
@@ -136,10 +175,15 @@ impl Election {
         let later = renewed.and_then(|time| time.checked_add(SignedDuration::from_micros(1)).ok());
         let now = MicroTime(time_of_day(&*self.clock).max(later.unwrap_or(Timestamp::MIN)));
         let mine = old.holder_identity.as_deref() == Some(&self.me);
-        let metadata = read.map_or_else(
+        let mut metadata = read.map_or_else(
             || ObjectMeta { name: Some(NAME.to_owned()), ..ObjectMeta::default() },
             |lease| lease.metadata.clone(),
         );
+        let annotations = metadata.annotations.get_or_insert_default();
+        match self.doubt.stands() {
+            true => drop(annotations.insert(DOUBTED.to_owned(), "true".to_owned())),
+            false => drop(annotations.remove(DOUBTED)),
+        }
         let spec = LeaseSpec {
             holder_identity: Some(self.me.clone()),
             lease_duration_seconds: Some(LEASE_SECONDS),
@@ -191,5 +235,7 @@ fn record(lease: &Lease) -> Option<LeaseRecord> {
         holder: spec.holder_identity.clone().unwrap_or_default(),
         duration_seconds: spec.lease_duration_seconds.unwrap_or(LEASE_SECONDS),
         version: lease.metadata.resource_version.clone().unwrap_or_default(),
+        renewed: spec.renew_time.as_ref().map(|time| time.0),
+        is_doubted: lease.annotations().contains_key(DOUBTED),
     })
 }

@@ -9,9 +9,12 @@
 //!   held by another, unchanged for its duration        take
 //! ```
 //!
-//! "Unchanged" counts on my own clock from when I saw the object change. The times in it are of another clock, and only for people.
+//! "Unchanged" counts on my own clock from when I saw the object change. The times in it are of another clock; they only tell a backup that was put
+//! back from a store that lives (`tenure_leases::operator::barrier`).
 
 use std::time::Duration;
+
+use k8s_openapi::jiff::Timestamp;
 
 /// Seconds for which a Lease is valid after its last change.
 pub(super) const LEASE_SECONDS: i32 = 15;
@@ -31,6 +34,10 @@ pub struct LeaseRecord {
     pub duration_seconds: i32,
     /// The resourceVersion, which changes with each renewal.
     pub version: String,
+    /// The time of the last renewal, by the holder's clock.
+    pub renewed: Option<Timestamp>,
+    /// Whether the holder suspects a restored store.
+    pub is_doubted: bool,
 }
 
 /// A record, and when it was first seen so.
@@ -75,7 +82,12 @@ mod tests {
     use super::*;
 
     fn record(holder: &str, version: &str) -> Option<LeaseRecord> {
-        Some(LeaseRecord { holder: holder.into(), duration_seconds: LEASE_SECONDS, version: version.into() })
+        Some(LeaseRecord {
+            holder: holder.into(),
+            duration_seconds: LEASE_SECONDS,
+            version: version.into(),
+            ..LeaseRecord::default()
+        })
     }
 
     #[test]

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::ResourceExt as _;
 use kube::core::Selector;
@@ -14,7 +13,9 @@ use tenure_cluster::{
 use tenure_leases::operator::fence::NodeEvidence;
 use tenure_leases::{BlockName, MachineHash, ObjectVersion};
 
-use super::{BlockClaim, BlockView, ClaimView, ClusterView, HostView, PoolView, SaidView, SpaceView};
+use super::{
+    BlockClaim, BlockView, ClaimView, ClusterView, HostView, PoolView, SaidView, SpaceView, WatchedNode,
+};
 
 /// The taint by which an administrator attests that a node is powered off.
 pub const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
@@ -33,7 +34,7 @@ pub struct ViewSources {
     /// The nodes' words.
     pub said: Vec<Arc<NodeIPAM>>,
     /// The Nodes.
-    pub hosts: Vec<Arc<Node>>,
+    pub hosts: Vec<Arc<WatchedNode>>,
 }
 
 /// Makes a snapshot.
@@ -94,8 +95,7 @@ pub fn view(mut sources: ViewSources) -> ClusterView {
         }
     }
     for host in &sources.hosts {
-        let labels = host.metadata.labels.clone().unwrap_or_default();
-        let read = HostView { labels, evidence: evidence(host), object: Arc::clone(host) };
+        let read = HostView { evidence: evidence(host), object: Arc::clone(host) };
         view.hosts.insert(host.name_any(), read);
     }
     view.highest = highest(&sources);
@@ -104,22 +104,17 @@ pub fn view(mut sources: ViewSources) -> ClusterView {
 
 /// Reads what a Node proves; `None` if its machine cannot be told from others.
 #[must_use]
-pub fn evidence(host: &Node) -> Option<NodeEvidence> {
-    let info = host.status.as_ref()?.node_info.as_ref()?;
-    let spec = host.spec.as_ref();
-    let taints = spec.and_then(|spec| spec.taints.as_ref());
+pub fn evidence(host: &WatchedNode) -> Option<NodeEvidence> {
+    let info = host.status.node_info.as_ref()?;
     let fenced = host.annotations().get(FENCED_ANNOTATION);
-    let conditions = host.status.as_ref().and_then(|status| status.conditions.as_ref());
+    let mut conditions = host.status.conditions.iter();
     Some(NodeEvidence {
         uid: host.metadata.uid.as_deref()?.parse().ok()?,
         machine: MachineHash::of(&info.machine_id, &info.system_uuid).ok()?,
         boot: info.boot_id.parse().ok()?,
-        out_of_service: taints.into_iter().flatten().any(|taint| taint.key == OUT_OF_SERVICE),
+        out_of_service: host.spec.taints.iter().any(|taint| taint.key == OUT_OF_SERVICE),
         fenced: fenced.and_then(|uid| uid.parse().ok()),
-        ready: conditions
-            .into_iter()
-            .flatten()
-            .any(|condition| condition.type_ == "Ready" && condition.status == "True"),
+        ready: conditions.any(|condition| condition.type_ == "Ready" && condition.status == "True"),
     })
 }
 

@@ -11,7 +11,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::StreamExt as _;
 use futures_util::stream::{BoxStream, SelectAll};
-use k8s_openapi::api::core::v1::Node;
 use kube::runtime::WatchStreamExt as _;
 use kube::runtime::reflector::{Store, store};
 use kube::runtime::watcher::{Config, Event, watcher};
@@ -20,6 +19,7 @@ use tenure_cluster::{AddressClaim, AddressPool, AddressSpace, IPBlock, NodeIPAM}
 use tenure_supervise::Interruptible;
 use tokio::sync::Notify;
 
+use super::host::WatchedNode;
 use super::read::ViewSources;
 use crate::reports::OperatorMetrics;
 
@@ -56,7 +56,7 @@ pub struct WatchStores {
     spaces: Store<AddressSpace>,
     blocks: Store<IPBlock>,
     said: Store<NodeIPAM>,
-    hosts: Store<Node>,
+    hosts: Store<WatchedNode>,
     claims: Store<AddressClaim>,
     progress: Arc<WatchProgress>,
 }
@@ -76,12 +76,12 @@ impl Watches {
     pub fn new(client: &Client, metrics: &OperatorMetrics) -> Self {
         let (mut begin, progress) = (Vec::new(), Arc::<WatchProgress>::default());
         let stores = WatchStores {
-            pools: watch(client, 0, &progress, metrics, &mut begin),
-            spaces: watch(client, 1, &progress, metrics, &mut begin),
-            blocks: watch(client, 2, &progress, metrics, &mut begin),
-            said: watch(client, 3, &progress, metrics, &mut begin),
-            hosts: watch(client, 4, &progress, metrics, &mut begin),
-            claims: watch(client, 5, &progress, metrics, &mut begin),
+            pools: watch(client, 0, &progress, metrics, &mut begin, |_| ()),
+            spaces: watch(client, 1, &progress, metrics, &mut begin, |_| ()),
+            blocks: watch(client, 2, &progress, metrics, &mut begin, |_| ()),
+            said: watch(client, 3, &progress, metrics, &mut begin, |_| ()),
+            hosts: watch(client, 4, &progress, metrics, &mut begin, WatchedNode::shrink),
+            claims: watch(client, 5, &progress, metrics, &mut begin, |_| ()),
             progress,
         };
         Self { begin, stores }
@@ -172,13 +172,15 @@ impl WatchStores {
     }
 }
 
-/// Prepares the watch of a kind. Its list is a quorum read; an interrupted watch begins again after a pause that grows.
+/// Prepares the watch of a kind. Its list is a quorum read; an interrupted watch begins again after a pause that grows. The store keeps of each
+/// object what `shrink` leaves, and not who wrote which field.
 fn watch<K>(
     client: &Client,
     index: usize,
     progress: &Arc<WatchProgress>,
     metrics: &OperatorMetrics,
     begin: &mut Vec<BeginWatch>,
+    shrink: fn(&mut K),
 ) -> Store<K>
 where
     K: Resource<DynamicType = ()> + Clone + Debug + Send + Sync + 'static,
@@ -192,6 +194,10 @@ where
     begin.push(Box::new(move || {
         let (writer, progress, metrics) = (Arc::clone(&writer), Arc::clone(&progress), metrics.clone());
         let events = watcher(Api::<K>::all(client.clone()), Config::default()).default_backoff();
+        let events = events.modify(move |object: &mut K| {
+            object.meta_mut().managed_fields = None;
+            shrink(object);
+        });
         let stream = events.map(move |event| match event {
             Ok(event) => {
                 writer.lock().unwrap_or_else(PoisonError::into_inner).apply_watcher_event(&event);

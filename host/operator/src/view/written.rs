@@ -25,7 +25,8 @@ impl<K> Default for WrittenObjects<K> {
 
 impl<K: Resource<DynamicType = ()>> WrittenObjects<K> {
     /// Notes an object that was written now.
-    pub fn wrote(&mut self, object: K, now: Duration) {
+    pub fn wrote(&mut self, mut object: K, now: Duration) {
+        object.meta_mut().managed_fields = None;
         self.objects.insert(key(&object), (Arc::new(object), now));
     }
 

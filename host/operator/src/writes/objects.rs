@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use k8s_openapi::api::core::v1::{Node, Taint};
+use k8s_openapi::api::core::v1::Taint;
 use kube::api::{DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams, Preconditions};
 use kube::{Resource, ResourceExt as _};
 use serde::Serialize;
@@ -16,6 +16,7 @@ use tenure_leases::{AddressSpace as LeaseSpace, LeaseRules, ObjectVersion, Range
 
 use super::{ObjectTarget, WriteContext};
 use crate::reports::WriteCause;
+use crate::view::WatchedNode;
 
 /// Creates or replaces a space. Another operator's write in between is a conflict.
 pub(super) async fn write_space(
@@ -89,6 +90,7 @@ pub(super) async fn forget(
     context.call("delete", WriteCause::Hint, api.delete(&target.name, &parameters)).await?;
     context.memory.said.deleted(target.uid.clone(), context.now.elapsed);
     context.memory.ended(&target.uid);
+    context.memory.forgot(&target.name);
     tracing::info!("node {} is gone, and its blocks are settled", target.name);
     Ok(())
 }
@@ -123,7 +125,7 @@ pub(super) async fn write_taints(
     target: &ObjectTarget,
     taints: &[Taint],
 ) -> Result<(), ApiCallError> {
-    let api = context.api::<Node>();
+    let api = context.api::<WatchedNode>();
     let patch = json!({ "metadata": precondition(target), "spec": { "taints": taints } });
     let (parameters, patch) = (PatchParams::default(), Patch::Merge(&patch));
     let call = api.patch(&target.name, &parameters, &patch);

@@ -18,7 +18,7 @@ use tenure_leases::{
     AddressSpace as LeaseSpace, BlockHint, BlockMark, BlockName, ClaimTurn, FetchedBlock, HeldBlock,
     HolderIdentity, LeaseRules, MarkAck, MarkAnswer, NodeIpamSpec, NodeIpamStatus, PoolDemand, PoolKey, Uid,
 };
-use tenure_operator::view::evidence;
+use tenure_operator::view::{WatchedNode, evidence};
 
 use crate::cluster::Cluster;
 
@@ -43,7 +43,8 @@ pub(crate) struct TestAgent {
 impl TestAgent {
     /// The agent of a Node, without blocks.
     pub(crate) fn new(node: &Node) -> anyhow::Result<Self> {
-        let proof = evidence(node).context("the Node proves nothing")?;
+        let read: WatchedNode = serde_json::from_value(serde_json::to_value(node)?)?;
+        let proof = evidence(&read).context("the Node proves nothing")?;
         let name = node.metadata.name.as_deref().context("no name")?;
         let identity =
             HolderIdentity { name: name.into(), uid: proof.uid, machine: proof.machine, boot: proof.boot };

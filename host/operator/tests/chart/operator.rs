@@ -10,7 +10,7 @@ use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 use tenure_cluster::{AddressClaim, AddressPool, IPBlock, NodeIPAM, NodeIPAMSpec};
 use tenure_leases::{HolderIdentity, NodeIpamSpec, PoolDemand, PoolKey};
-use tenure_operator::view::evidence;
+use tenure_operator::view::{WatchedNode, evidence};
 
 use crate::Test;
 use crate::agents::{agent, token};
@@ -76,6 +76,7 @@ fn life(cluster: &Cluster, agent: &kube::Client) -> anyhow::Result<()> {
     })?;
     named(cluster, agent)?;
     let node = cluster.node("node-a")?;
+    let node: WatchedNode = serde_json::from_value(serde_json::to_value(&node)?)?;
     let proof = evidence(&node).context("the Node proves nothing")?;
     let uid = pool.metadata.uid.context("no uid")?.parse()?;
     let demand = PoolDemand {

@@ -42,7 +42,7 @@ pub struct HintEntry {
     pub mark: Option<MarkEntry>,
 }
 
-/// The settings of a pool, as of a generation of its spec. An agent never goes back to a lower one.
+/// The settings of a pool, as of a generation of its spec. An agent goes back to a lower one only if the pool itself has it, after a restore.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PoolSettings {

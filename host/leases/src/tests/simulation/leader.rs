@@ -1,26 +1,23 @@
 //! A leader: a cache that lags, decisions by the tables, and writes that are made one after the other, each as late as may be.
 
+mod granting;
+mod releasing;
 mod writing;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
-use std::time::Duration;
 
 use ipnet::IpNet;
 
 use super::Planted;
-use super::server::{Change, Said, Server, Store, Watch, Write};
-use crate::block::{MarkAnswer, MarkReason};
-use crate::operator::account::capacity;
-use crate::operator::barrier::LeaderBarrier;
-use crate::operator::grant::{GrantCandidate, GrantCase, grant, sort_candidates};
-use crate::operator::held::{HeldVerdict, is_contested, judge_missing};
-use crate::operator::release::{MARK_TIMEOUT_SECONDS, ReleaseCase, ReleaseStep, release};
-use crate::operator::shrink::{ShrinkCase, wanted_back};
+use super::kinds::{KINDS, key, kind_of, pool_of};
+use super::server::{Exclusions, Renewal, Server, Store, Watch, Write};
+use crate::block::MarkReason;
+use crate::operator::barrier::{LeaderBarrier, LeaderHandover};
 use crate::operator::signs::RestoreSigns;
 use crate::{
-    BlockHint, BlockMark, BlockPhase, IpBlock, LeaseRule, LeaseRules, MarkId, NodeIpamSpec, NodeIpamStatus,
-    RangeId, RangeState, RangeUse, SpaceRange, Uid,
+    BlockHint, BlockPhase, IpBlock, LeaseRule, LeaseRules, MarkId, NodeIpamSpec, NodeIpamStatus, RangeId,
+    RangeState, RangeUse, SpaceRange, Uid,
 };
 
 /// Seconds for which a block whose holder refused a mark is not marked again.
@@ -50,6 +47,13 @@ pub(super) struct Leader {
     signs: RestoreSigns,
     ticked: u64,
     compared: Option<u64>,
+    /// The advance of its clock over others, in seconds.
+    pub(super) skew: u64,
+    /// The renewal of its Lease that it wrote last.
+    renewed: Option<Renewal>,
+    unmatched: BTreeMap<(usize, Arc<str>), u64>,
+    /// Passes in which a mark was its own, refused, and not taken back.
+    refusals: BTreeMap<MarkId, u32>,
     marked: BTreeMap<MarkId, u64>,
     refused: BTreeMap<(Uid, MarkReason), u64>,
     quarantined: BTreeMap<Uid, u64>,
@@ -59,7 +63,7 @@ pub(super) struct Leader {
 }
 
 impl Leader {
-    pub(super) fn new(rules: LeaseRules, planted: Option<Planted>) -> Self {
+    pub(super) fn new(rules: LeaseRules, planted: Option<Planted>, skew: u64) -> Self {
         Self {
             rules,
             planted,
@@ -69,6 +73,10 @@ impl Leader {
             signs: RestoreSigns::default(),
             ticked: 0,
             compared: None,
+            skew,
+            renewed: None,
+            unmatched: BTreeMap::new(),
+            refusals: BTreeMap::new(),
             marked: BTreeMap::new(),
             refused: BTreeMap::new(),
             quarantined: BTreeMap::new(),
@@ -82,6 +90,32 @@ impl Leader {
     pub(super) fn see(&mut self, server: &Server, most: usize) -> bool {
         let Some(cache) = &mut self.cache else { return false };
         server.deliver(&mut self.watch, cache, most)
+    }
+
+    /// Takes or renews its Lease, which tells how fresh the store is.
+    pub(super) fn elect(&mut self, lease: &mut Option<Renewal>, now: u64) {
+        match (self.renewed, *lease) {
+            (Some(mine), Some(found)) if found.at == mine.at => {}
+            _ if self.planted == Some(Planted::NoHandover) => {}
+            (Some(_), _) => self.suspect_restore(),
+            (None, None) => {}
+            (None, Some(found)) => {
+                let handover = LeaderHandover {
+                    age_seconds: now as i64 - found.at as i64,
+                    is_doubted: found.is_doubted,
+                };
+                if handover.is_suspect() {
+                    self.suspect_restore();
+                }
+            }
+        }
+        self.renewed = Some(Renewal { at: now, is_doubted: self.barrier.is_doubtful() });
+        *lease = self.renewed;
+    }
+
+    /// Whether a refused mark of its own stays.
+    pub(super) fn keeps_refused_mark(&self) -> bool {
+        self.refusals.values().any(|passes| *passes > 40)
     }
 
     /// Makes a pass: a look at the store, and decisions.
@@ -119,6 +153,7 @@ impl Leader {
         self.forget(&cache);
         self.spaces(&cache, ids);
         self.grants(&cache, now);
+        self.selectors(&cache, now);
         self.releases(&cache, ids, now);
         self.hints(&cache);
         let suspects = cache.blocks.values().filter(|block| is_suspect(&cache, block));
@@ -138,6 +173,7 @@ impl Leader {
         let marks: BTreeSet<MarkId> =
             cache.blocks.values().filter_map(|block| block.mark).map(|mark| mark.id).collect();
         self.refused.retain(|(uid, _), _| uids.contains(uid));
+        self.refusals.retain(|mark, _| marks.contains(mark));
         self.quarantined.retain(|uid, _| uids.contains(uid));
         for mark in self.marked.keys().copied().filter(|mark| !marks.contains(mark)).collect::<Vec<_>>() {
             self.barrier.settled(mark);
@@ -148,12 +184,13 @@ impl Leader {
     /// Brings the space to what the pool wants.
     fn spaces(&mut self, cache: &Store, ids: &mut u64) {
         let mut space = cache.space.clone();
+        let wanted: Vec<IpNet> = cache.pools.iter().flat_map(|pool| pool.ranges.iter().copied()).collect();
         for range in cache.space.ranges() {
-            if range.state == RangeState::Open && !cache.pool.ranges.contains(&range.cidr) {
+            if range.state == RangeState::Open && !wanted.contains(&range.cidr) {
                 let _ = space.close(range.id);
             }
         }
-        for cidr in &cache.pool.ranges {
+        for cidr in &wanted {
             let is_there = cache
                 .space
                 .ranges()
@@ -161,7 +198,7 @@ impl Leader {
                 .any(|range| range.cidr == *cidr && range.state == RangeState::Open);
             if !is_there {
                 *ids += 1;
-                let _ = space.add(self.rules, range(*ids, *cidr, &cache.pool.lease.key));
+                let _ = space.add(self.rules, range(*ids, *cidr));
             }
         }
         if space != cache.space {
@@ -172,184 +209,14 @@ impl Leader {
         self.plans.extend(closed.map(|range| Planned::Remove(range.id)));
     }
 
-    fn grants(&mut self, cache: &Store, now: u64) {
-        let uids: BTreeSet<Uid> = cache.blocks.values().map(|block| block.uid).collect();
-        let mut claims: BTreeMap<IpNet, Vec<(Arc<str>, HeldVerdict)>> = BTreeMap::new();
-        let mut believed: BTreeMap<Arc<str>, u32> = BTreeMap::new();
-        for (name, said) in &cache.said {
-            let spec = &said.spec;
-            let mut counted = count(cache.blocks.values().filter(|block| spec.counts_for(block)));
-            let alive = is_alive(cache, spec);
-            for held in spec.held.iter().filter(|held| !uids.contains(&held.uid)) {
-                if cache.blocks.contains_key(&held.cidr) {
-                    continue;
-                }
-                let pool = alive.then_some(&cache.pool.lease);
-                let verdict = judge_missing(self.rules, &cache.space, held.cidr, spec, pool, alive, counted);
-                if !matches!(verdict, HeldVerdict::Free | HeldVerdict::Ignored) {
-                    counted += 1;
-                    *believed.entry(Arc::clone(name)).or_default() += 1;
-                }
-                if verdict != HeldVerdict::Free {
-                    claims.entry(held.cidr).or_default().push((Arc::clone(name), verdict));
-                }
-                if verdict == HeldVerdict::Reclaim && self.signs.lost_lease(name, Duration::from_secs(now)) {
-                    self.suspect_restore();
-                }
+    /// Counts for how long a pool's selector has not matched a node.
+    fn selectors(&mut self, cache: &Store, now: u64) {
+        for (index, pool) in cache.pools.iter().enumerate() {
+            self.unmatched.retain(|(of, name), _| *of != index || pool.unmatched.contains(name));
+            for name in &pool.unmatched {
+                self.unmatched.entry((index, Arc::clone(name))).or_insert(now);
             }
         }
-        if !self.barrier.may_grant() {
-            return;
-        }
-        let mut taken: BTreeSet<IpNet> = cache.blocks.keys().copied().collect();
-        for (cidr, claims) in &claims {
-            if let ([(name, HeldVerdict::Reclaim)], Some(range)) =
-                (claims.as_slice(), cache.space.cell(*cidr))
-            {
-                let lease = lease(cache, &cache.said[name].spec, range.id, *cidr);
-                self.plans.push_back(Planned::Write(Write::Create(lease)));
-            }
-            if claims.iter().any(|(_, verdict)| *verdict != HeldVerdict::Ignored) {
-                taken.insert(*cidr);
-            }
-        }
-        for (name, said) in &cache.said {
-            let stays = |block: &&IpBlock| {
-                said.spec.counts_for(block)
-                    && !block.deleting
-                    && cache.space.admit(block.range, block.cidr).is_ok()
-            };
-            let mut have = count(cache.blocks.values().filter(stays));
-            have += believed.get(name).copied().unwrap_or_default();
-            for demand in &said.spec.demand {
-                while let Some(lease) = self.candidate(cache, &said.spec, &taken, demand.want, have) {
-                    taken.insert(lease.cidr);
-                    have += 1;
-                    self.plans.push_back(Planned::Write(Write::Create(lease)));
-                }
-            }
-        }
-    }
-
-    fn candidate(
-        &self,
-        cache: &Store,
-        spec: &NodeIpamSpec,
-        taken: &BTreeSet<IpNet>,
-        want: u32,
-        have: u32,
-    ) -> Option<IpBlock> {
-        let open = cache.space.ranges().iter().filter(|range| range.state == RangeState::Open);
-        let cells = open.flat_map(|range| range.cidr.subnets(range.unit).into_iter().flatten());
-        let mut candidates: Vec<_> = cells
-            .filter(|cell| !taken.contains(cell))
-            .map(|cidr| GrantCandidate { cidr, released: self.released.get(&cidr).copied() })
-            .collect();
-        sort_candidates(&spec.identity.name, &mut candidates);
-        let cidr = candidates.first()?.cidr;
-        let range = cache.space.cell(cidr)?.id;
-        let case = GrantCase {
-            barrier_passed: self.barrier.may_grant(),
-            pool: &cache.pool.lease,
-            space: &cache.space,
-            range,
-            cidr,
-            held: HeldVerdict::Free,
-            node_admitted: is_alive(cache, spec),
-            want,
-            node_blocks: have,
-            pool_blocks: count(cache.blocks.values()),
-        };
-        grant(&case).ok().map(|()| lease(cache, spec, range, cidr))
-    }
-
-    fn releases(&mut self, cache: &Store, ids: &mut u64, now: u64) {
-        let uids: BTreeSet<Uid> = cache.blocks.values().map(|block| block.uid).collect();
-        let alive: Vec<&NodeIpamSpec> =
-            cache.said.values().map(|said| &said.spec).filter(|spec| is_alive(cache, spec)).collect();
-        let inside = |block: &IpBlock| cache.space.admit(block.range, block.cidr).is_ok();
-        let cells = cache.space.ranges().iter().filter(|range| range.state == RangeState::Open);
-        let cells = cells.map(|range| 1_u64 << (range.unit - range.cidr.prefix_len())).sum();
-        let counted = capacity(cells, cache.blocks.values().map(|block| (block, inside(block))));
-        for block in cache.blocks.values().filter(|block| block.phase != BlockPhase::Quarantined) {
-            let said = cache.said.get(&block.holder.name).filter(|said| said.spec.counts_for(block));
-            let Some(said) = said else { continue };
-            let others = alive
-                .iter()
-                .copied()
-                .filter(|spec| spec.held_uid(block.cidr).is_some_and(|uid| !uids.contains(&uid)));
-            let contested = is_contested(self.rules, block, others);
-            let replaces = |other: &&IpBlock| {
-                let stays = other.mark.is_none() && !other.deleting && inside(other);
-                other.uid != block.uid && stays && said.spec.held_uid(other.cidr) == Some(other.uid)
-            };
-            let case = ShrinkCase {
-                block_deleting: block.deleting,
-                cidr_removed: !inside(block),
-                given_up: said.spec.returned.contains(&block.uid) && self.rules.has(LeaseRule::AskGivenUp),
-                contested,
-                pool_nodes: 3,
-                replacements: count(cache.blocks.values().filter(replaces)),
-                frozen: said.spec.gave_up(block.uid),
-                idle: said.spec.idle.contains(&block.uid),
-                release_excess: cache.pool.lease.release_excess,
-                free_blocks: u32::try_from(counted.free).unwrap_or(u32::MAX),
-                total_blocks: u32::try_from(counted.total).unwrap_or(u32::MAX),
-                ..ShrinkCase::default()
-            };
-            let step = self.release(block, said, wanted_back(&case), contested, now);
-            let change = match step {
-                ReleaseStep::Wait | ReleaseStep::Hint(_) => continue,
-                ReleaseStep::Mark(why) => {
-                    *ids += 1;
-                    Change::Mark(BlockMark { id: MarkId(*ids), why })
-                }
-                ReleaseStep::Clear(mark) => Change::Clear(mark),
-                ReleaseStep::Delete => Change::Delete,
-                ReleaseStep::RemoveFinalizer => Change::RemoveFinalizer,
-            };
-            self.plans.push_back(Planned::Write(Write::Change(block.clone(), change)));
-        }
-    }
-
-    fn release(
-        &mut self,
-        block: &IpBlock,
-        said: &Said,
-        wanted: Option<MarkReason>,
-        contested: bool,
-        now: u64,
-    ) -> ReleaseStep {
-        let holds = said.spec.held_uid(block.cidr) == Some(block.uid);
-        if holds && block.mark.is_none() && wanted.is_none() && block.deleting {
-            return ReleaseStep::Wait;
-        }
-        let answer = block.mark.and_then(|mark| Some((mark, said.spec.ack(block.uid, mark.id)?.answer)));
-        if let Some((mark, MarkAnswer::Refused(_))) = answer {
-            let at = self.refused.entry((block.uid, mark.why)).or_insert(now);
-            if now - *at >= RELEASE_DELAY {
-                *at = now;
-            }
-        }
-        let reason = wanted.or(block.deleting.then_some(MarkReason::Drain));
-        let refused = reason.and_then(|why| self.refused.get(&(block.uid, why)));
-        let timed_out =
-            |mark: BlockMark| self.marked.get(&mark.id).is_some_and(|at| now - at >= MARK_TIMEOUT_SECONDS);
-        let mut acks = said.spec.acks.clone();
-        if self.planted == Some(Planted::RefusedIsReady) {
-            acks.iter_mut().for_each(|ack| ack.answer = MarkAnswer::Ready);
-        }
-        let case = ReleaseCase {
-            block,
-            hint: Some(BlockHint { cidr: block.cidr, uid: block.uid, mark: block.mark }),
-            acks: &acks,
-            own: block.mark.is_some_and(|mark| self.barrier.owns(self.rules, mark.id)),
-            wanted,
-            may_clear: self.barrier.may_grant() && !contested,
-            timed_out: block.mark.is_some_and(timed_out),
-            refused_lately: refused.is_some_and(|at| now - at < RELEASE_DELAY),
-        };
-        release(self.rules, &case)
     }
 
     /// Writes each node's hints from its blocks, where they differ.
@@ -369,7 +236,8 @@ impl Leader {
                 false => said.status.accepted.clone(),
             };
             let status = NodeIpamStatus { accepted, blocks: blocks.collect() };
-            let exclusions = cache.pool.exclusions.clone();
+            let exclusions: Vec<Exclusions> =
+                cache.pools.iter().map(|pool| pool.exclusions.clone()).collect();
             if status != said.status || exclusions != said.exclusions {
                 let write = Write::Hint { read: Box::new(said.clone()), status, exclusions };
                 self.plans.push_back(Planned::Write(write));
@@ -393,10 +261,10 @@ impl Leader {
     }
 }
 
-/// A range of blocks of four addresses.
-pub(super) fn range(id: u64, cidr: IpNet, pool: &crate::PoolKey) -> SpaceRange {
-    let (usage, state) = (RangeUse::Blocks, RangeState::Open);
-    SpaceRange { id: RangeId(id), cidr, unit: 30, usage, pool: pool.clone(), state }
+/// A range of blocks.
+pub(super) fn range(id: u64, cidr: IpNet) -> SpaceRange {
+    let (usage, state, unit) = (RangeUse::Blocks, RangeState::Open, KINDS[kind_of(cidr)].unit);
+    SpaceRange { id: RangeId(id), cidr, unit, usage, pool: key(pool_of(cidr)), state }
 }
 
 fn lease(cache: &Store, spec: &NodeIpamSpec, range: RangeId, cidr: IpNet) -> IpBlock {
@@ -405,7 +273,7 @@ fn lease(cache: &Store, spec: &NodeIpamSpec, range: RangeId, cidr: IpNet) -> IpB
         version: cache.version,
         cidr,
         range,
-        pool: cache.pool.lease.key.clone(),
+        pool: key(pool_of(cidr)),
         holder: spec.identity.clone(),
         adopted_node_uid: None,
         phase: BlockPhase::Leased,

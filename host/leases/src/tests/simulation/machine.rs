@@ -1,5 +1,6 @@
 //! A node: its ledger, its pods, and its agent, which decides by the tables. The runtime's pods are the truth, whatever the ledger says.
 
+mod reading;
 mod saying;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,16 +9,15 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use super::Planted;
+use super::kinds::{KINDS, POOLS, addresses, block_of, kind_of};
 use super::server::{Exclusions, Said, Server, Store, Watch};
-use crate::agent::accept::{AcceptCase, accept};
-use crate::agent::compare::{CompareVerdict, compare, is_settled};
 use crate::agent::ledger::{BlockUsage, LeaseHold, LedgerBlock};
 use crate::agent::lost::{rebuild, settle};
 use crate::agent::mark::{MarkCase, MarkVerdict, answer};
+use crate::agent::settings::{SettingsVerdict, take_settings};
 use crate::agent::tombstones::LeaseTombstones;
 use crate::{
-    BlockHint, FetchedBlock, HolderIdentity, LeaseRule, LeaseRules, MarkAck, MarkAnswer, NodeIpamSpec,
-    PoolKey, Uid,
+    BlockHint, FetchedBlock, HolderIdentity, LeaseRule, LeaseRules, MarkAck, MarkAnswer, NodeIpamSpec, Uid,
 };
 
 /// Seconds for which a freed address cools down.
@@ -40,7 +40,10 @@ pub(super) struct Machine {
     pub(super) me: HolderIdentity,
     rules: LeaseRules,
     planted: Option<Planted>,
-    pool: PoolKey,
+    /// The kinds of addresses that its pods have.
+    kinds: Vec<usize>,
+    /// The advance of its clock over others, in seconds.
+    pub(super) skew: u64,
     /// Whether it is on.
     pub(super) is_on: bool,
     /// Whether it cannot reach the API server.
@@ -52,7 +55,7 @@ pub(super) struct Machine {
     stones: LeaseTombstones,
     cooling: BTreeMap<IpAddr, u64>,
     idle_since: BTreeMap<IpNet, u64>,
-    pub(super) exclusions: Exclusions,
+    pub(super) exclusions: Vec<Exclusions>,
     // The runtime.
     pub(super) pods: BTreeSet<IpAddr>,
     // Volatile: the agent.
@@ -69,8 +72,10 @@ pub(super) struct Machine {
     answers: BTreeMap<Uid, MarkAck>,
     to_compare: BTreeSet<IpNet>,
     pending: Option<Pending>,
-    /// Pods that wait for an address.
-    pub(super) waiting: u32,
+    /// Pods that wait for an address of each kind.
+    pub(super) waiting: [u32; KINDS.len()],
+    /// Pools of which a lower generation is told than is in force.
+    doubted_pools: BTreeSet<usize>,
     /// Whether it has spoken since the store was restored.
     pub(super) is_silent: bool,
 }
@@ -80,13 +85,15 @@ impl Machine {
         rules: LeaseRules,
         planted: Option<Planted>,
         me: HolderIdentity,
-        pool: PoolKey,
+        kinds: Vec<usize>,
+        skew: u64,
     ) -> Self {
         Self {
             me,
             rules,
             planted,
-            pool,
+            kinds,
+            skew,
             is_on: true,
             is_cut: false,
             excused: None,
@@ -94,7 +101,7 @@ impl Machine {
             stones: LeaseTombstones::default(),
             cooling: BTreeMap::new(),
             idle_since: BTreeMap::new(),
-            exclusions: Exclusions::default(),
+            exclusions: vec![Exclusions::default(); POOLS],
             pods: BTreeSet::new(),
             told: None,
             watch: Watch::default(),
@@ -106,7 +113,8 @@ impl Machine {
             answers: BTreeMap::new(),
             to_compare: BTreeSet::new(),
             pending: None,
-            waiting: 0,
+            waiting: [0; KINDS.len()],
+            doubted_pools: BTreeSet::new(),
             is_silent: false,
         }
     }
@@ -117,13 +125,14 @@ impl Machine {
         (self.watch, self.is_listed) = (Watch::default(), false);
         self.answers.clear();
         self.to_compare.clear();
+        self.doubted_pools.clear();
     }
 
     /// The machine is switched off: no container of before lives.
     pub(super) fn switch_off(&mut self) {
         self.is_on = false;
         self.pods.clear();
-        self.waiting = 0;
+        self.waiting = [0; KINDS.len()];
         self.restart();
     }
 
@@ -143,7 +152,7 @@ impl Machine {
         self.cooling.clear();
         self.idle_since.clear();
         self.unchecked.clear();
-        self.exclusions = Exclusions::default();
+        self.exclusions = vec![Exclusions::default(); POOLS];
         (self.must_rebuild, self.is_unsure) = (true, false);
     }
 
@@ -166,11 +175,6 @@ impl Machine {
     pub(super) fn uses_frozen(&self) -> bool {
         let frozen = |cidr: &IpNet| matches!(self.rows.get(cidr), Some((_, LeaseHold::Frozen(_))));
         !self.is_unsure && self.pods.iter().any(|pod| frozen(&block_of(*pod)))
-    }
-
-    /// Whether the API server names another holder of a block that it holds.
-    pub(super) fn has_conflict(&self) -> bool {
-        self.is_on && self.rows.values().any(|(_, hold)| *hold == LeaseHold::Contested)
     }
 
     /// Whether every lease is open, and nothing is left to do.
@@ -202,33 +206,42 @@ impl Machine {
         }
     }
 
+    /// The other open blocks of a block's kind.
     fn open_blocks(&self, except: IpNet) -> Vec<IpNet> {
-        let open = self.rows.iter().filter(|(cidr, (_, hold))| **cidr != except && *hold == LeaseHold::Open);
-        open.map(|(cidr, _)| *cidr).collect()
+        self.open_of(kind_of(except)).filter(|cidr| *cidr != except).collect()
+    }
+
+    fn open_of(&self, kind: usize) -> impl Iterator<Item = IpNet> {
+        let open = self.rows.iter().filter(|(_, (_, hold))| *hold == LeaseHold::Open);
+        open.map(|(cidr, _)| *cidr).filter(move |cidr| kind_of(*cidr) == kind)
     }
 
     fn free(&self, cidr: IpNet, now: u64) -> Vec<IpAddr> {
         let is_free = |address: &IpAddr| {
             let cooling = self.cooling.get(address).is_some_and(|until| *until > now);
-            !self.pods.contains(address) && !cooling && !self.exclusions.addresses.contains(address)
+            !self.pods.contains(address) && !cooling && !self.is_excluded(*address)
         };
         addresses(cidr).filter(is_free).collect()
     }
 
-    /// A pod asks for an address. `None` if there is none now.
-    pub(super) fn add(&mut self, now: u64) -> Option<IpAddr> {
+    /// Whether an address is excluded, as far as the node knows.
+    pub(super) fn is_excluded(&self, address: IpAddr) -> bool {
+        self.exclusions.iter().any(|of_pool| of_pool.addresses.contains(&address))
+    }
+
+    /// A pod asks for an address of one of the kinds. `None` if there is none now.
+    pub(super) fn add(&mut self, pick: usize, now: u64) -> Option<IpAddr> {
         if !self.is_on || self.must_rebuild || self.is_unsure || !self.unchecked.is_empty() {
             return None;
         }
-        let open = self.rows.iter().filter(|(_, (_, hold))| *hold == LeaseHold::Open);
-        let address = open.map(|(cidr, _)| *cidr).find_map(|cidr| self.free(cidr, now).first().copied());
+        let kind = self.kinds[pick % self.kinds.len()];
+        let address = self.open_of(kind).find_map(|cidr| self.free(cidr, now).first().copied());
+        let waiting = &mut self.waiting[kind];
         match address {
-            Some(address) => {
-                self.pods.insert(address);
-                self.waiting = self.waiting.saturating_sub(1);
-            }
-            None => self.waiting = (self.waiting + 1).min(4),
+            Some(_) => *waiting = waiting.saturating_sub(1),
+            None => *waiting = (*waiting + 1).min(4),
         }
+        self.pods.extend(address);
         address
     }
 
@@ -253,20 +266,37 @@ impl Machine {
         if told.as_ref().map(|told| &told.spec) != self.written.as_ref() {
             self.written = None;
         }
-        if let Some(told) = &told
-            && (told.exclusions.generation > self.exclusions.generation
-                || self.planted == Some(Planted::LowerGeneration))
-        {
-            self.exclusions = told.exclusions.clone();
-        }
         self.told = told;
+        for pool in 0..POOLS {
+            self.settings(pool, None);
+        }
     }
 
-    /// Learns its Node's uid, if that is there. A kubelet that registered again has another.
+    /// Takes the exclusions that are told, or notes that the pool is to be read first.
+    fn settings(&mut self, pool: usize, stored: Option<u64>) {
+        let Some(told) = self.told.as_ref().and_then(|told| told.exclusions.get(pool)) else { return };
+        let known = self.exclusions[pool].generation;
+        let verdict = match self.planted {
+            Some(Planted::LowerGeneration) => SettingsVerdict::Take,
+            Some(Planted::NeverLower) if told.generation < known => SettingsVerdict::Keep,
+            _ => take_settings(Some(known), told.generation, stored),
+        };
+        self.doubted_pools.remove(&pool);
+        match verdict {
+            SettingsVerdict::Take => self.exclusions[pool] = told.clone(),
+            SettingsVerdict::Keep => {}
+            SettingsVerdict::Look => drop(self.doubted_pools.insert(pool)),
+        }
+    }
+
+    /// Learns its Node's uid, if that is there, and reads the pools in doubt. A kubelet that registered again has another uid.
     pub(super) fn look_up(&mut self, server: &Server) {
         let host = server.store.hosts.get(&self.me.name).filter(|host| host.machine == self.me.machine);
         if let Some(host) = host {
             self.me.uid = host.uid;
+        }
+        for pool in std::mem::take(&mut self.doubted_pools) {
+            self.settings(pool, Some(server.store.pools[pool].exclusions.generation));
         }
     }
 
@@ -357,94 +387,4 @@ impl Machine {
             }
         }
     }
-
-    /// Makes the next read that a hint or a comparison needs, or records what was read.
-    pub(super) fn look(&mut self, server: Option<&Server>, pick: usize, now: u64) {
-        match self.pending.take() {
-            Some(Pending::Freeze(cidr, mark)) => return self.set(cidr, LeaseHold::Frozen(mark)),
-            Some(Pending::Compare(cidr, fetched)) => return self.compared(cidr, &fetched, now),
-            Some(Pending::Accept(hint, block)) => return self.accepted(server, hint, &block, now),
-            None => {}
-        }
-        let hints = self.hints();
-        let fetch = |cidr| server.map_or(FetchedBlock::Unreachable, |server| server.store.fetched(cidr));
-        let due: Vec<_> = self.ledger(now).into_iter().filter(|row| self.is_due(row, &hints)).collect();
-        let new: Vec<_> = hints
-            .iter()
-            .filter(|hint| hint.mark.is_none() && !self.rows.contains_key(&hint.cidr) && !self.is_lost())
-            .filter(|hint| !self.stones.contains(hint.uid) || !self.rules.has(LeaseRule::Tombstones))
-            .collect();
-        if !due.is_empty() && (new.is_empty() || pick.is_multiple_of(2)) {
-            let row = due[pick / 2 % due.len()];
-            if !self.rules.has(LeaseRule::UnfreezeByGet) && matches!(row.hold, LeaseHold::Frozen(_)) {
-                return self.set(row.cidr, LeaseHold::Open);
-            }
-            self.pending = Some(Pending::Compare(row.cidr, fetch(row.cidr)));
-        } else if let Some(hint) = new.get(pick / 2 % new.len().max(1)) {
-            self.pending = Some(Pending::Accept(**hint, fetch(hint.cidr)));
-        }
-    }
-
-    fn is_lost(&self) -> bool {
-        (self.must_rebuild && self.rules.has(LeaseRule::LostReadsFirst)) || self.is_unsure
-    }
-
-    fn is_due(&self, row: &LedgerBlock, hints: &[BlockHint]) -> bool {
-        let hint = hints.iter().find(|hint| hint.cidr == row.cidr);
-        let hint = hint.map(|hint| (hint.uid, hint.mark.map(|mark| mark.id)));
-        self.to_compare.contains(&row.cidr)
-            || self.unchecked.contains(&row.cidr)
-            || (self.is_listed && is_settled(row, hint))
-    }
-
-    fn accepted(&mut self, server: Option<&Server>, hint: BlockHint, block: &FetchedBlock, now: u64) {
-        let case = AcceptCase {
-            me: &self.me,
-            hint,
-            block,
-            space: server.map(|server| &server.store.space),
-            dropped: self.stones.contains(hint.uid),
-            ledger: &self.ledger(now),
-        };
-        if accept(self.rules, &case).is_ok() {
-            self.rows.insert(hint.cidr, (hint.uid, LeaseHold::Open));
-        }
-    }
-
-    fn compared(&mut self, cidr: IpNet, fetched: &FetchedBlock, now: u64) {
-        let Some(row) = self.row(cidr, now) else { return };
-        if *fetched == FetchedBlock::Unreachable {
-            return;
-        }
-        self.to_compare.remove(&cidr);
-        match compare(self.rules, &self.me, &row, fetched) {
-            CompareVerdict::Keep => {}
-            CompareVerdict::Reassert => self.written = None,
-            CompareVerdict::Open => self.set(cidr, LeaseHold::Open),
-            CompareVerdict::Refreeze(mark) => self.set(cidr, LeaseHold::Frozen(mark)),
-            CompareVerdict::Contest => self.set(cidr, LeaseHold::Contested),
-            CompareVerdict::Rebind(uid) => {
-                self.stones.add(row.uid, now);
-                self.stones.remove(uid);
-                self.rows.insert(cidr, (uid, LeaseHold::Open));
-            }
-            CompareVerdict::Drop => {
-                self.stones.add(row.uid, now);
-                self.rows.remove(&cidr);
-            }
-        }
-        self.unchecked.remove(&cidr);
-    }
-}
-
-/// The addresses of a block.
-pub(super) fn addresses(cidr: IpNet) -> impl Iterator<Item = IpAddr> {
-    let IpNet::V4(cidr) = cidr else { unreachable!("the pool is IPv4") };
-    let first = u32::from(cidr.network());
-    (0..1_u32 << (32 - cidr.prefix_len())).map(move |index| IpAddr::V4((first + index).into()))
-}
-
-/// The block of an address.
-pub(super) fn block_of(address: IpAddr) -> IpNet {
-    IpNet::new(address, 30).map(|cidr| cidr.trunc()).unwrap_or_else(|_| unreachable!("30 is a prefix length"))
 }

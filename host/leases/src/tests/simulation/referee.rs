@@ -5,8 +5,9 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use super::machine::{Machine, block_of};
-use super::server::Server;
+use super::kinds::{block_of, pool_of};
+use super::machine::Machine;
+use super::server::{Exclusions, Server};
 use crate::agent::ledger::LeaseHold;
 use crate::{IpBlock, MarkAnswer};
 
@@ -71,13 +72,26 @@ pub(super) fn ended(machines: &[Machine], lease: &IpBlock, excuses: &mut Excuses
 
 /// Checks an address that was handed out: it is not excluded on the node.
 pub(super) fn given(machine: &Machine, address: IpAddr) -> Result<(), String> {
-    match machine.exclusions.addresses.contains(&address) {
+    match machine.is_excluded(address) {
         true => Err(format!("the excluded address {address} was handed out")),
         false => Ok(()),
     }
 }
 
-/// Says what is not settled, if something is: a mark, a deletion, a lease without its ledger, a ledger without its lease.
+/// Checks the exclusions that a node took: a lower generation than before is the present one of its pool.
+pub(super) fn generations(before: &[Exclusions], machine: &Machine, server: &Server) -> Result<(), String> {
+    let pools = before.iter().zip(&machine.exclusions).zip(&server.store.pools);
+    let is_lower = pools.into_iter().any(|((before, now), pool)| {
+        now.generation < before.generation && now.generation != pool.exclusions.generation
+    });
+    match is_lower {
+        true => Err("a node took exclusions of a lower generation".to_owned()),
+        false => Ok(()),
+    }
+}
+
+/// Says what is not settled, if something is: a mark, a deletion, a lease without its ledger, a ledger without its lease,
+/// exclusions that are not in force.
 pub(super) fn unsettled(server: &Server, machines: &[Machine]) -> Option<String> {
     for block in server.store.blocks.values() {
         let holder = machines.iter().find(|machine| block.is_held_by(&machine.me.name, machine.me.machine));
@@ -109,6 +123,12 @@ pub(super) fn unsettled(server: &Server, machines: &[Machine]) -> Option<String>
         };
         if !machine.is_settled() || !machine.rows.iter().all(leased) {
             return Some(format!("the ledger of {:?}: {:?}", machine.me.name, machine.rows));
+        }
+        let pools = machine.rows.keys().map(|cidr| pool_of(*cidr));
+        let is_late = |pool: &usize| machine.exclusions[*pool] != server.store.pools[*pool].exclusions;
+        if let Some(pool) = pools.into_iter().find(is_late) {
+            let known = &machine.exclusions[pool];
+            return Some(format!("the exclusions of pool {pool} on {:?}: {known:?}", machine.me.name));
         }
     }
     None

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 
+use super::kinds::POOLS;
 use crate::operator::fence::NodeEvidence;
 use crate::{
     AddressSpace, BlockMark, BlockPhase, FetchedBlock, IpBlock, LeasePool, LeaseRule, LeaseRules, MarkId,
@@ -27,15 +28,26 @@ pub(super) struct Said {
     pub(super) version: ObjectVersion,
     pub(super) spec: NodeIpamSpec,
     pub(super) status: NodeIpamStatus,
-    pub(super) exclusions: Exclusions,
+    /// The exclusions of each pool.
+    pub(super) exclusions: Vec<Exclusions>,
 }
 
-/// The pool, and the ranges that it asks for.
+/// A pool, and the ranges that it asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Pool {
     pub(super) lease: LeasePool,
     pub(super) ranges: Vec<IpNet>,
     pub(super) exclusions: Exclusions,
+    /// The nodes that its selector does not match.
+    pub(super) unmatched: BTreeSet<Arc<str>>,
+}
+
+/// The Lease of one leader. Each of two that both believe they lead has one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Renewal {
+    /// When it was renewed, by its leader's clock.
+    pub(super) at: u64,
+    pub(super) is_doubted: bool,
 }
 
 /// The content of etcd.
@@ -45,7 +57,8 @@ pub(super) struct Store {
     pub(super) blocks: BTreeMap<IpNet, IpBlock>,
     pub(super) said: BTreeMap<Arc<str>, Said>,
     pub(super) hosts: BTreeMap<Arc<str>, NodeEvidence>,
-    pub(super) pool: Pool,
+    pub(super) pools: Vec<Pool>,
+    pub(super) renewals: [Option<Renewal>; 2],
     pub(super) space: AddressSpace,
     pub(super) space_version: ObjectVersion,
 }
@@ -56,7 +69,7 @@ enum Event {
     Block(IpNet, Option<IpBlock>),
     Said(Arc<str>, Option<Said>),
     Host(Arc<str>, Option<NodeEvidence>),
-    Pool(Pool),
+    Pool(usize, Pool),
     Space(AddressSpace),
 }
 
@@ -86,7 +99,7 @@ pub(super) enum Write {
     Create(IpBlock),
     Change(IpBlock, Change),
     Say(NodeIpamSpec),
-    Hint { read: Box<Said>, status: NodeIpamStatus, exclusions: Exclusions },
+    Hint { read: Box<Said>, status: NodeIpamStatus, exclusions: Vec<Exclusions> },
     Forget { name: Arc<str>, uid: Uid, version: ObjectVersion },
     Space { version: ObjectVersion, space: AddressSpace },
 }
@@ -179,9 +192,20 @@ impl Server {
         self.tell(Event::Host(Arc::clone(name), host));
     }
 
-    pub(super) fn set_pool(&mut self, pool: Pool) {
-        self.store.pool = pool.clone();
-        self.tell(Event::Pool(pool));
+    pub(super) fn set_pool(&mut self, index: usize, pool: Pool) {
+        self.store.pools[index] = pool.clone();
+        self.tell(Event::Pool(index, pool));
+    }
+
+    /// Somebody writes the agent's half of a NodeIPAM as if the node held nothing, or deletes the object.
+    pub(super) fn overwrite(&mut self, name: &Arc<str>, deletes: bool) {
+        let Some(said) = self.store.said.remove(name) else { return };
+        if deletes {
+            self.tell(Event::Said(Arc::clone(name), None));
+        } else {
+            let spec = NodeIpamSpec::of(said.spec.identity.clone());
+            self.put_said(Said { spec, ..said });
+        }
     }
 
     /// Somebody deletes an IPBlock, which its finalizer keeps.
@@ -225,7 +249,7 @@ impl Server {
                     version: ObjectVersion(0),
                     spec: spec.clone(),
                     status: NodeIpamStatus::default(),
-                    exclusions: Exclusions::default(),
+                    exclusions: vec![Exclusions::default(); POOLS],
                 });
                 self.next_uid = uid;
                 self.put_said(Said { spec: spec.clone(), ..said });
@@ -309,7 +333,7 @@ impl Store {
             Event::Host(name, None) => {
                 self.hosts.remove(name);
             }
-            Event::Pool(pool) => self.pool = pool.clone(),
+            Event::Pool(index, pool) => self.pools[*index] = pool.clone(),
             Event::Space(space) => {
                 self.space = space.clone();
                 self.space_version = version;

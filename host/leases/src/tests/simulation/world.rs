@@ -1,6 +1,7 @@
 //! The world: who takes the next step, what people do, and what breaks.
 
 mod faults;
+mod people;
 
 use std::sync::Arc;
 
@@ -8,24 +9,22 @@ use ipnet::IpNet;
 use tenure_fixtures::random::Random;
 
 use super::Planted;
+use super::kinds::{KINDS, POOLS, key};
 use super::leader::{Leader, range};
-use super::machine::{Machine, addresses};
+use super::machine::Machine;
 use super::referee::{self, Excuses};
 use super::server::{Exclusions, Pool, Refused, Server, Store, Write};
 use crate::operator::barrier::RESTORE_PAUSE_SECONDS;
 use crate::operator::fence::NodeEvidence;
 use crate::{
-    AddressSpace, HolderIdentity, IpBlock, LeasePool, LeaseRules, MachineHash, ObjectVersion, PoolKey, Uid,
+    AddressSpace, HolderIdentity, IpBlock, LeasePool, LeaseRules, MachineHash, MarkAnswer, ObjectVersion,
 };
 
 /// Nodes at the start. Machines that replace others come on top.
 const NODES: usize = 3;
 
-/// The ranges of the pool: eight blocks of four addresses.
-const RANGES: [&str; 2] = ["10.0.0.0/28", "10.0.1.0/28"];
-
-/// A range that joins the pool at the end.
-const ROOM: &str = "10.0.2.0/27";
+/// The most by which clocks differ, in seconds: a day.
+const SKEW: u64 = 24 * 3600;
 
 /// Seconds of quarantine of the blocks of a deleted Node.
 const GONE: u64 = 1200;
@@ -53,6 +52,8 @@ enum Fate {
     Unanswered,
     /// It is carried out, and once more later.
     Repeated,
+    /// It is carried out later, and whoever sent it hears nothing.
+    Late,
 }
 
 /// One run.
@@ -64,6 +65,8 @@ pub(super) struct World {
     server: Server,
     machines: Vec<Machine>,
     leaders: [Leader; 2],
+    /// The kinds of addresses that pods have.
+    kinds: Vec<usize>,
     /// Writes that arrive late.
     late: Vec<Write>,
     snapshot: Option<Store>,
@@ -76,25 +79,41 @@ pub(super) struct World {
 
 impl World {
     pub(super) fn new(rules: LeaseRules, planted: Option<Planted>, seed: u64) -> Self {
-        let key = PoolKey { name: "p".into(), uid: Uid(1) };
+        let mut random = Random::new(seed);
+        let kinds = match random.below(5) {
+            0 | 1 => vec![0],
+            2 => vec![0, 1],
+            3 => vec![0, 2],
+            _ => vec![0, 1, 2],
+        };
+        // Then nodes and leaders meet at the last free block.
+        let is_scarce = random.below(4) == 0;
         let mut space = AddressSpace::default();
-        let ranges: Vec<IpNet> = RANGES.iter().map(|range| range.parse().expect("a CIDR")).collect();
-        for (id, cidr) in (1..).zip(&ranges) {
-            space.add(rules, range(id, *cidr, &key)).expect("the ranges do not overlap");
+        let all = kinds.iter().flat_map(|kind| ranges(*kind, is_scarce));
+        for (id, cidr) in (1..).zip(all) {
+            space.add(rules, range(id, cidr)).expect("the ranges do not overlap");
         }
-        let lease = LeasePool { node_gone_quarantine_seconds: Some(GONE), ..LeasePool::new(key.clone()) };
-        let pool = Pool { lease, ranges, exclusions: Exclusions::default() };
+        let pools = (0..POOLS).map(|pool| Pool {
+            lease: LeasePool { node_gone_quarantine_seconds: Some(GONE), ..LeasePool::new(key(pool)) },
+            ranges: kinds
+                .iter()
+                .filter(|kind| KINDS[**kind].pool == pool)
+                .flat_map(|kind| ranges(*kind, is_scarce))
+                .collect(),
+            exclusions: Exclusions::default(),
+            unmatched: Default::default(),
+        });
         let version = ObjectVersion(1);
         let store = Store {
             version,
             blocks: Default::default(),
             said: Default::default(),
             hosts: Default::default(),
-            pool,
+            pools: pools.collect(),
+            renewals: [None; 2],
             space,
             space_version: version,
         };
-        let mut random = Random::new(seed);
         let may_excuse = random.below(4) == 0;
         let mut world = Self {
             rules,
@@ -103,7 +122,8 @@ impl World {
             now: 0,
             server: Server::new(rules, store),
             machines: Vec::new(),
-            leaders: [Leader::new(rules, planted), Leader::new(rules, planted)],
+            leaders: [0, 0].map(|_| Leader::new(rules, planted, 0)),
+            kinds,
             late: Vec::new(),
             snapshot: None,
             restored: None,
@@ -112,6 +132,9 @@ impl World {
             may_excuse,
             tally: Tally::default(),
         };
+        for leader in 0..2 {
+            world.replace_leader(leader);
+        }
         for node in 0..NODES {
             world.join(format!("n{node}").into());
         }
@@ -123,8 +146,23 @@ impl World {
         let machine = MachineHash(100 + self.machines.len() as u128);
         let me = HolderIdentity { name, uid: self.server.uid(), machine, boot: self.server.uid() };
         self.server.set_host(&me.name, Some(evidence(&me)));
-        let key = self.server.store.pool.lease.key.clone();
-        self.machines.push(Machine::new(self.rules, self.planted, me, key));
+        let skew = self.random.below(SKEW);
+        self.machines.push(Machine::new(self.rules, self.planted, me, self.kinds.clone(), skew));
+    }
+
+    /// A successor takes the place of a leader, by a clock of its own.
+    fn replace_leader(&mut self, leader: usize) {
+        // A program that starts again on its machine reads the same clock.
+        let skew = match self.random.below(2) {
+            0 => self.leaders[leader].skew,
+            _ => self.random.below(SKEW),
+        };
+        self.leaders[leader] = Leader::new(self.rules, self.planted, skew);
+    }
+
+    /// A machine's own clock.
+    fn clock(&self, machine: usize) -> u64 {
+        self.now + self.machines[machine].skew
     }
 
     /// Runs the history of the seed, and lets it settle.
@@ -143,9 +181,6 @@ impl World {
                 break;
             }
         }
-        if left.is_some() && self.machines.iter().any(Machine::has_conflict) {
-            *self.tally.excuses.0.entry("a conflict that stays visible").or_default() += 1;
-        }
         match left {
             Some(left)
                 if self.tally.excuses.0.is_empty()
@@ -161,9 +196,13 @@ impl World {
     fn calm_down(&mut self) {
         self.is_calm = true;
         // With room for replacements, nothing waits for one.
-        let mut pool = self.server.store.pool.clone();
-        pool.ranges.push(ROOM.parse().expect("a CIDR"));
-        self.server.set_pool(pool);
+        for index in 0..POOLS {
+            let mut pool = self.server.store.pools[index].clone();
+            let own = self.kinds.iter().filter(|kind| KINDS[**kind].pool == index);
+            pool.ranges.extend(own.map(|kind| parsed(KINDS[*kind].room)));
+            pool.unmatched.clear();
+            self.server.set_pool(index, pool);
+        }
         for index in 0..self.machines.len() {
             self.machines[index].is_cut = false;
             let name = Arc::clone(&self.machines[index].me.name);
@@ -226,6 +265,7 @@ impl World {
             0..4 => Fate::Lost,
             4..8 => Fate::Unanswered,
             8..12 => Fate::Repeated,
+            12..15 => Fate::Late,
             _ => Fate::Answered,
         }
     }
@@ -260,6 +300,10 @@ impl World {
             Fate::Lost => return Ok(None),
             Fate::Answered => {}
             Fate::Repeated => self.late.push(write.clone()),
+            Fate::Late => {
+                self.late.push(write.clone());
+                return Ok(None);
+            }
             Fate::Unanswered => {
                 let _ = self.apply(write)?;
                 return Ok(None);
@@ -270,7 +314,7 @@ impl World {
 
     fn agent(&mut self) -> Result<(), String> {
         let index = self.pick(self.machines.len());
-        let (pick, now) = (self.pick(64), self.now);
+        let (pick, now) = (self.pick(64), self.clock(index));
         let is_reachable = !self.machines[index].is_cut && (self.is_calm || self.random.below(20) > 0);
         let has_node = self.server.store.hosts.get(&self.machines[index].me.name).copied();
         // The token of a deleted Node is dead.
@@ -283,14 +327,14 @@ impl World {
         }
         match (self.random.below(10), server) {
             (0 | 1, Some(server)) => {
-                let before = machine.exclusions.generation;
+                let before = machine.exclusions.clone();
                 machine.see(server, most);
-                if machine.exclusions.generation < before {
-                    return Err("a node took exclusions of a lower generation".to_owned());
-                }
+                referee::generations(&before, machine, server)?;
             }
             (2, Some(server)) => {
+                let before = machine.exclusions.clone();
                 machine.look_up(server);
+                referee::generations(&before, machine, server)?;
                 machine.read_back(server);
             }
             (3, _) => machine.learn_pods(now),
@@ -306,6 +350,11 @@ impl World {
                     if let Some(Ok(_)) = self.send(&write)? {
                         self.machines[index].said(spec);
                     }
+                    // A backup that has an answer is the one that may do harm.
+                    let is_ready = spec.acks.iter().any(|ack| ack.answer == MarkAnswer::Ready);
+                    if is_ready && self.snapshot.is_none() && !self.is_calm {
+                        self.snapshot = Some(self.server.store.clone());
+                    }
                 }
             }
             _ => {}
@@ -316,14 +365,18 @@ impl World {
     fn leader(&mut self) -> Result<(), String> {
         // Two leaders mark each other's marks again; in the end there is one.
         let index = if self.is_calm { 0 } else { self.pick(2) };
-        let now = self.now;
+        let now = self.now + self.leaders[index].skew;
         let is_reachable = self.is_calm || self.random.below(20) > 0;
         let most = if self.is_calm { usize::MAX } else { self.pick(30) };
         let leader = &mut self.leaders[index];
         let Some(planned) = leader.plans.pop_front() else {
             if is_reachable {
+                leader.elect(&mut self.server.store.renewals[index], now);
                 leader.see(&self.server, most);
                 leader.pass(&self.server, &mut self.ids, now);
+                if leader.keeps_refused_mark() {
+                    return Err("a refused mark is not taken back".to_owned());
+                }
             }
             return Ok(());
         };
@@ -338,7 +391,7 @@ impl World {
 
     fn pods(&mut self) -> Result<(), String> {
         let index = self.pick(self.machines.len());
-        let (pick, now) = (self.pick(64), self.now);
+        let (pick, now) = (self.pick(64), self.clock(index));
         let machine = &mut self.machines[index];
         let pods: Vec<_> = machine.pods.iter().copied().collect();
         let ends = self.is_calm || pods.len() >= 9 || self.random.below(100) < 45;
@@ -346,52 +399,23 @@ impl World {
             if let Some(pod) = pods.get(pick % pods.len().max(1)) {
                 machine.delete(*pod, now);
             }
-            machine.waiting = if self.is_calm { 0 } else { machine.waiting };
+            machine.waiting = if self.is_calm { [0; KINDS.len()] } else { machine.waiting };
             return Ok(());
         }
-        let Some(address) = machine.add(now) else { return Ok(()) };
+        let Some(address) = machine.add(pick, now) else { return Ok(()) };
         self.tally.pods += 1;
         referee::given(&self.machines[index], address)
     }
+}
 
-    /// Wishes: exclusions, shrinking, deletions, and time that passes.
-    fn people(&mut self) {
-        match self.random.below(6) {
-            0 => {
-                let mut pool = self.server.store.pool.clone();
-                let all: Vec<_> = pool.ranges.iter().flat_map(|range| addresses(*range)).collect();
-                let address = all[self.pick(all.len())];
-                pool.exclusions.generation += 1;
-                if !pool.exclusions.addresses.remove(&address) && pool.exclusions.addresses.len() < 4 {
-                    pool.exclusions.addresses.insert(address);
-                }
-                self.server.set_pool(pool);
-            }
-            1 => {
-                let mut pool = self.server.store.pool.clone();
-                let second = RANGES[1].parse().expect("a CIDR");
-                match pool.ranges.len() {
-                    1 => pool.ranges.push(second),
-                    _ => drop(pool.ranges.pop()),
-                }
-                self.server.set_pool(pool);
-            }
-            2 => {
-                let blocks: Vec<_> = self.server.store.blocks.keys().copied().collect();
-                if !blocks.is_empty() {
-                    let cidr = blocks[self.pick(blocks.len())];
-                    self.server.order_deletion(cidr);
-                }
-            }
-            3 => self.now += self.random.below(2000),
-            4 => self.now += self.random.below(200),
-            _ => {
-                if self.snapshot.is_none() {
-                    self.snapshot = Some(self.server.store.clone());
-                }
-            }
-        }
-    }
+/// The ranges that a kind begins with.
+fn ranges(kind: usize, is_scarce: bool) -> impl Iterator<Item = IpNet> {
+    let all = KINDS[kind].ranges.into_iter().map(parsed);
+    all.take(if is_scarce { 1 } else { 2 })
+}
+
+fn parsed(cidr: &str) -> IpNet {
+    cidr.parse().unwrap_or_else(|_| unreachable!("a CIDR"))
 }
 
 fn evidence(me: &HolderIdentity) -> NodeEvidence {

@@ -5,6 +5,7 @@ use crate::IpBlock;
 use crate::operator::fence::{FenceVerdict, FetchedNode, delay, fence};
 use crate::operator::quarantine::{QuarantineStep, quarantine};
 use crate::space::QuorumListing;
+use crate::tests::simulation::kinds::pool_of;
 use crate::tests::simulation::server::{Change, Refused, Server, Write};
 
 impl Leader {
@@ -45,7 +46,11 @@ impl Leader {
             FenceVerdict::Return => Change::Return,
             FenceVerdict::Hold(reason) => {
                 let counted = now - *self.quarantined.entry(block.uid).or_insert(now);
-                match quarantine(delay(&cache.pool.lease, reason), block.elapsed_seconds, counted) {
+                match quarantine(
+                    delay(&cache.pools[pool_of(block.cidr)].lease, reason),
+                    block.elapsed_seconds,
+                    counted,
+                ) {
                     QuarantineStep::Wait => return None,
                     QuarantineStep::Write(seconds) => Change::Elapse(seconds),
                     QuarantineStep::Over if block.deleting => Change::RemoveFinalizer,
@@ -84,7 +89,10 @@ impl Leader {
                 self.signs.ended(&block.uid.to_string());
                 self.released.insert(block.cidr, now);
             }
-            Write::Forget { uid, .. } => self.signs.ended(&uid.to_string()),
+            Write::Forget { name, uid, .. } => {
+                self.signs.ended(&uid.to_string());
+                self.signs.forgot(name);
+            }
             _ => {}
         }
     }

@@ -2,14 +2,18 @@
 
 use std::collections::BTreeSet;
 
+use ipnet::IpNet;
+
 use super::Machine;
 use crate::agent::demand::{EmptyBlock, PoolNeed, spare_blocks};
 use crate::agent::ledger::{LeaseHold, LedgerBlock};
 use crate::agent::lost::may_write;
+use crate::agent::words::{AgentFacts, PoolWish, compose, is_known};
 use crate::node::PoolEcho;
 use crate::tests::simulation::Planted;
+use crate::tests::simulation::kinds::{KINDS, POOLS, PoolKind, key, kind_of, pool_of};
 use crate::tests::simulation::server::Write;
-use crate::{BlockHint, HeldBlock, MarkAck, NodeIpamSpec, PoolDemand, Uid};
+use crate::{BlockHint, MarkAck, NodeIpamSpec, Uid};
 
 /// Seconds for which a block must have been empty before it is idle.
 const IDLE: u64 = 60;
@@ -25,7 +29,8 @@ impl Machine {
             return None;
         }
         let spec = self.spec(now);
-        (self.written.as_ref() != Some(&spec)).then_some(Write::Say(spec))
+        let known = self.written.as_ref().is_some_and(|written| is_known(written, &spec));
+        (!known).then_some(Write::Say(spec))
     }
 
     /// Notes that the API server confirmed what it said.
@@ -36,64 +41,79 @@ impl Machine {
 
     fn spec(&mut self, now: u64) -> NodeIpamSpec {
         let (ledger, hints) = (self.ledger(now), self.hints());
-        let held = ledger.iter().map(|row| HeldBlock { cidr: row.cidr, uid: row.uid }).collect();
-        let mut acks: Vec<MarkAck> = ledger.iter().filter_map(LedgerBlock::standing_ack).collect();
         let asked = |ack: &MarkAck| {
             hints.iter().any(|hint| hint.uid == ack.uid && hint.mark.is_some_and(|mark| mark.id == ack.mark))
         };
         self.answers.retain(|_, ack| asked(ack));
-        let stands: BTreeSet<Uid> = acks.iter().map(|ack| ack.uid).collect();
-        acks.extend(self.answers.values().filter(|ack| !stands.contains(&ack.uid)));
-        let returned = hints.iter().filter(|hint| {
-            let is_held = ledger.iter().any(|row| row.uid == hint.uid);
-            self.stones.contains(hint.uid) && !is_held
-        });
-        let returned = returned.map(|hint| hint.uid).collect();
-        let pools =
-            vec![PoolEcho { uid: self.pool.uid, generation: self.exclusions.generation, excluded_in_use: 0 }];
-        let (idle, want) = (self.idle(now), self.want(now));
-        let demand =
-            vec![PoolDemand { pool: self.pool.clone(), is_ipv6: false, in_use: 0, cooling: 0, want }];
-        NodeIpamSpec { identity: self.me.clone(), held, demand, idle, returned, acks, pools, claims: vec![] }
+        let answers: Vec<MarkAck> = self.answers.values().copied().collect();
+        let spare = self.spare(&ledger, now);
+        let echo = |pool: usize| {
+            let generation = self.exclusions[pool].generation;
+            PoolEcho { uid: key(pool).uid, generation, excluded_in_use: 0 }
+        };
+        let blocks: Vec<_> = ledger.iter().map(|row| (key(pool_of(row.cidr)), *row)).collect();
+        let facts = AgentFacts {
+            me: &self.me,
+            blocks: &blocks,
+            hints: &hints,
+            answers: &answers,
+            dropped: &hints.iter().map(|hint| hint.uid).filter(|uid| self.stones.contains(*uid)).collect(),
+            spare: &spare,
+            wishes: self.kinds.iter().map(|kind| self.wish(*kind, now)).collect(),
+            pools: (0..POOLS).map(echo).collect(),
+            claims: vec![],
+        };
+        let mut spec = compose(facts);
+        let in_use = |row: &&LedgerBlock| row.hold == LeaseHold::Open && !row.usage.is_empty();
+        match self.planted {
+            Some(Planted::IdleInUse) => spec.idle.extend(ledger.iter().filter(in_use).map(|row| row.uid)),
+            Some(Planted::FrozenNotIdle) => {
+                let frozen = |uid: &Uid| {
+                    ledger.iter().any(|row| row.uid == *uid && matches!(row.hold, LeaseHold::Frozen(_)))
+                };
+                spec.idle.retain(|uid| !frozen(uid));
+            }
+            _ => {}
+        }
+        spec
     }
 
-    fn want(&self, now: u64) -> u32 {
-        let stays = self
-            .rows
-            .values()
-            .filter(|(_, hold)| !matches!(hold, LeaseHold::Cordoned(_) | LeaseHold::Frozen(_)));
-        let open = self.rows.iter().filter(|(_, (_, hold))| *hold == LeaseHold::Open);
-        let free: usize = open.map(|(cidr, _)| self.free(*cidr, now).len()).sum();
+    fn wish(&self, kind: usize, now: u64) -> PoolWish {
+        let of_kind = self.rows.iter().filter(|(cidr, _)| kind_of(**cidr) == kind);
+        let stays =
+            of_kind.filter(|(_, (_, hold))| !matches!(hold, LeaseHold::Cordoned(_) | LeaseHold::Frozen(_)));
+        let free: usize = self.open_of(kind).map(|cidr| self.free(cidr, now).len()).sum();
         let need = PoolNeed {
-            blocks: u32::try_from(stays.count()).unwrap_or(u32::MAX),
-            free: u32::try_from(free).unwrap_or(u32::MAX),
-            waiting: self.waiting,
+            blocks: count(stays.count()),
+            free: count(free),
+            waiting: self.waiting[kind],
             preallocation: 1,
             adds_per_hour: 0,
             slowest_lease_seconds: 0,
             block_addresses: 4,
         };
-        need.want().min(3)
+        let PoolKind { pool, is_ipv6, .. } = KINDS[kind];
+        PoolWish { pool: key(pool), is_ipv6, want: need.want().min(3) }
     }
 
-    fn idle(&mut self, now: u64) -> Vec<Uid> {
-        let ledger = self.ledger(now);
-        let open: Vec<_> = ledger.iter().filter(|row| row.hold == LeaseHold::Open).collect();
-        let in_use = self.planted == Some(Planted::IdleInUse);
-        let empty = |row: &LedgerBlock| row.usage.is_empty() || in_use;
-        self.idle_since.retain(|cidr, _| open.iter().any(|row| row.cidr == *cidr && empty(row)));
-        let mut idle = Vec::new();
-        for row in open.iter().filter(|row| empty(row)) {
-            let since = *self.idle_since.entry(row.cidr).or_insert(now);
-            idle.push(EmptyBlock { cidr: row.cidr, uid: row.uid, addresses: 4, idle_seconds: now - since });
+    /// The blocks beyond the reserve of each kind.
+    fn spare(&mut self, ledger: &[LedgerBlock], now: u64) -> BTreeSet<IpNet> {
+        let empty: Vec<_> =
+            ledger.iter().filter(|row| row.hold == LeaseHold::Open && row.usage.is_empty()).collect();
+        self.idle_since.retain(|cidr, _| empty.iter().any(|row| row.cidr == *cidr));
+        let mut spare = BTreeSet::new();
+        for kind in &self.kinds {
+            let mut idle = Vec::new();
+            for row in empty.iter().filter(|row| kind_of(row.cidr) == *kind) {
+                let since = *self.idle_since.entry(row.cidr).or_insert(now);
+                let addresses = count(self.free(row.cidr, now).len());
+                idle.push(EmptyBlock { cidr: row.cidr, uid: row.uid, addresses, idle_seconds: now - since });
+            }
+            let open: Vec<IpNet> = self.open_of(*kind).collect();
+            let free = open.iter().map(|cidr| self.free(*cidr, now).len()).sum::<usize>();
+            let uids = spare_blocks(idle, IDLE, count(free), 1, count(open.len()));
+            spare.extend(empty.iter().filter(|row| uids.contains(&row.uid)).map(|row| row.cidr));
         }
-        let free = open.iter().map(|row| self.free(row.cidr, now).len()).sum::<usize>();
-        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-        let mut spare = spare_blocks(idle, IDLE, count(free), 1, count(open.len()));
-        // What is frozen for a mark stays idle for as long as it is not needed: else the operator takes the mark back.
-        let is_needed = free < 1 || self.waiting > 0;
-        let frozen = ledger.iter().filter(|row| matches!(row.hold, LeaseHold::Frozen(_)) && !is_needed);
-        spare.extend(frozen.map(|row| row.uid));
         spare
     }
 
@@ -102,4 +122,8 @@ impl Machine {
         let in_use = |row: &LedgerBlock| spec.idle.contains(&row.uid) && !row.usage.is_empty();
         self.ledger(now).iter().any(in_use)
     }
+}
+
+fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
 }

@@ -3,27 +3,28 @@
 use std::sync::Arc;
 
 use super::{NODES, World};
+use crate::Uid;
 use crate::operator::fence::NodeEvidence;
-use crate::tests::simulation::leader::Leader;
 
 impl World {
     pub(super) fn fault(&mut self) {
         let index = self.pick(self.machines.len());
-        match self.random.below(12) {
+        match self.random.below(14) {
             0 => self.machines[index].restart(),
             1 => self.machines[index].is_cut = !self.machines[index].is_cut,
             2 => {
                 let leader = self.pick(2);
-                self.leaders[leader] = Leader::new(self.rules, self.planted);
+                self.replace_leader(leader);
             }
             3 => self.server.compact(),
             4 => self.reboot(index),
             5 if self.machines[index].is_on => self.machines[index].lose_ledger(),
-            6 => self.restore(),
+            6 | 12 => self.restore(),
             7 => self.fence(index),
             8 => self.delete_node(index),
             9 => self.not_ready(index),
             10 => self.replace(index),
+            11 => self.overwrite(index),
             _ if self.has_host(index) => self.register_again(index),
             _ => {}
         }
@@ -54,16 +55,39 @@ impl World {
         }
     }
 
+    /// Somebody deletes a node's words, or writes over them as a replacement does. If the store has lost one of its leases, nothing else tells of it.
+    fn overwrite(&mut self, index: usize) {
+        let is_whole = self.has_all_leases(index);
+        let machine = &mut self.machines[index];
+        if machine.is_on && !is_whole {
+            machine.is_silent = true;
+            self.restored = Some(self.now);
+        }
+        let (name, deletes) = (Arc::clone(&machine.me.name), self.random.below(2) == 0);
+        self.server.overwrite(&name, deletes);
+    }
+
+    /// Whether the store has every lease of a machine.
+    fn has_all_leases(&self, index: usize) -> bool {
+        let leased = |uid: &Uid| self.server.store.blocks.values().any(|block| block.uid == *uid);
+        self.machines[index].rows.values().all(|(uid, _)| leased(uid))
+    }
+
     /// The store is restored. That takes minutes: calls under way fail, and watches break.
     pub(super) fn restore(&mut self) {
         let Some(snapshot) = self.snapshot.take() else { return };
         self.tally.restores += 1;
         let hosts = self.server.store.hosts.clone();
+        self.now += 61 + self.random.below(600);
         let bump = self.random.below(2) == 0;
         self.server.restore(snapshot, bump);
         self.late.clear();
-        for leader in &mut self.leaders {
-            leader.plans.clear();
+        for leader in 0..2 {
+            // Without the server, a leader cannot renew its Lease, and starts again.
+            match self.random.below(2) {
+                0 => self.replace_leader(leader),
+                _ => self.leaders[leader].plans.clear(),
+            }
         }
         for machine in &mut self.machines {
             machine.is_silent = machine.is_on;
@@ -94,7 +118,9 @@ impl World {
 
     pub(super) fn delete_node(&mut self, index: usize) {
         let living = self.machines[index].is_on;
-        if self.has_host(index) && (!living || self.may_excuse) {
+        // A lease that a restore lost has no quarantine before it is made again.
+        let is_whole = !living || self.has_all_leases(index);
+        if self.has_host(index) && is_whole && (!living || self.may_excuse) {
             let name = Arc::clone(&self.machines[index].me.name);
             self.server.set_host(&name, None);
         }

@@ -1,0 +1,140 @@
+//! Grants: lost leases are made again for their holders, and then each node gets the blocks that it wants.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ipnet::IpNet;
+
+use super::{Leader, Planned, count, is_alive, lease};
+use crate::operator::grant::{GrantCandidate, GrantCase, grant, sort_candidates};
+use crate::operator::held::{HeldVerdict, judge_missing};
+use crate::tests::simulation::kinds::{KINDS, key, kind_of, pool_of};
+use crate::tests::simulation::server::{Store, Write};
+use crate::{IpBlock, NodeIpamSpec, RangeState, Uid};
+
+impl Leader {
+    pub(super) fn grants(&mut self, cache: &Store, now: u64) {
+        let uids: BTreeSet<Uid> = cache.blocks.values().map(|block| block.uid).collect();
+        let mut claims: BTreeMap<IpNet, Vec<(Arc<str>, HeldVerdict)>> = BTreeMap::new();
+        let mut believed: BTreeMap<(Arc<str>, usize), u32> = BTreeMap::new();
+        for (name, said) in &cache.said {
+            let spec = &said.spec;
+            let mut counted = [0, 1].map(|pool| {
+                let own = |block: &&IpBlock| spec.counts_for(block) && pool_of(block.cidr) == pool;
+                count(cache.blocks.values().filter(own))
+            });
+            let alive = is_alive(cache, spec);
+            for held in spec.held.iter().filter(|held| !uids.contains(&held.uid)) {
+                if cache.blocks.contains_key(&held.cidr) {
+                    continue;
+                }
+                let pool = &cache.pools[pool_of(held.cidr)];
+                let (lease, selected) =
+                    (alive.then_some(&pool.lease), alive && !pool.unmatched.contains(name));
+                let counted = &mut counted[pool_of(held.cidr)];
+                let verdict =
+                    judge_missing(self.rules, &cache.space, held.cidr, spec, lease, selected, *counted);
+                if !matches!(verdict, HeldVerdict::Free | HeldVerdict::Ignored) {
+                    *counted += 1;
+                    *believed.entry((Arc::clone(name), kind_of(held.cidr))).or_default() += 1;
+                }
+                if verdict != HeldVerdict::Free {
+                    claims.entry(held.cidr).or_default().push((Arc::clone(name), verdict));
+                }
+                if verdict == HeldVerdict::Reclaim && self.signs.lost_lease(name, Duration::from_secs(now)) {
+                    self.suspect_restore();
+                }
+            }
+        }
+        self.compare_claims(cache, &claims, now);
+        if !self.barrier.may_grant() {
+            return;
+        }
+        let mut taken: BTreeSet<IpNet> = cache.blocks.keys().copied().collect();
+        for (cidr, claims) in &claims {
+            if let ([(name, HeldVerdict::Reclaim)], Some(range)) =
+                (claims.as_slice(), cache.space.cell(*cidr))
+            {
+                let lease = lease(cache, &cache.said[name].spec, range.id, *cidr);
+                self.plans.push_back(Planned::Write(Write::Create(lease)));
+            }
+            if claims.iter().any(|(_, verdict)| *verdict != HeldVerdict::Ignored) {
+                taken.insert(*cidr);
+            }
+        }
+        for (name, said) in &cache.said {
+            for demand in &said.spec.demand {
+                let is_kind = |kind: &usize| {
+                    key(KINDS[*kind].pool) == demand.pool && KINDS[*kind].is_ipv6 == demand.is_ipv6
+                };
+                let Some(kind) = (0..KINDS.len()).find(is_kind) else { continue };
+                let stays = |block: &&IpBlock| {
+                    said.spec.counts_for(block)
+                        && kind_of(block.cidr) == kind
+                        && !block.deleting
+                        && cache.space.admit(block.range, block.cidr).is_ok()
+                };
+                let mut have = count(cache.blocks.values().filter(stays));
+                have += believed.get(&(Arc::clone(name), kind)).copied().unwrap_or_default();
+                while let Some(lease) = self.candidate(cache, &said.spec, (kind, &taken), (demand.want, have))
+                {
+                    taken.insert(lease.cidr);
+                    have += 1;
+                    self.plans.push_back(Planned::Write(Write::Create(lease)));
+                }
+            }
+        }
+    }
+
+    fn compare_claims(
+        &mut self,
+        cache: &Store,
+        claims: &BTreeMap<IpNet, Vec<(Arc<str>, HeldVerdict)>>,
+        now: u64,
+    ) {
+        let claimed =
+            claims.iter().flat_map(|(cidr, of)| of.iter().map(|(name, _)| (name.to_string(), *cidr)));
+        let is_accounted = |name: &str, cidr: IpNet| {
+            let says = cache.said.get(name).is_some_and(|said| said.spec.held_uid(cidr).is_some());
+            says || cache.blocks.get(&cidr).is_some_and(|block| *block.holder.name == *name)
+        };
+        let silenced = self.signs.compare_claims(claimed.collect(), is_accounted, Duration::from_secs(now));
+        if silenced.is_some() {
+            self.suspect_restore();
+        }
+    }
+
+    fn candidate(
+        &self,
+        cache: &Store,
+        spec: &NodeIpamSpec,
+        (kind, taken): (usize, &BTreeSet<IpNet>),
+        (want, have): (u32, u32),
+    ) -> Option<IpBlock> {
+        let open = cache.space.ranges().iter();
+        let open = open.filter(|range| range.state == RangeState::Open && kind_of(range.cidr) == kind);
+        let cells = open.flat_map(|range| range.cidr.subnets(range.unit).into_iter().flatten());
+        let mut candidates: Vec<_> = cells
+            .filter(|cell| !taken.contains(cell))
+            .map(|cidr| GrantCandidate { cidr, released: self.released.get(&cidr).copied() })
+            .collect();
+        sort_candidates(&spec.identity.name, &mut candidates);
+        let cidr = candidates.first()?.cidr;
+        let range = cache.space.cell(cidr)?.id;
+        let pool = &cache.pools[KINDS[kind].pool];
+        let case = GrantCase {
+            barrier_passed: self.barrier.may_grant(),
+            pool: &pool.lease,
+            space: &cache.space,
+            range,
+            cidr,
+            held: HeldVerdict::Free,
+            node_admitted: is_alive(cache, spec) && !pool.unmatched.contains(&spec.identity.name),
+            want,
+            node_blocks: have,
+            pool_blocks: count(cache.blocks.keys().filter(|cidr| kind_of(**cidr) == kind)),
+        };
+        grant(&case).ok().map(|()| lease(cache, spec, range, cidr))
+    }
+}
