@@ -16,6 +16,7 @@ use tenure_policy::decisions::DecisionWriter;
 use tenure_rpc::cni::CniService;
 use tenure_runtime::{Runtime, Sandboxes};
 use tenure_spool::Spool;
+use tenure_supervise::Gate;
 use tenure_types::{Clock, ConditionName, NodeIdentity, PolicyStamp};
 use tokio::sync::watch;
 
@@ -65,6 +66,8 @@ pub(super) struct Spine {
     /// The API server's word about the node's pods, if it is asked.
     #[cfg(feature = "cluster")]
     pub(super) pods: Option<Arc<PodDoor>>,
+    /// Opens once no address can come from a leased block of an earlier boot that is not confirmed.
+    pub(super) held_back: Gate,
     /// Whether the claims of agents outlived the state, if it is lost.
     pub(super) knows_claims: bool,
     /// The policies that served networks before.
@@ -171,6 +174,10 @@ impl Spine {
             }
             None => cni,
         };
+        let held_back = Gate::default();
+        if live.config.borrow().cluster.networks.is_empty() {
+            held_back.open();
+        }
         let spine = Self {
             engine,
             policies,
@@ -190,6 +197,7 @@ impl Spine {
             runtime,
             #[cfg(feature = "cluster")]
             pods,
+            held_back,
             knows_claims,
             serving,
             started,

@@ -41,6 +41,8 @@ enum Planted {
     NeverLower,
     /// A leader that takes over trusts any store.
     NoHandover,
+    /// A leader thinks nothing of it if a node no longer says that it holds a block whose lease is lost.
+    WordsMayGo,
 }
 
 /// A fault, planted in one way or the other.
@@ -67,7 +69,10 @@ const ROWS: [(&str, &[Fault]); 14] = [
         "refused: leased, the mark is cleared",
         &[Fault::With(Planted::RefusedIsReady), Fault::Without(LeaseRule::ClearRefused)],
     ),
-    ("ready: deleted, if the answer is to the present mark", &[Fault::Without(LeaseRule::AckOfMark)]),
+    (
+        "ready: deleted, if the answer is to the present mark",
+        &[Fault::Without(LeaseRule::AckOfMark), Fault::Without(LeaseRule::DeleteVersion)],
+    ),
     ("released: the ledger drops it", &[Fault::Without(LeaseRule::DropReleased)]),
     (
         "marked or ready, no longer wanted: the mark is cleared first",
@@ -84,12 +89,14 @@ const ROWS: [(&str, &[Fault]); 14] = [
 ];
 
 /// Faults besides the release table: of fencing, of exclusions, of leaders and of grants.
-const OTHERS: [Fault; 5] = [
+const OTHERS: [Fault; 7] = [
     Fault::Without(LeaseRule::Proof),
     Fault::Without(LeaseRule::MachineOfBlock),
     Fault::With(Planted::LowerGeneration),
     Fault::With(Planted::NeverLower),
     Fault::With(Planted::NoHandover),
+    Fault::With(Planted::WordsMayGo),
+    Fault::Without(LeaseRule::NameIsMutex),
 ];
 
 fn live(fault: Option<Fault>, seed: u64) -> Result<Tally, String> {
