@@ -138,7 +138,7 @@ fn election(cluster: &Cluster) -> anyhow::Result<()> {
 fn doubtful(cluster: &Cluster) -> anyhow::Result<()> {
     let elect = |name: &str, clock: &Arc<TestClock>, doubt: &StoreDoubt| {
         let clock = Arc::clone(clock) as _;
-        let election = Election::new(cluster.client.clone(), "kube-system", name, clock, Gate::default());
+        let election = Election::new(cluster.client.clone(), "default", name, clock, Gate::default());
         election.telling(doubt.clone())
     };
     let raised = |election: &mut Election, doubt: &StoreDoubt| -> anyhow::Result<bool> {
@@ -153,7 +153,7 @@ fn doubtful(cluster: &Cluster) -> anyhow::Result<()> {
     ensure!(!raised(&mut leader, &first)?, "its own renewal");
     // As after a restore: the Lease has a renewal of long ago.
     let old = json!({ "spec": { "renewTime": "2020-01-01T00:00:00.000000Z" } });
-    let api: kube::Api<Lease> = kube::Api::namespaced(cluster.client.clone(), "kube-system");
+    let api: kube::Api<Lease> = kube::Api::namespaced(cluster.client.clone(), "default");
     let (name, patch) = ("tenure-operator", kube::api::Patch::Merge(&old));
     cluster.runtime.block_on(api.patch(name, &kube::api::PatchParams::default(), &patch))?;
     ensure!(raised(&mut leader, &first)?, "its renewal is gone from the store");
