@@ -61,6 +61,7 @@ use crate::client::{ConnectError, connect};
 use crate::pools::ClaimName;
 
 pub use self::asked::{ClaimAddress, ClaimWait};
+pub use self::reboot::hold_back;
 pub use self::settings::{AgentSettings, PoolFamily, machine_of};
 pub use self::status::{AgentStatus, BlockStatus, DemandStatus, PoolSettingsStatus};
 pub use self::wing::ClusterWing;
@@ -100,16 +101,13 @@ impl Agent {
     /// Connects. Nothing is sent yet.
     ///
     /// # Errors
-    /// If the kubeconfig, or the pod's service account, cannot be used, or the ledger cannot be written after a reboot.
+    /// If the kubeconfig, or the pod's service account, cannot be used.
     pub async fn connect(
         engine: Arc<Engine>,
         clock: Arc<dyn Clock>,
         timer: Arc<dyn Timer>,
         settings: AgentSettings,
     ) -> Result<Self, ConnectError> {
-        if let Err(error) = reboot::hold_back(&engine, &settings).await {
-            return Err(ConnectError::Ledger(error.to_string()));
-        }
         // Another part of the program may have installed it.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = connect(settings.kubeconfig.as_deref().map(Path::new)).await?;

@@ -28,9 +28,6 @@ pub enum ConnectError {
     /// Neither in a pod, nor a kubeconfig where one is looked for.
     #[error("no API server is configured: {0}")]
     Infer(#[from] kube::config::InferConfigError),
-    /// The ledger cannot be written.
-    #[error("the ledger: {0}")]
-    Ledger(String),
     /// The client cannot be made of the configuration.
     #[error("cannot make a client: {0}")]
     Client(#[source] Box<kube::Error>),

@@ -3,6 +3,7 @@
 #[cfg(feature = "author")]
 mod author;
 mod claims;
+mod cluster;
 mod load;
 mod network;
 mod node;
@@ -21,6 +22,7 @@ use tenure_types::NetworkName;
 #[cfg(feature = "author")]
 pub(crate) use self::author::{Author, TrialOptions};
 pub(crate) use self::claims::{ClaimsArguments, ClaimsVerb};
+pub(crate) use self::cluster::ClusterVerb;
 pub(crate) use self::load::LoadArguments;
 #[cfg(feature = "registry")]
 pub(crate) use self::load::PullArguments;
@@ -252,11 +254,16 @@ quarantined: it hands out nothing, and stays.")]
     /// Show the blocks of addresses that a cluster leases to the node, the operator's marks and the answers, and what the node waits for.
     #[command(after_help = "Examples:
   tenurectl cluster
+  tenurectl cluster import whereabouts --pool pods
   tenurectl cluster --output json | jq '.blocks[] | {cidr, hold, in_use, free}'
 
 `open`: new addresses come from the block. `cordoned`: it is wanted back, and goes with its last address. `frozen`: it is empty, and the
 operator may delete its lease. `doubted`: the ledger was lost. `contested`: the API server names another holder.")]
-    Cluster,
+    Cluster {
+        /// A verb about the whole cluster; without one, the blocks are shown.
+        #[command(subcommand)]
+        verb: Option<ClusterVerb>,
+    },
     /// Show what the policy would have done to the node's AWS interfaces now, and why.
     #[command(after_help = "Examples:
   tenurectl plan --explain

@@ -3,6 +3,7 @@
 //! Verbs that are a single call to the daemon are handled here; the others have a file each.
 
 mod allocations;
+mod cluster;
 mod config;
 mod conflist;
 mod doctor;
@@ -29,7 +30,7 @@ use std::path::Path;
 use tenure_rpc::v1;
 use tenure_types::{Error, ErrorCode};
 
-use crate::arguments::{ClaimsArguments, ClaimsVerb, NetworkVerb, NodeVerb, Question};
+use crate::arguments::{ClaimsArguments, ClaimsVerb, ClusterVerb, NetworkVerb, NodeVerb, Question};
 use crate::daemon::Daemon;
 use crate::render::Report;
 use crate::report::{self, Address, NetworkRedefinition, NetworkRemoval, Release, ReleasedClaim};
@@ -114,7 +115,10 @@ pub(crate) async fn ask(daemon: &Daemon, question: Question) -> Result<Report, E
             let answer = daemon.call(async |mut admin| admin.get_cloud(request).await).await?;
             Ok(Report::of(answer))
         }
-        Question::Cluster => {
+        Question::Cluster { verb: Some(ClusterVerb::Import { arguments }) } => {
+            Err(cluster::import(&arguments))
+        }
+        Question::Cluster { verb: None } => {
             let request = v1::GetClusterRequest {};
             let answer = daemon.call(async |mut admin| admin.get_cluster(request).await).await?;
             Ok(Report::of(answer))

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! It is a verb of this program and not of `tenurectl`: it works on the cluster with a person's own rights, and neither a node's agent nor the
-//! operator may read another IPAM's records or write a pool's spec. An import of the same source again replaces what the one before wrote, so that
+//! operator may read another IPAM's records or write a pool's spec. `tenurectl cluster import` runs it. An import of the same source again replaces what the one before wrote, so that
 //! blocks become free as pods move.
 
 mod apply;

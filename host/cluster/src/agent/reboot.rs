@@ -26,11 +26,11 @@ pub(crate) fn unconfirmed(engine: &Engine, boot: Uid) -> BTreeSet<IpNet> {
     earlier.map(|(cidr, _)| cidr).collect()
 }
 
-/// Lets no new address come from them. Needs no API server.
+/// Lets no new address come from blocks of an earlier boot. Needs no API server, and is due before the first request of a pod is answered.
 ///
 /// # Errors
 /// If the ledger cannot be written.
-pub(crate) async fn hold_back(engine: &Engine, settings: &AgentSettings) -> Result<()> {
+pub async fn hold_back(engine: &Engine, settings: &AgentSettings) -> Result<()> {
     let unconfirmed = unconfirmed(engine, settings.boot);
     if unconfirmed.is_empty() {
         return Ok(());

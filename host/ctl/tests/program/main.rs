@@ -4,4 +4,5 @@
 
 mod admin;
 mod author;
+mod cluster;
 mod exit_codes;

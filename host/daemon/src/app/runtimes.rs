@@ -33,7 +33,7 @@ pub(super) fn add(
         spine.cni.clone(),
         Arc::clone(&spine.policies),
         spine.engine.conditions(),
-        [ledger.replayed.clone(), networks.tried.clone()],
+        [ledger.replayed.clone(), networks.tried.clone(), spine.held_back.clone()],
     );
     let listens = cni.listening();
     let needs = [ledger.undo, ledger.spool, networks.configured, decisions];

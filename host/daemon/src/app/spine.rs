@@ -16,6 +16,7 @@ use tenure_policy::decisions::DecisionWriter;
 use tenure_rpc::cni::CniService;
 use tenure_runtime::{Runtime, Sandboxes};
 use tenure_spool::Spool;
+use tenure_supervise::Gate;
 use tenure_types::{Clock, ConditionName, NodeIdentity, PolicyStamp};
 use tokio::sync::watch;
 
@@ -68,6 +69,8 @@ pub(super) struct Spine {
     /// The addresses of claims that pods name.
     #[cfg(feature = "cluster")]
     pub(super) claims: Arc<ClaimDoor>,
+    /// Opens once no address can come from a leased block of an earlier boot that is not confirmed.
+    pub(super) held_back: Gate,
     /// Whether the claims of agents outlived the state, if it is lost.
     pub(super) knows_claims: bool,
     /// The policies that served networks before.
@@ -180,6 +183,10 @@ impl Spine {
             }
             None => cni,
         };
+        let held_back = Gate::default();
+        if live.config.borrow().cluster.networks.is_empty() {
+            held_back.open();
+        }
         let spine = Self {
             engine,
             policies,
@@ -201,6 +208,7 @@ impl Spine {
             pods,
             #[cfg(feature = "cluster")]
             claims,
+            held_back,
             knows_claims,
             serving,
             started,

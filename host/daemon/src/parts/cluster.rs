@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_cluster::agent::{Agent, AgentHandle, AgentSettings, machine_of};
+use tenure_cluster::agent::{Agent, AgentHandle, AgentSettings, hold_back, machine_of};
 use tenure_conditions::{Conditions, Report};
 use tenure_engine::Engine;
 use tenure_engine::ports::Clock;
-use tenure_supervise::{Part, beat};
+use tenure_supervise::{Gate, Part, beat};
 use tenure_types::{ConditionName, NetworkName, NodeIdentity};
 use tokio::sync::watch;
 use tokio::time::sleep;
@@ -30,6 +30,8 @@ pub(crate) struct ClusterInputs {
     pub(crate) identity: NodeIdentity,
     pub(crate) engine: Arc<Engine>,
     pub(crate) clock: Arc<dyn Clock>,
+    /// Opens once no address can come from a block of an earlier boot that is not confirmed.
+    pub(crate) held_back: Gate,
     /// Handle to the agent, as long as one runs.
     pub(crate) handle: watch::Sender<Option<ClusterAgent>>,
 }
@@ -62,11 +64,17 @@ impl ClusterPart {
         let settings = match self.settings() {
             Ok(settings) => settings,
             Err(why) => {
-                // Nothing changes about it while the daemon runs.
+                // Nothing changes about it while the daemon runs, and it has never leased a block.
+                self.given.held_back.open();
                 self.unreachable.wrong(why);
                 return std::future::pending().await;
             }
         };
+        while let Err(error) = hold_back(engine, &settings).await {
+            tracing::error!(%error, "the blocks of an earlier boot cannot be held back, so no pod is served yet");
+            sleep(AGAIN).await;
+        }
+        self.given.held_back.open();
         let agent = loop {
             let connected =
                 Agent::connect(Arc::clone(engine), Arc::clone(clock), Arc::new(TokioTimer), settings.clone())

@@ -32,6 +32,7 @@ pub(crate) struct CniPart {
     policies: Arc<Policies>,
     replayed: Gate,
     defined: Gate,
+    held_back: Gate,
     conditions: Arc<Conditions>,
     report: Report,
     under_way: UnderWay,
@@ -44,7 +45,7 @@ impl CniPart {
         service: CniService,
         policies: Arc<Policies>,
         conditions: &Arc<Conditions>,
-        [replayed, defined]: [Gate; 2],
+        [replayed, defined, held_back]: [Gate; 3],
     ) -> Self {
         // Nobody may take the node for ready before there is a socket.
         let message = "cni.sock opens once spooled DELs are replayed and the configured networks are defined";
@@ -52,7 +53,18 @@ impl CniPart {
         let (conditions, report) =
             (Arc::clone(conditions), Report::new(conditions, ConditionName::SocketMissing));
         let (under_way, listening) = (UnderWay::default(), Gate::default());
-        Self { path, service, policies, replayed, defined, conditions, report, under_way, listening }
+        Self {
+            path,
+            service,
+            policies,
+            replayed,
+            defined,
+            held_back,
+            conditions,
+            report,
+            under_way,
+            listening,
+        }
     }
 
     /// Opens once the socket exists.
@@ -65,6 +77,8 @@ impl Part for CniPart {
     async fn run(&mut self, stop: &CancellationToken) -> anyhow::Result<()> {
         let may_listen = async {
             self.replayed.passed().await;
+            // After a reboot, blocks may be another node's by now.
+            self.held_back.passed().await;
             let prepared = async { tokio::join!(self.defined.passed(), policies::loaded(&self.policies)) };
             // After the timeout, an ADD that needs a missing policy or network is refused with code 11.
             let _ = timeout(AT_ONCE, prepared).await;

@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
+use k8s_openapi::api::coordination::v1::Lease;
 use serde_json::json;
 use tenure_cluster::IPBlock;
 use tenure_cluster::client::connect_with;
 use tenure_fixtures::control_plane::ADMIN_TOKEN;
 use tenure_fixtures::control_plane::proxy::ProxyFault;
 use tenure_leases::agent::ledger::LeaseHold;
-use tenure_operator::leadership::Election;
+use tenure_operator::leadership::{Election, StoreDoubt};
 use tenure_operator::reports::Reports;
 use tenure_operator::writes::{BlockChange, OperatorWrite};
 use tenure_supervise::Gate;
@@ -19,7 +20,7 @@ use tokio::time::timeout;
 use crate::Test;
 use crate::clock::TestClock;
 use crate::cluster::Cluster;
-use crate::grants::{agents, settle};
+use crate::grants::{agents, ready, settle};
 use crate::referee::referee;
 
 pub(crate) const TESTS: &[Test] = &[
@@ -27,6 +28,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("leader::an_operator_goes_on_when_the_api_server_is_back", outage),
     ("leader::a_list_and_a_watch_that_fall_silent_are_begun_again", silence),
     ("leader::a_lease_is_taken_after_its_holder_was_silent_by_ones_own_clock", election),
+    ("leader::a_lease_that_a_living_store_would_not_have_stops_the_grants_of_its_taker", doubtful),
 ];
 
 fn late_delete(cluster: &Cluster) -> anyhow::Result<()> {
@@ -131,6 +133,56 @@ fn election(cluster: &Cluster) -> anyhow::Result<()> {
     let lost = cluster.runtime.block_on(first.look());
     ensure!(lost.is_err(), "a deposed leader believes that it leads");
     Ok(())
+}
+
+fn doubtful(cluster: &Cluster) -> anyhow::Result<()> {
+    let elect = |name: &str, clock: &Arc<TestClock>, doubt: &StoreDoubt| {
+        let clock = Arc::clone(clock) as _;
+        let election = Election::new(cluster.client.clone(), "default", name, clock, Gate::default());
+        election.telling(doubt.clone())
+    };
+    let raised = |election: &mut Election, doubt: &StoreDoubt| -> anyhow::Result<bool> {
+        cluster.runtime.block_on(election.look())?;
+        Ok(doubt.take())
+    };
+    let (clock, later) = (Arc::<TestClock>::default(), TestClock::days_ahead(1));
+    let (first, second) = (StoreDoubt::default(), StoreDoubt::default());
+    let mut leader = elect("first", &clock, &first);
+    ensure!(!raised(&mut leader, &first)?, "the first leader of all");
+    clock.advance(2);
+    ensure!(!raised(&mut leader, &first)?, "its own renewal");
+    // As after a restore: the Lease has a renewal of long ago.
+    let old = json!({ "spec": { "renewTime": "2020-01-01T00:00:00.000000Z" } });
+    let api: kube::Api<Lease> = kube::Api::namespaced(cluster.client.clone(), "default");
+    let (name, patch) = ("tenure-operator", kube::api::Patch::Merge(&old));
+    cluster.runtime.block_on(api.patch(name, &kube::api::PatchParams::default(), &patch))?;
+    ensure!(raised(&mut leader, &first)?, "its renewal is gone from the store");
+    // A successor within the minute hears of the pause that is under way, by the Lease.
+    cluster.runtime.block_on(leader.look())?;
+    let mut successor = elect("second", &clock, &second);
+    cluster.runtime.block_on(successor.look())?;
+    clock.advance(15);
+    ensure!(raised(&mut successor, &second)?, "the pause of its predecessor is forgotten");
+    second.pauses(false);
+    clock.advance(2);
+    ensure!(!raised(&mut successor, &second)?, "a pause that is over");
+    // One that finds a Lease of yesterday, and its operator.
+    let pool = cluster.pool("late", "10.0.0.0/24", 26, &json!({}))?;
+    let mut agents = agents(cluster, 1)?;
+    agents[0].want(cluster, &pool, 1)?;
+    let mut operator = cluster.operator(&later)?;
+    let doubt = operator.operator.doubt();
+    let mut third = elect("third", &later, &doubt);
+    cluster.runtime.block_on(third.look())?;
+    later.advance(15);
+    cluster.runtime.block_on(third.look())?;
+    cluster.drive(&mut operator, "the pause", || {
+        agents[0].step(cluster)?;
+        ensure!(cluster.list::<IPBlock>()?.is_empty(), "granted from a store that may be a backup");
+        Ok((ready(cluster, "n1")?.as_deref() == Some("OperatorWaits")).then_some(()))
+    })?;
+    later.advance(121);
+    settle(cluster, &mut operator, &mut agents, 1)
 }
 
 fn silence(cluster: &Cluster) -> anyhow::Result<()> {

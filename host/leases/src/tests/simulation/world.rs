@@ -13,7 +13,7 @@ use super::kinds::{KINDS, POOLS, key};
 use super::leader::{Leader, range};
 use super::machine::Machine;
 use super::referee::{self, Excuses};
-use super::server::{Exclusions, Pool, Refused, Server, Store, Write};
+use super::server::{Change, Exclusions, Pool, Refused, Server, Store, Write};
 use crate::operator::barrier::RESTORE_PAUSE_SECONDS;
 use crate::operator::fence::NodeEvidence;
 use crate::{
@@ -259,9 +259,13 @@ impl World {
         usize::try_from(self.random.below(count as u64)).unwrap_or_default()
     }
 
-    fn fate(&mut self) -> Fate {
+    fn fate(&mut self, write: &Write) -> Fate {
+        // A late grant or deletion does the most harm.
+        let is_grave =
+            matches!(write, Write::Create(_) | Write::Change(_, Change::Delete | Change::RemoveFinalizer));
         match self.random.below(100) {
             _ if self.is_calm => Fate::Answered,
+            15..30 if is_grave => Fate::Late,
             0..4 => Fate::Lost,
             4..8 => Fate::Unanswered,
             8..12 => Fate::Repeated,
@@ -296,7 +300,7 @@ impl World {
 
     /// Sends a write. `None` if there was no answer.
     fn send(&mut self, write: &Write) -> Result<Option<Result<Option<IpBlock>, Refused>>, String> {
-        match self.fate() {
+        match self.fate(write) {
             Fate::Lost => return Ok(None),
             Fate::Answered => {}
             Fate::Repeated => self.late.push(write.clone()),
