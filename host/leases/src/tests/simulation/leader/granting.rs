@@ -9,7 +9,6 @@ use ipnet::IpNet;
 use super::{Leader, Planned, count, is_alive, lease};
 use crate::operator::grant::{GrantCandidate, GrantCase, grant, sort_candidates};
 use crate::operator::held::{HeldVerdict, judge_missing};
-use crate::tests::simulation::Planted;
 use crate::tests::simulation::kinds::{KINDS, key, kind_of, pool_of};
 use crate::tests::simulation::server::{Store, Write};
 use crate::{IpBlock, NodeIpamSpec, RangeState, Uid};
