@@ -18,7 +18,7 @@ use crate::port::{Ec2Interface, Ec2Subnet};
 
 pub use self::door::{ENDPOINT, InvalidEndpoint};
 pub use self::imds::Imds;
-pub use self::round::{Hint, HintRound};
+pub use self::round::{CarriedField, Hint, HintRound, ShownPart};
 
 /// A pending answer of the metadata service.
 pub type Read<'a, T> = Pin<Box<dyn Future<Output = Result<T, MetadataError>> + Send + 'a>>;

@@ -179,13 +179,13 @@ fn an_interface_of_which_ec2_does_not_show_a_range_stays() {
 }
 
 #[test]
-fn ec2s_word_counts_for_five_minutes_and_for_one_address_for_twenty() {
+fn ec2s_word_counts_for_five_minutes_and_for_one_address_for_three_hours() {
     let mut node = node();
     node.0.now = seconds(1301);
     refuses(&node, &detach(), "EC2 last confirmed this 301 s ago, which counts for 300 s");
     assert_eq!(check(&node, &release()), Ok(()));
-    node.0.now = seconds(2201);
-    refuses(&node, &release(), "EC2 last confirmed this 1201 s ago, which counts for 1200 s");
+    node.0.now = seconds(1000 + 3 * 3600 + 1);
+    refuses(&node, &release(), "EC2 last confirmed this 10801 s ago, which counts for 10800 s");
     node.0.seen = SeenNode::new("i-1", seconds(60), true);
     refuses(&node, &detach(), "EC2 has not said yet what this node has");
 }

@@ -1,9 +1,11 @@
-//! Random lives: pods come and go, calls fail, answers are lost, the process is killed.
+//! Random lives: pods come and go, calls fail, answers are lost, the process is killed; EC2 hides an interface while its subnets are full and the
+//! process begins again.
 
+use tenure_ec2_double::state::{Creation, Wanted};
 use tenure_ec2_double::{Fault, Kind};
 use tenure_fixtures::random::{Random, many_seeds};
 
-use crate::cloud::{Cloud, Trip};
+use crate::cloud::{Cloud, Trip, limits};
 use crate::node::Node;
 
 /// How many lives, unless the variable says more.
@@ -27,7 +29,7 @@ async fn life(seed: u64) {
         // Nobody knows the kernel's links: EC2 is asked instead.
         *node.routes.links.lock().unwrap() = None;
     }
-    let mut pods: Vec<u32> = Vec::new();
+    let (mut pods, mut trouble) = (Vec::<u32>::new(), None::<Vec<String>>);
     for number in 0..60 {
         match random.below(10) {
             0..=3 => {
@@ -58,12 +60,69 @@ async fn life(seed: u64) {
                 let trip = if random.below(2) == 0 { Trip::Before(next) } else { Trip::After(next) };
                 cloud.inner().trip = Some(trip);
             }
-            _ => node.rest(random.below(90)).await,
+            9 if trouble.is_none() && random.below(2) == 0 => {
+                trouble = Some(three_at_once(&cloud, &mut node, &mut random).await)
+            }
+            _ => {
+                node.rest(random.below(90)).await;
+                trouble.take().inspect(|others| end(&cloud, others));
+            }
         }
     }
     cloud.inner().faults.clear();
     cloud.inner().trip = None;
-    node.settles(&format!("TENURE_SEED={seed}")).await;
+    trouble.take().inspect(|others| end(&cloud, others));
+    let words = format!("TENURE_SEED={seed}");
+    node.settles(&words).await;
+    // Nothing of what was learnt meanwhile stays: all that fits on the type is served, soon.
+    for pod in pods {
+        node.del(pod).await;
+    }
+    node.rest(60).await;
+    for pod in 100..109 {
+        assert!(node.add_within(pod, 120).await.is_ok(), "{words}: pod {pod}");
+    }
+    assert_eq!(node.handle.status().limits, Some(limits("t3.small")), "{words}");
+    node.settles(&words).await;
+}
+
+/// EC2 hides one of the node's interfaces, others use the subnets up, and the process begins again. Returns the others' interfaces.
+async fn three_at_once(cloud: &Cloud, node: &mut Node, random: &mut Random) -> Vec<String> {
+    let now = cloud.now();
+    let others = {
+        let mut inner = cloud.inner();
+        let on = inner.state.interfaces().all().filter(|known| known.is_on(&node.instance));
+        let secondary = on.filter(|known| known.attachment.as_ref().is_some_and(|place| place.device > 0));
+        let hidden = secondary.map(|known| known.id.clone()).next();
+        inner.state.consistency.describe_hides.extend(hidden);
+        let free = inner.state.subnets().values().map(|subnet| (subnet.id.clone(), subnet.free_at(now)));
+        let full = free.filter(|(_, free)| *free > 1).collect::<Vec<_>>().into_iter();
+        let use_up = |(subnet, free): (String, u32)| {
+            let wanted = Creation { subnet, ipv4: Wanted::Count(free - 1), ..Creation::default() };
+            inner.state.create(&wanted, None, now).unwrap()
+        };
+        let others: Vec<String> = full.map(use_up).collect();
+        inner.state.note(now);
+        others
+    };
+    if random.below(2) == 0 {
+        node.rest(random.below(30)).await;
+    }
+    node.crash().await;
+    others
+}
+
+/// That ends.
+fn end(cloud: &Cloud, others: &[String]) {
+    let now = cloud.now();
+    let mut inner = cloud.inner();
+    inner.state.consistency.describe_hides.clear();
+    let lag = std::mem::take(&mut inner.state.consistency.call_lag_ms);
+    for other in others {
+        inner.state.delete(other, now).unwrap();
+    }
+    inner.state.consistency.call_lag_ms = lag;
+    inner.state.note(now);
 }
 
 #[tokio::test(start_paused = true)]
