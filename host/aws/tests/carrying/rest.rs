@@ -109,6 +109,9 @@ async fn what_is_given_back_at_the_same_time_goes_with_one_call_for_each_interfa
     assert_eq!(node.shape().await, [1]);
     let unassigned = cloud.applied().iter().filter(|call| *call == "UnassignPrivateIpAddresses").count();
     assert!(unassigned <= 3, "{unassigned} calls");
+    let calls = cloud.inner().calls.clone();
+    let (detached, deleted) = (calls["DetachNetworkInterface"], calls["DeleteNetworkInterface"]);
+    assert_eq!((detached, deleted), (2, 2), "an interface is deleted once EC2 has let it go");
 }
 
 #[tokio::test(start_paused = true)]
