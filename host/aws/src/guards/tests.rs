@@ -304,3 +304,23 @@ fn ipv6_is_counted_by_itself() {
     let single = Effect { pool: 1, ..assign("1") };
     refuses(&node(), &single, "addresses of IPv6 are assigned as prefixes only");
 }
+
+/// A kernel that has no link but the primary interface's.
+struct OneLink;
+
+impl UseWitness for OneLink {
+    fn named(&self, _: ipnet::IpNet) -> Result<Vec<(std::net::IpAddr, String)>, String> {
+        Ok(Vec::new())
+    }
+
+    fn has_link(&self, mac: &str) -> Option<bool> {
+        Some(mac == primary().mac)
+    }
+}
+
+#[test]
+fn an_interface_that_the_kernel_does_not_have_is_not_detached() {
+    let (situation, ledger) = node();
+    let refused = Guards::new(&situation, &OneLink, &Numbers).check(&detach(), &ledger.book);
+    assert_eq!(refused, Err("interface eni-1 has no link on this machine".to_owned()));
+}

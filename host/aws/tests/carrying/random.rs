@@ -29,7 +29,7 @@ async fn life(seed: u64) {
         // Nobody knows the kernel's links: EC2 is asked instead.
         *node.routes.links.lock().unwrap() = None;
     }
-    let (mut pods, mut trouble) = (Vec::<u32>::new(), None::<Vec<String>>);
+    let (mut pods, mut trouble) = (Vec::<u32>::new(), Trouble::default());
     for number in 0..60 {
         match random.below(10) {
             0..=3 => {
@@ -60,18 +60,19 @@ async fn life(seed: u64) {
                 let trip = if random.below(2) == 0 { Trip::Before(next) } else { Trip::After(next) };
                 cloud.inner().trip = Some(trip);
             }
-            9 if trouble.is_none() && random.below(2) == 0 => {
-                trouble = Some(three_at_once(&cloud, &mut node, &mut random).await)
+            9 if trouble.is_over() && random.below(2) == 0 => {
+                trouble = Trouble::begin(&cloud, &mut node, &mut random).await;
             }
             _ => {
                 node.rest(random.below(90)).await;
-                trouble.take().inspect(|others| end(&cloud, others));
+                trouble.pass(&cloud);
             }
         }
     }
     cloud.inner().faults.clear();
     cloud.inner().trip = None;
-    trouble.take().inspect(|others| end(&cloud, others));
+    trouble.pass(&cloud);
+    trouble.pass(&cloud);
     let words = format!("TENURE_SEED={seed}");
     node.settles(&words).await;
     // Nothing of what was learnt meanwhile stays: all that fits on the type is served, soon.
@@ -86,43 +87,68 @@ async fn life(seed: u64) {
     node.settles(&words).await;
 }
 
-/// EC2 hides one of the node's interfaces, others use the subnets up, and the process begins again. Returns the others' interfaces.
-async fn three_at_once(cloud: &Cloud, node: &mut Node, random: &mut Random) -> Vec<String> {
-    let now = cloud.now();
-    let others = {
-        let mut inner = cloud.inner();
-        let on = inner.state.interfaces().all().filter(|known| known.is_on(&node.instance));
-        let secondary = on.filter(|known| known.attachment.as_ref().is_some_and(|place| place.device > 0));
-        let hidden = secondary.map(|known| known.id.clone()).next();
-        inner.state.consistency.describe_hides.extend(hidden);
-        let free = inner.state.subnets().values().map(|subnet| (subnet.id.clone(), subnet.free_at(now)));
-        let full = free.filter(|(_, free)| *free > 1).collect::<Vec<_>>().into_iter();
-        let use_up = |(subnet, free): (String, u32)| {
-            let wanted = Creation { subnet, ipv4: Wanted::Count(free - 1), ..Creation::default() };
-            inner.state.create(&wanted, None, now).unwrap()
-        };
-        let others: Vec<String> = full.map(use_up).collect();
-        inner.state.note(now);
-        others
-    };
-    if random.below(2) == 0 {
-        node.rest(random.below(30)).await;
-    }
-    node.crash().await;
-    others
+/// Three faults at once: EC2 hides one of the node's interfaces, others use the subnets up, and the process begins again.
+#[derive(Default)]
+struct Trouble {
+    /// The others' interfaces.
+    others: Vec<String>,
+    /// The hidden one.
+    hidden: Option<String>,
 }
 
-/// That ends.
-fn end(cloud: &Cloud, others: &[String]) {
+impl Trouble {
+    async fn begin(cloud: &Cloud, node: &mut Node, random: &mut Random) -> Self {
+        let trouble = Self { hidden: hide(cloud, node), others: use_up(cloud) };
+        node.rest(random.below(30)).await;
+        node.crash().await;
+        trouble
+    }
+
+    fn is_over(&self) -> bool {
+        self.others.is_empty() && self.hidden.is_none()
+    }
+
+    /// First there is room in the subnets again, and then EC2 shows all.
+    fn pass(&mut self, cloud: &Cloud) {
+        let now = cloud.now();
+        let mut inner = cloud.inner();
+        if self.others.is_empty() {
+            self.hidden = None;
+            inner.state.consistency.describe_hides.clear();
+        }
+        let lag = std::mem::take(&mut inner.state.consistency.call_lag_ms);
+        for other in self.others.drain(..) {
+            inner.state.delete(&other, now).unwrap();
+        }
+        inner.state.consistency.call_lag_ms = lag;
+        inner.state.note(now);
+    }
+}
+
+/// EC2 hides the node's youngest interface, if it has several.
+fn hide(cloud: &Cloud, node: &Node) -> Option<String> {
+    let mut inner = cloud.inner();
+    let on = inner.state.interfaces().all().filter(|known| known.is_on(&node.instance));
+    let further = on.filter(|known| known.attachment.as_ref().is_some_and(|place| place.device > 0));
+    let hidden = further.max_by_key(|known| known.created).map(|known| known.id.clone());
+    inner.state.consistency.describe_hides.extend(hidden.clone());
+    hidden
+}
+
+/// Others take all that is left in the subnets.
+fn use_up(cloud: &Cloud) -> Vec<String> {
     let now = cloud.now();
     let mut inner = cloud.inner();
-    inner.state.consistency.describe_hides.clear();
-    let lag = std::mem::take(&mut inner.state.consistency.call_lag_ms);
-    for other in others {
-        inner.state.delete(other, now).unwrap();
-    }
-    inner.state.consistency.call_lag_ms = lag;
+    let free: Vec<_> =
+        inner.state.subnets().values().map(|known| (known.id.clone(), known.free_at(now))).collect();
+    let with_some = free.into_iter().filter(|(_, free)| *free > 1);
+    let others = with_some.map(|(subnet, free)| {
+        let wanted = Creation { subnet, ipv4: Wanted::Count(free - 1), ..Creation::default() };
+        inner.state.create(&wanted, None, now).unwrap()
+    });
+    let others = others.collect();
     inner.state.note(now);
+    others
 }
 
 #[tokio::test(start_paused = true)]
