@@ -2,7 +2,7 @@
 //!
 //! | question | usually | sooner |
 //! |---|---|---|
-//! | the interfaces of the node | [`AT_REST`] while the metadata service agrees with EC2's last word, else [`QUIETEST`] | in doubt, or new: a window; not answered: [`RETRIES`]; other security groups are awaited: the longest of these; a hint: at once |
+//! | the interfaces of the node | [`AT_REST`] while the metadata service agrees with EC2's last word and nobody waits, else [`QUIETEST`] | in doubt, or new: a window; not answered: [`RETRIES`]; other security groups are awaited: the longest of these; a hint: at once |
 //! | the subnets of the zone | [`AT_REST`] | a pod waits for one: [`WAITED_FOR`] and up to a minute; a minimum is not there: [`LACKING`]; not answered: [`RETRIES`]; denied: [`DENIED`] |
 //! | interfaces that are attached to nothing | [`AT_REST`] | there may be some: [`RARELY`] |
 //!
@@ -67,7 +67,7 @@ pub(super) struct Circumstances {
     pub(super) every: Duration,
     /// How long EC2's answers may lag.
     pub(super) window: Duration,
-    /// Whether anything that EC2 showed is in doubt, or in quarantine.
+    /// Whether anything that EC2 showed or taught is in doubt, or in quarantine.
     pub(super) doubts: bool,
     /// Whether requests wait for supply.
     pub(super) waits: bool,
@@ -264,7 +264,8 @@ impl Questions {
             // What is in quarantine may be explained any time.
             (None, true) => of.every.min(of.window),
             (None, false) if self.is_news => of.every,
-            (None, false) if of.is_agreed() => AT_REST.max(of.every),
+            // Who waits may wait for what only a look would show.
+            (None, false) if of.is_agreed() && !of.waits => AT_REST.max(of.every),
             (None, false) => QUIETEST.max(of.every),
         };
         self.interfaces.after(every)

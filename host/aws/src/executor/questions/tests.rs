@@ -70,6 +70,8 @@ fn the_metadata_services_word_counts_for_twenty_minutes() {
     let wait = |agreed| questions.wait(&Circumstances { agreed: Some(seconds(agreed)), ..at(3000) });
     assert_eq!(wait(1801), seconds(5200));
     assert_eq!(wait(1800), Duration::ZERO);
+    let waits = Circumstances { agreed: Some(seconds(2900)), waits: true, ..at(3000) };
+    assert_eq!(questions.wait(&waits), Duration::ZERO, "a pod waits, and the last look is old");
 }
 
 #[test]
