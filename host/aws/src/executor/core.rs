@@ -78,10 +78,7 @@ impl AwsCore {
             now,
             every: self.config.look_every,
             window: self.config.window,
-            doubts: state.seen.has_doubts()
-                || !state.quarantine.is_empty()
-                || state.is_doubtful_lesson
-                || is_behind,
+            doubts: state.seen.has_doubts() || !state.quarantine.is_empty() || is_behind,
             awaits_groups: state.named_groups.are_awaited(&state.seen, now),
             waits,
             sweeps: !state.settings.keep_leaked && !state.settings.fixed,

@@ -67,7 +67,7 @@ pub(super) struct Circumstances {
     pub(super) every: Duration,
     /// How long EC2's answers may lag.
     pub(super) window: Duration,
-    /// Whether anything that EC2 showed or taught is in doubt, or in quarantine.
+    /// Whether anything that EC2 showed is in doubt, or in quarantine.
     pub(super) doubts: bool,
     /// Whether requests wait for supply.
     pub(super) waits: bool,

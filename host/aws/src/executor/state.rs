@@ -39,7 +39,7 @@ pub(super) struct ExecutorState {
     /// The limits that were told.
     told: Option<InstanceLimits>,
     /// Whether EC2 taught something while it showed less than there may be.
-    pub(super) is_doubtful_lesson: bool,
+    is_doubtful_lesson: bool,
     pub(super) settings: Ec2Settings,
     pub(super) node: NodeFacts,
     pub(super) budget: Budget,
