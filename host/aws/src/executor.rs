@@ -3,6 +3,7 @@
 //! What is known of EC2 is behind one `std::sync::Mutex`, which is never held across a wait.
 
 mod action;
+mod agreement;
 mod calls;
 mod carry;
 mod core;
@@ -29,7 +30,7 @@ use tenure_types::{NetworkName, Result};
 use tokio::sync::watch;
 
 use self::core::{AwsCore, CoreParts};
-use crate::metadata::InstanceMetadata;
+use crate::metadata::{InstanceMetadata, ShownPart};
 use crate::port::{CallError, Ec2, InstanceLimits};
 use crate::situation::NodeFacts;
 use crate::witness::UseWitness;
@@ -167,10 +168,15 @@ impl Handle {
         self.0.explain().await
     }
 
-    /// Has EC2 asked at once, because something hints at a change, such as the instance's metadata or a new link. Nothing else is
-    /// concluded from it.
+    /// Has EC2 asked at once, because something hints at a change, such as a new link. Nothing else is concluded from it.
     pub fn look_again(&self) {
         self.0.wing().hint();
+    }
+
+    /// Tells part of what the metadata service shows of the interfaces. If it differs from what EC2 has shown, and no change of this node
+    /// explains that, EC2 is asked at once; while all parts agree, EC2 is asked more rarely.
+    pub fn metadata_shows(&self, shown: &ShownPart) {
+        self.0.wing().hear_of_interfaces(shown);
     }
 
     /// Tells the security groups of the primary interface, as the metadata service names them. If EC2 shows the same, the other interfaces

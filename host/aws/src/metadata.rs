@@ -1,7 +1,7 @@
 //! The instance's metadata service: this node's identity, and hints that something about its interfaces changed.
 //!
 //! The service lags behind EC2, sometimes for hours, and has no versions. So nothing is handed out or given up because of
-//! it: only EC2's answers decide, and a changed hint is a reason to ask EC2 earlier. Where EC2 must not be asked, by the setting `imdsOnly` or
+//! it: only EC2's answers decide; a difference is a reason to ask EC2 earlier, and agreement one to ask it later. Where EC2 must not be asked, by the setting `imdsOnly` or
 //! for want of a permission, it is the only source there is.
 
 mod attached;
@@ -18,7 +18,7 @@ use crate::port::{Ec2Interface, Ec2Subnet};
 
 pub use self::door::{ENDPOINT, InvalidEndpoint};
 pub use self::imds::Imds;
-pub use self::round::{Hint, HintRound};
+pub use self::round::{CarriedField, Hint, HintRound, ShownPart};
 
 /// A pending answer of the metadata service.
 pub type Read<'a, T> = Pin<Box<dyn Future<Output = Result<T, MetadataError>> + Send + 'a>>;

@@ -211,12 +211,14 @@ impl SeenNode {
         }
     }
 
-    /// Forgets interfaces that are gone, and carry nothing that is still kept.
-    pub fn forget_empty(&mut self) {
+    /// Forgets interfaces that are gone, and carry nothing that is still kept; returns whether there were any.
+    pub fn forget_empty(&mut self) -> bool {
+        let before = self.interfaces.len();
         self.interfaces.retain(|_, known| {
             !(known.carries.is_empty()
                 && matches!(known.fact.standing(self.window), SeenStanding::Gone { .. }))
         });
+        self.interfaces.len() < before
     }
 
     /// The interfaces, by id.
@@ -256,6 +258,28 @@ impl SeenNode {
     pub fn just_taken(&self, interface: &str, now: Duration) -> impl Iterator<Item = IpNet> {
         let recent = self.taken.iter().filter(move |(_, at)| now < at.saturating_add(self.window));
         recent.filter(move |((of, _), _)| of == interface).filter_map(|((_, net), _)| *net)
+    }
+
+    /// Whether a call of ours brought this so recently that others may not show it yet.
+    #[must_use]
+    pub fn has_just_come(&self, interface: &str, net: IpNet, now: Duration) -> bool {
+        let known = self.interfaces.get(interface);
+        let facts = known.map(|known| (&known.fact, known.carries.get(&net)));
+        facts.is_some_and(|(own, net)| {
+            self.is_young(own, now) || net.is_some_and(|net| self.is_young(net, now))
+        })
+    }
+
+    /// Whether calls of ours brought an interface, or took one away, so recently that others may not show that yet.
+    #[must_use]
+    pub fn has_moved(&self, now: Duration) -> bool {
+        let mut gone = self.taken.iter().filter(|((_, net), _)| net.is_none());
+        gone.any(|(_, at)| now < at.saturating_add(self.window))
+            || self.interfaces.values().any(|known| self.is_young(&known.fact, now))
+    }
+
+    fn is_young(&self, fact: &SeenFact, now: Duration) -> bool {
+        fact.by == Evidence::Answered && now < fact.at.saturating_add(self.window)
     }
 
     /// Returns the role of an interface on this host.

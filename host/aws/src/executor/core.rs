@@ -42,7 +42,7 @@ impl AwsCore {
     pub(super) fn new(tools: Tools, parts: CoreParts, config: Config) -> Self {
         let CoreParts { ec2, metadata, witness } = parts;
         let seen = SeenNode::new(config.instance.clone(), config.window, true).on(config.mac.clone());
-        let state = Mutex::new(ExecutorState::new(seen, config.limits, config.seed));
+        let state = Mutex::new(ExecutorState::new(seen, config.limits, config.seed, tools.now()));
         Self { tools, ec2, metadata, witness, config, gathered: Gathered::default(), state }
     }
 
@@ -86,6 +86,7 @@ impl AwsCore {
             subnets_denied: state.are_subnets_denied,
             discovers: state.settings.discover_subnets,
             leaked: state.leaked.all().next().is_some(),
+            agreed: state.agreement.since(&state.seen),
         }
     }
 

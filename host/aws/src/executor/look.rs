@@ -8,6 +8,7 @@ use tenure_types::EffectKind;
 use super::core::AwsCore;
 use super::questions::LookQuestion;
 use super::state::ExecutorState;
+use crate::metadata::ShownPart;
 use crate::names::{INSTANCE_TAG, INTERFACE};
 use crate::port::{Failure, Which};
 use crate::reconcile::{self, Quarantined, SupplyDifference};
@@ -50,6 +51,20 @@ impl AwsCore {
     pub(super) fn hint(&self) {
         self.state().questions.hint();
         self.tools.look_again();
+    }
+
+    /// Takes in part of what the metadata service shows of the interfaces.
+    pub(super) fn hear_of_interfaces(&self, shown: &ShownPart) {
+        let (now, is_changing) = (self.now(), !self.tools.open().is_empty());
+        let is_news = {
+            let mut state = self.state();
+            let ExecutorState { agreement, seen, .. } = &mut *state;
+            // Before EC2's first word, there is nothing to compare with.
+            seen.last().is_some() && agreement.heard(shown, seen, is_changing, now)
+        };
+        if is_news {
+            self.hint();
+        }
     }
 
     /// Takes in the groups of the primary interface, as the metadata service names them.
@@ -215,7 +230,10 @@ impl AwsCore {
         for (interface, net) in difference.gone {
             state.seen.forget(&interface, net);
         }
-        state.seen.forget_empty();
+        if state.seen.forget_empty() {
+            // Who takes an interface off may leave it behind.
+            state.questions.may_leak();
+        }
     }
 
     /// Deletes interfaces of this node that are attached to nothing.

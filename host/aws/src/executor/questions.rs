@@ -2,9 +2,9 @@
 //!
 //! | question | usually | sooner |
 //! |---|---|---|
-//! | the interfaces of the node | [`QUIETEST`] | in doubt, or new: a window; not answered: [`RETRIES`]; other security groups are awaited: the longest of these; a hint: at once |
-//! | the subnets of the zone | [`HOURLY`] | a pod waits for one: [`WAITED_FOR`] and up to a minute; a minimum is not there: [`LACKING`]; not answered: [`RETRIES`]; denied: [`DENIED`] |
-//! | interfaces that are attached to nothing | [`HOURLY`] | there may be some: [`RARELY`] |
+//! | the interfaces of the node | [`AT_REST`] while the metadata service agrees with EC2's last word and nobody waits, else [`QUIETEST`] | in doubt, or new: a window; not answered: [`RETRIES`]; other security groups are awaited: the longest of these; a hint: at once |
+//! | the subnets of the zone | [`AT_REST`] | a pod waits for one: [`WAITED_FOR`] and up to a minute; a minimum is not there: [`LACKING`]; not answered: [`RETRIES`]; denied: [`DENIED`] |
+//! | interfaces that are attached to nothing | [`AT_REST`] | there may be some: [`RARELY`] |
 //!
 //! A node at rest makes one call at a time, and none for [`GAP`] after it.
 
@@ -35,11 +35,14 @@ const DENIED: Duration = Duration::from_secs(75);
 /// How often leaked interfaces are looked for while there may be some.
 const RARELY: Duration = Duration::from_secs(300);
 
-/// How often the subnets are described and leaked interfaces are looked for otherwise.
-const HOURLY: Duration = Duration::from_secs(3600);
+/// How often each question is asked while nothing speaks against what is known: within the time for which EC2's word about an address counts.
+const AT_REST: Duration = Duration::from_secs(7200);
 
-/// The longest time between two looks at the interfaces: within the time for which EC2's word about an address counts.
+/// The longest time between two looks at the interfaces while only EC2 can say that they are as before.
 const QUIETEST: Duration = Duration::from_secs(900);
+
+/// For how long the metadata service's word counts that they are. All of 15 interfaces is read once in that time.
+const AGREED: Duration = Duration::from_secs(1200);
 
 /// The least time between two calls of a node at rest.
 const GAP: Duration = Duration::from_secs(300);
@@ -80,6 +83,16 @@ pub(super) struct Circumstances {
     pub(super) subnets_denied: bool,
     /// Whether interfaces may be created in other subnets than the node's own.
     pub(super) discovers: bool,
+    /// Since when the metadata service agrees with all that EC2 has shown of the interfaces.
+    pub(super) agreed: Option<Duration>,
+}
+
+impl Circumstances {
+    /// Whether the metadata service has said a short while ago that the interfaces are as EC2 has shown them.
+    fn is_agreed(&self) -> bool {
+        let is_recent = |at: Duration| self.now.saturating_sub(at) < AGREED;
+        !self.only_interfaces && self.agreed.is_some_and(is_recent)
+    }
 }
 
 /// The last time at which a question was asked.
@@ -118,15 +131,16 @@ pub(super) struct Questions {
 }
 
 impl Questions {
-    /// Nothing was asked yet.
-    pub(super) fn new() -> Self {
+    /// Nothing was asked yet at this time.
+    pub(super) fn new(now: Duration) -> Self {
         Self {
             interfaces: AskedQuestion::default(),
             subnets: AskedQuestion::default(),
-            leaked: AskedQuestion::default(),
+            // What a process before this one may have left is known from its intents.
+            leaked: AskedQuestion { at: Some(now), spread: 1000, ..AskedQuestion::default() },
             is_news: false,
             is_hinted: false,
-            sweeps_left: 1,
+            sweeps_left: 0,
             lack: None,
         }
     }
@@ -236,7 +250,7 @@ impl Questions {
         }
         times.push((self.subnets_at(of), LookQuestion::Subnets));
         if of.sweeps && self.interfaces.is_answered && self.subnets.is_answered {
-            let every = if self.sweeps_left > 0 || of.leaked { RARELY } else { HOURLY };
+            let every = if self.sweeps_left > 0 || of.leaked { RARELY } else { AT_REST };
             times.push((self.leaked.after(every), LookQuestion::Leaked));
         }
         times
@@ -250,6 +264,8 @@ impl Questions {
             // What is in quarantine may be explained any time.
             (None, true) => of.every.min(of.window),
             (None, false) if self.is_news => of.every,
+            // Who waits may wait for what only a look would show.
+            (None, false) if of.is_agreed() && !of.waits => AT_REST.max(of.every),
             (None, false) => QUIETEST.max(of.every),
         };
         self.interfaces.after(every)
@@ -259,10 +275,10 @@ impl Questions {
         let (first, longest) = WAITED_FOR;
         if of.subnets_denied {
             // What is known suffices for the node's own subnets, and the answer would be the same.
-            return self.subnets.after(if of.discovers { DENIED } else { HOURLY });
+            return self.subnets.after(if of.discovers { DENIED } else { AT_REST });
         }
         let lacking = match self.lack {
-            None => HOURLY,
+            None => AT_REST,
             Some(SubnetLack { asked, .. }) if self.is_waited_for(of) => {
                 first.saturating_mul(1 << asked.saturating_sub(EAGER).min(8)).min(longest)
             }

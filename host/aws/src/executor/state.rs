@@ -15,6 +15,7 @@ use crate::seen::{SeenNode, SeenStanding};
 use crate::settings::Ec2Settings;
 use crate::situation::{NodeFacts, ranges};
 
+use super::agreement::MetadataAgreement;
 use super::groups::{self, NamedGroups};
 use super::questions::Questions;
 use super::trouble::Silences;
@@ -30,6 +31,8 @@ pub(super) struct ExecutorState {
     pub(super) are_subnets_denied: bool,
     /// Security groups that the metadata service has named.
     pub(super) named_groups: NamedGroups,
+    /// How far the metadata service agrees with what EC2 has shown.
+    pub(super) agreement: MetadataAgreement,
     pub(super) questions: Questions,
     /// The limits in force: those that were told, and what EC2 has taught since.
     pub(super) limits: Option<InstanceLimits>,
@@ -57,14 +60,15 @@ pub(super) struct ExecutorState {
 }
 
 impl ExecutorState {
-    pub(super) fn new(seen: SeenNode, limits: Option<InstanceLimits>, seed: u64) -> Self {
+    pub(super) fn new(seen: SeenNode, limits: Option<InstanceLimits>, seed: u64, now: Duration) -> Self {
         Self {
             seen,
             subnets: Vec::new(),
             subnets_trouble: None,
             are_subnets_denied: false,
             named_groups: NamedGroups::default(),
-            questions: Questions::new(),
+            agreement: MetadataAgreement::default(),
+            questions: Questions::new(now),
             limits,
             told: limits,
             is_doubtful_lesson: false,

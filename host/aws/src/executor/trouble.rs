@@ -114,6 +114,24 @@ mod tests {
     }
 
     #[test]
+    fn a_wrong_clock_is_said_before_what_else_is_refused() {
+        let mut budget = Budget::new(1);
+        for (action, code) in [
+            ("AssignPrivateIpAddresses", "UnauthorizedOperation"),
+            ("CreateNetworkInterface", "RequestExpired"),
+        ] {
+            let (code, message) = (code.to_owned(), "no".to_owned());
+            let error = CallError { action, failure: Failure::Denied, code, message, retry_after: None };
+            budget.failed(&error, None, seconds(10));
+        }
+        let words = refusal(&budget, seconds(11)).unwrap();
+        assert!(
+            words.starts_with("EC2 finds the time of this node wrong") && words.ends_with("; 1 more"),
+            "{words}"
+        );
+    }
+
+    #[test]
     fn a_refusal_names_the_call_once_and_what_is_missing() {
         let words = |grudge: &Grudge, subnet| refused_words("CreateNetworkInterface", subnet, grudge);
         let denied = "UnauthorizedOperation";

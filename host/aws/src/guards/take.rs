@@ -20,8 +20,9 @@ const LEAST_AGE: u64 = 60;
 /// For how long EC2's word about a whole interface counts.
 pub(crate) const FRESH: Duration = Duration::from_secs(300);
 
-/// For how long it counts for one address or prefix, which EC2 takes off no other interface than the one that is named.
-const FRESH_FOR_ONE: Duration = Duration::from_secs(1200);
+/// For how long it counts for one address or prefix, which EC2 takes off no other interface than the one that is named: longer than the time
+/// between two looks at rest.
+const FRESH_FOR_ONE: Duration = Duration::from_secs(3 * 3600);
 
 /// An interface that EC2 confirmed, that is in use, and that is this host's.
 ///

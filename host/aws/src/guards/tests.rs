@@ -179,13 +179,13 @@ fn an_interface_of_which_ec2_does_not_show_a_range_stays() {
 }
 
 #[test]
-fn ec2s_word_counts_for_five_minutes_and_for_one_address_for_twenty() {
+fn ec2s_word_counts_for_five_minutes_and_for_one_address_for_three_hours() {
     let mut node = node();
     node.0.now = seconds(1301);
     refuses(&node, &detach(), "EC2 last confirmed this 301 s ago, which counts for 300 s");
     assert_eq!(check(&node, &release()), Ok(()));
-    node.0.now = seconds(2201);
-    refuses(&node, &release(), "EC2 last confirmed this 1201 s ago, which counts for 1200 s");
+    node.0.now = seconds(1000 + 3 * 3600 + 1);
+    refuses(&node, &release(), "EC2 last confirmed this 10801 s ago, which counts for 10800 s");
     node.0.seen = SeenNode::new("i-1", seconds(60), true);
     refuses(&node, &detach(), "EC2 has not said yet what this node has");
 }
@@ -303,4 +303,24 @@ fn ipv6_is_counted_by_itself() {
     assert_eq!(check(&node(), &Effect { pool: 1, ..four }), Ok(()));
     let single = Effect { pool: 1, ..assign("1") };
     refuses(&node(), &single, "addresses of IPv6 are assigned as prefixes only");
+}
+
+/// A kernel that has no link but the primary interface's.
+struct OneLink;
+
+impl UseWitness for OneLink {
+    fn named(&self, _: ipnet::IpNet) -> Result<Vec<(std::net::IpAddr, String)>, String> {
+        Ok(Vec::new())
+    }
+
+    fn has_link(&self, mac: &str) -> Option<bool> {
+        Some(mac == primary().mac)
+    }
+}
+
+#[test]
+fn an_interface_that_the_kernel_does_not_have_is_not_detached() {
+    let (situation, ledger) = node();
+    let refused = Guards::new(&situation, &OneLink, &Numbers).check(&detach(), &ledger.book);
+    assert_eq!(refused, Err("interface eni-1 has no link on this machine".to_owned()));
 }

@@ -37,9 +37,6 @@ const DATA: &str = "/latest/meta-data";
 /// The path of the list of interfaces, below which each has its fields.
 pub(super) const MACS: &str = "/latest/meta-data/network/interfaces/macs/";
 
-/// The fields of an interface with its addresses and prefixes.
-pub(super) const CARRIED: [&str; 4] = ["local-ipv4s", "ipv4-prefix", "ipv6s", "ipv6-prefix"];
-
 /// The metadata service of this instance.
 #[derive(Debug)]
 pub struct Imds {

@@ -5,39 +5,79 @@
 //! ```
 //!
 //! Every fourth request is the same, so that a changed range or group is known within four requests; the fields of all interfaces have their
-//! turn one after the other. Pure.
+//! turn one after the other. The answers are compared with what EC2 has shown, by the executor. Pure.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use super::imds::{CARRIED, MACS};
+use super::imds::MACS;
 
-/// The requests, and what the service answered last.
+/// The requests, and the interfaces that the service listed last.
 #[derive(Debug)]
 pub struct HintRound {
     /// The directory of the primary interface.
     primary: String,
-    macs: Option<BTreeSet<String>>,
-    fields: BTreeMap<String, BTreeSet<String>>,
+    macs: BTreeSet<String>,
     /// The number of requests that were answered.
     asked: usize,
 }
 
-/// News of the metadata service.
+/// An answer of the metadata service about something that changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Hint {
-    /// Interfaces have come or gone, or what they carry has changed since it was asked for last.
-    Interfaces,
+    /// Part of what it shows of the interfaces.
+    Shown(ShownPart),
     /// The VPC has these ranges of IPv4, as before or not.
     Ranges(BTreeSet<String>),
     /// The primary interface has these security groups, as before or not.
     Groups(BTreeSet<String>),
 }
 
+/// Part of what the metadata service shows of the interfaces.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ShownPart {
+    /// The hardware addresses of all interfaces.
+    Interfaces(BTreeSet<String>),
+    /// A field of one interface.
+    Field {
+        /// Hardware address of the interface.
+        mac: String,
+        /// The field.
+        field: CarriedField,
+        /// Its lines.
+        values: BTreeSet<String>,
+    },
+}
+
+/// A field of an interface that EC2 describes, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CarriedField {
+    /// The addresses of IPv4, the interface's own among them.
+    Addresses,
+    /// The prefixes of IPv4.
+    Prefixes,
+    /// The prefixes of IPv6.
+    Ipv6Prefixes,
+}
+
+impl CarriedField {
+    /// The fields, in the order in which they are asked for.
+    pub const ALL: [Self; 3] = [Self::Addresses, Self::Prefixes, Self::Ipv6Prefixes];
+
+    /// The service's name of it.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Addresses => "local-ipv4s",
+            Self::Prefixes => "ipv4-prefix",
+            Self::Ipv6Prefixes => "ipv6-prefix",
+        }
+    }
+}
+
 /// A question of the round.
 enum RoundTurn {
     List,
     Ranges,
-    Field(String),
+    Field(String, CarriedField),
     Groups,
 }
 
@@ -45,7 +85,7 @@ impl HintRound {
     /// A round for the node whose primary interface has this hardware address.
     #[must_use]
     pub fn new(mac: &str) -> Self {
-        Self { primary: format!("{MACS}{mac}"), macs: None, fields: BTreeMap::new(), asked: 0 }
+        Self { primary: format!("{MACS}{mac}"), macs: BTreeSet::new(), asked: 0 }
     }
 
     /// The path of the next request.
@@ -54,7 +94,7 @@ impl HintRound {
         match self.turn() {
             RoundTurn::List => MACS.to_owned(),
             RoundTurn::Ranges => format!("{}/vpc-ipv4-cidr-blocks", self.primary),
-            RoundTurn::Field(path) => path,
+            RoundTurn::Field(mac, field) => format!("{MACS}{mac}/{}", field.name()),
             RoundTurn::Groups => format!("{}/security-group-ids", self.primary),
         }
     }
@@ -64,21 +104,14 @@ impl HintRound {
         let turn = self.turn();
         self.asked = self.asked.wrapping_add(1);
         match turn {
+            RoundTurn::Field(mac, field) => Some(Hint::Shown(ShownPart::Field { mac, field, values: lines })),
             // Every instance has some: an empty answer says nothing.
-            RoundTurn::Ranges | RoundTurn::Groups if lines.is_empty() => None,
+            _ if lines.is_empty() => None,
             RoundTurn::Ranges => Some(Hint::Ranges(lines)),
             RoundTurn::Groups => Some(Hint::Groups(lines)),
-            RoundTurn::Field(path) => {
-                let changed = self.fields.get(&path).is_some_and(|before| *before != lines);
-                self.fields.insert(path, lines);
-                changed.then_some(Hint::Interfaces)
-            }
             RoundTurn::List => {
-                self.fields
-                    .retain(|path, _| lines.iter().any(|mac| path.contains(mac.trim_end_matches('/'))));
-                let changed = self.macs.as_ref().is_some_and(|before| *before != lines);
-                self.macs = Some(lines);
-                changed.then_some(Hint::Interfaces)
+                self.macs = lines.iter().map(|mac| mac.trim_end_matches('/').to_owned()).collect();
+                Some(Hint::Shown(ShownPart::Interfaces(self.macs.clone())))
             }
         }
     }
@@ -86,19 +119,18 @@ impl HintRound {
     fn turn(&self) -> RoundTurn {
         match self.asked % 4 {
             1 => RoundTurn::Ranges,
-            2 => self.field().map_or(RoundTurn::List, RoundTurn::Field),
+            2 => self.field().map_or(RoundTurn::List, |(mac, field)| RoundTurn::Field(mac, field)),
             3 => RoundTurn::Groups,
             _ => RoundTurn::List,
         }
     }
 
-    /// The path of the field whose turn it is; `None` while no interface is known.
-    fn field(&self) -> Option<String> {
-        let macs = self.macs.as_ref().filter(|macs| !macs.is_empty())?;
-        let number = self.asked / 4 % (macs.len() * CARRIED.len());
-        let mac = macs.iter().nth(number / CARRIED.len())?.trim_end_matches('/');
-        let field = CARRIED.get(number % CARRIED.len())?;
-        Some(format!("{MACS}{mac}/{field}"))
+    /// The interface and the field whose turn it is; `None` while no interface is known.
+    fn field(&self) -> Option<(String, CarriedField)> {
+        let fields = CarriedField::ALL;
+        let number = (self.asked / 4).checked_rem(self.macs.len().saturating_mul(fields.len()))?;
+        let mac = self.macs.iter().nth(number / fields.len())?;
+        Some((mac.clone(), *fields.get(number % fields.len())?))
     }
 }
 
@@ -123,10 +155,9 @@ mod tests {
     #[test]
     fn each_field_has_its_turn_and_ranges_and_groups_every_fourth_request() {
         let (mut round, mut paths) = (HintRound::new("02:01"), Vec::new());
-        for _ in 0..32 {
+        for _ in 0..24 {
             let path = round.path();
-            let hint = round.heard(answer(&path, &["02:01/", "02:02/"], "10.0.0.5"));
-            assert_ne!(hint, Some(Hint::Interfaces), "{path}");
+            round.heard(answer(&path, &["02:01/", "02:02/"], "10.0.0.5"));
             paths.push(path);
         }
         let every_fourth = |from: usize| paths.iter().skip(from).step_by(4).collect::<BTreeSet<_>>();
@@ -134,27 +165,12 @@ mod tests {
         assert_eq!(every_fourth(1), [&format!("{MACS}02:01/vpc-ipv4-cidr-blocks")].into());
         assert_eq!(every_fourth(3), [&format!("{MACS}02:01/security-group-ids")].into());
         let fields = every_fourth(2);
-        assert_eq!(fields.len(), 8, "{fields:?}");
+        assert_eq!(fields.len(), 6, "{fields:?}");
         assert!(fields.contains(&format!("{MACS}02:02/ipv4-prefix")));
     }
 
     #[test]
-    fn only_a_difference_is_news_of_the_interfaces() {
-        let mut round = HintRound::new("02:01");
-        let mut news = |address: &str, macs: &[&str]| {
-            let hints = (0..64).filter_map(|_| {
-                let path = round.path();
-                round.heard(answer(&path, macs, address))
-            });
-            hints.filter(|hint| *hint == Hint::Interfaces).count()
-        };
-        assert_eq!(news("10.0.0.5", &["02:01/"]), 0);
-        assert_eq!(news("10.0.0.5", &["02:01/", "02:02/"]), 1, "an interface has come");
-        assert_eq!(news("10.0.0.6", &["02:01/", "02:02/"]), 8, "all fields have changed");
-    }
-
-    #[test]
-    fn ranges_and_groups_are_told_each_time_unless_there_are_none() {
+    fn each_answer_is_told_unless_it_says_nothing() {
         let mut round = HintRound::new("02:01");
         let hints: Vec<_> = (0..4)
             .filter_map(|_| {
@@ -162,7 +178,16 @@ mod tests {
                 round.heard(answer(&path, &["02:01/"], "10.0.0.5"))
             })
             .collect();
-        assert_eq!(hints, [Hint::Ranges(lines(&["10.0.0.0/16"])), Hint::Groups(lines(&["sg-1"]))]);
-        assert!((0..4).all(|_| round.heard(BTreeSet::new()).is_none_or(|hint| hint == Hint::Interfaces)));
+        let (mac, values) = ("02:01".to_owned(), lines(&["10.0.0.5"]));
+        let expected = [
+            Hint::Shown(ShownPart::Interfaces(lines(&["02:01"]))),
+            Hint::Ranges(lines(&["10.0.0.0/16"])),
+            Hint::Shown(ShownPart::Field { mac, field: CarriedField::Addresses, values }),
+            Hint::Groups(lines(&["sg-1"])),
+        ];
+        assert_eq!(hints, expected);
+        // An interface may have no prefix; that there is no interface cannot be.
+        let empty: Vec<_> = (0..4).filter_map(|_| round.heard(BTreeSet::new())).collect();
+        assert!(matches!(empty.as_slice(), [Hint::Shown(ShownPart::Field { .. })]), "{empty:?}");
     }
 }

@@ -11,8 +11,9 @@ use std::time::Duration;
 use super::{IntentMemory, IntentProgress, Request, Step, StepEvent, StepFacts};
 use crate::port::{CallError, Ec2Interface, Failure, Status, Which};
 
-/// How long after a Detach was answered the interface is deleted at the earliest, as in ipamd.
-const SOONEST: Duration = Duration::from_secs(2);
+/// How long after a Detach was answered the interface is deleted at the earliest. Its link is gone within a moment; EC2 takes about five seconds
+/// until it counts as off, and refuses a Delete before.
+const SOONEST: Duration = Duration::from_secs(6);
 
 /// For how long the kernel's link is waited for before EC2 is asked.
 const LATEST: Duration = Duration::from_secs(30);

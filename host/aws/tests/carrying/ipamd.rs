@@ -129,6 +129,9 @@ impl Daemon {
             // The process exits and is started again.
             sleep(Duration::from_secs(10)).await;
         }
+        for _ in &shown {
+            self.calls.check_subnet().await;
+        }
         let now = self.calls.now();
         let mut store = self.store.lock().unwrap();
         shown.into_iter().for_each(|(id, is_primary, nets)| store.set(&id, is_primary, nets, now));
@@ -207,6 +210,7 @@ impl Daemon {
         };
         let id = self.calls.allocate(&carries).await?;
         let Some(nets) = self.calls.wait_for(&id).await else { return Ok(false) };
+        self.calls.check_subnet().await;
         let now = self.calls.now();
         self.store.lock().unwrap().set(&id, false, nets, now);
         Ok(true)

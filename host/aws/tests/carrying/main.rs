@@ -22,5 +22,6 @@ mod recovery;
 mod rest;
 mod shortages;
 mod targets;
+mod told;
 mod usual;
 mod words;

@@ -1,14 +1,16 @@
 //! The double's metadata service behind the port, for one instance.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ipnet::IpNet;
+use tenure_aws::executor::Handle;
 use tenure_aws::identity::Identity;
-use tenure_aws::metadata::{AttachedInterfaces, InstanceMetadata, MetadataError, Read};
+use tenure_aws::metadata::{AttachedInterfaces, Hint, HintRound, InstanceMetadata, MetadataError, Read};
 use tenure_aws::port::{Attachment, Ec2Interface, Ec2Subnet, Status};
-use tenure_ec2_double::state::{self, Shown};
+use tenure_ec2_double::state::{self, Shown, Status as Ec2Status};
 use tokio::time::sleep;
 
 use crate::cloud::{Cloud, WAY};
@@ -76,6 +78,39 @@ impl InstanceMetadata for Metadata {
             attached
         }))
     }
+}
+
+/// How often the daemon asks the service for one thing.
+const EVERY: Duration = Duration::from_millis(5500);
+
+/// Tells an executor what the service shows of the interfaces, one thing after the other, as the daemon does.
+pub(crate) async fn follow(cloud: Arc<Cloud>, instance: String, handle: Handle) {
+    let mut round = HintRound::new("");
+    loop {
+        sleep(EVERY).await;
+        if let Some(Hint::Shown(part)) = round.heard(lines(&cloud, &instance, &round.path())) {
+            handle.metadata_shows(&part);
+        }
+    }
+}
+
+/// The lines of a path: of the list of interfaces, or of one field of an interface.
+fn lines(cloud: &Cloud, instance: &str, path: &str) -> BTreeSet<String> {
+    let now = cloud.now();
+    let inner = cloud.inner();
+    let all = inner.state.interfaces().all_at(inner.state.consistency.imds(instance, now));
+    let here = all.filter(|known| known.status == Ec2Status::InUse && known.is_on(instance));
+    let (directory, field) = path.rsplit_once('/').unwrap();
+    if field.is_empty() {
+        return here.map(|known| format!("{}/", known.mac)).collect();
+    }
+    let text = |known: &Arc<state::Interface>| match field {
+        "local-ipv4s" => known.ipv4.iter().map(ToString::to_string).collect(),
+        "ipv4-prefix" => known.ipv4_prefixes.iter().map(ToString::to_string).collect(),
+        "ipv6-prefix" => known.ipv6_prefixes.iter().map(ToString::to_string).collect(),
+        _ => BTreeSet::new(),
+    };
+    here.filter(|known| directory.ends_with(&known.mac)).flat_map(text).collect()
 }
 
 /// What the service has of an interface: no tags, and no more of its attachment than the place.

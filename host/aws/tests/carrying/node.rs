@@ -24,7 +24,7 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 use crate::cloud::{Cloud, Face, limits};
-use crate::metadata::Metadata;
+use crate::metadata::{self, Metadata};
 use crate::policy;
 
 /// The time of the cloud.
@@ -86,6 +86,8 @@ pub(crate) struct Node {
     limits: InstanceLimits,
     config: Arc<NetworkConfig>,
     task: JoinHandle<TaskFailure>,
+    /// What tells the executor what the metadata service shows, if something does.
+    hints: Option<JoinHandle<()>>,
     starts: u64,
     _abandoned: Abandoned,
 }
@@ -123,9 +125,25 @@ impl Node {
             limits,
             config,
             task,
+            hints: None,
             starts: 0,
             _abandoned: abandoned,
         }
+    }
+
+    /// The same, with a metadata service that is asked for one thing after the other.
+    pub(crate) fn with_hints(mut self) -> Self {
+        self.follow_hints();
+        self
+    }
+
+    fn follow_hints(&mut self) {
+        let follow = metadata::follow(Arc::clone(&self.cloud), self.instance.clone(), self.handle.clone());
+        self.hints = Some(tokio::spawn(follow));
+    }
+
+    fn stop_hints(&mut self) -> bool {
+        self.hints.take().inspect(JoinHandle::abort).is_some()
     }
 
     /// Nothing is carried out any more. Its calls are cut off where they are.
@@ -145,6 +163,9 @@ impl Node {
         let (cloud, routes) = (&self.cloud, &self.routes);
         let seed = self.starts;
         (self.handle, self.task) = run(cloud, &self.engine, routes, &self.instance, self.limits, seed);
+        if self.stop_hints() {
+            self.follow_hints();
+        }
     }
 
     /// Waits; if the process is killed meanwhile, it is started again.
@@ -292,6 +313,7 @@ impl Node {
 
 impl Drop for Node {
     fn drop(&mut self) {
+        self.stop_hints();
         self.task.abort();
     }
 }

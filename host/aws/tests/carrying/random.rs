@@ -1,13 +1,18 @@
-//! Random lives: pods come and go, calls fail, answers are lost, the process is killed.
+//! Random lives: pods come and go, calls fail, answers are lost, the process is killed; EC2 hides an interface while its subnets are full and the
+//! process begins again.
 
+use tenure_ec2_double::state::{Creation, Wanted};
 use tenure_ec2_double::{Fault, Kind};
 use tenure_fixtures::random::{Random, many_seeds};
 
-use crate::cloud::{Cloud, Trip};
+use crate::cloud::{Cloud, Trip, limits};
 use crate::node::Node;
 
 /// How many lives, unless the variable says more.
 const LIVES: u64 = 12;
+
+/// How soon a pod is served after all faults are over, in seconds: the longest pause of a call that was refused, and what follows from it.
+const SOON: u64 = 110;
 
 async fn life(seed: u64) {
     let mut random = Random::new(seed);
@@ -27,7 +32,7 @@ async fn life(seed: u64) {
         // Nobody knows the kernel's links: EC2 is asked instead.
         *node.routes.links.lock().unwrap() = None;
     }
-    let mut pods: Vec<u32> = Vec::new();
+    let (mut pods, mut trouble) = (Vec::<u32>::new(), Trouble::default());
     for number in 0..60 {
         match random.below(10) {
             0..=3 => {
@@ -58,12 +63,97 @@ async fn life(seed: u64) {
                 let trip = if random.below(2) == 0 { Trip::Before(next) } else { Trip::After(next) };
                 cloud.inner().trip = Some(trip);
             }
-            _ => node.rest(random.below(90)).await,
+            9 if trouble.is_over() && random.below(2) == 0 => {
+                trouble = Trouble::begin(&cloud, &mut node, &mut random).await;
+            }
+            _ => {
+                node.rest(random.below(90)).await;
+                trouble.pass(&cloud);
+            }
         }
     }
     cloud.inner().faults.clear();
     cloud.inner().trip = None;
-    node.settles(&format!("TENURE_SEED={seed}")).await;
+    trouble.pass(&cloud);
+    trouble.pass(&cloud);
+    let words = format!("TENURE_SEED={seed}");
+    for pod in pods {
+        node.del(pod).await;
+    }
+    // All faults are over: the first that waits is served soon.
+    assert!(node.add_within(99, SOON).await.is_ok(), "{words}");
+    node.del(99).await;
+    node.settles(&words).await;
+    // Nothing of what was learnt meanwhile stays: all that fits on the type is served.
+    for pod in 100..109 {
+        assert!(node.add_within(pod, 120).await.is_ok(), "{words}: pod {pod}");
+    }
+    assert_eq!(node.handle.status().limits, Some(limits("t3.small")), "{words}");
+    node.settles(&words).await;
+}
+
+/// Three faults at once: EC2 hides one of the node's interfaces, others use the subnets up, and the process begins again.
+#[derive(Default)]
+struct Trouble {
+    /// The others' interfaces.
+    others: Vec<String>,
+    /// The hidden one.
+    hidden: Option<String>,
+}
+
+impl Trouble {
+    async fn begin(cloud: &Cloud, node: &mut Node, random: &mut Random) -> Self {
+        let trouble = Self { hidden: hide(cloud, node), others: use_up(cloud) };
+        node.rest(random.below(30)).await;
+        node.crash().await;
+        trouble
+    }
+
+    fn is_over(&self) -> bool {
+        self.others.is_empty() && self.hidden.is_none()
+    }
+
+    /// First there is room in the subnets again, and then EC2 shows all.
+    fn pass(&mut self, cloud: &Cloud) {
+        let now = cloud.now();
+        let mut inner = cloud.inner();
+        if self.others.is_empty() {
+            self.hidden = None;
+            inner.state.consistency.describe_hides.clear();
+        }
+        let lag = std::mem::take(&mut inner.state.consistency.call_lag_ms);
+        for other in self.others.drain(..) {
+            inner.state.delete(&other, now).unwrap();
+        }
+        inner.state.consistency.call_lag_ms = lag;
+        inner.state.note(now);
+    }
+}
+
+/// EC2 hides the node's youngest interface, if it has several.
+fn hide(cloud: &Cloud, node: &Node) -> Option<String> {
+    let mut inner = cloud.inner();
+    let on = inner.state.interfaces().all().filter(|known| known.is_on(&node.instance));
+    let further = on.filter(|known| known.attachment.as_ref().is_some_and(|place| place.device > 0));
+    let hidden = further.max_by_key(|known| known.created).map(|known| known.id.clone());
+    inner.state.consistency.describe_hides.extend(hidden.clone());
+    hidden
+}
+
+/// Others take all that is left in the subnets.
+fn use_up(cloud: &Cloud) -> Vec<String> {
+    let now = cloud.now();
+    let mut inner = cloud.inner();
+    let free: Vec<_> =
+        inner.state.subnets().values().map(|known| (known.id.clone(), known.free_at(now))).collect();
+    let with_some = free.into_iter().filter(|(_, free)| *free > 1);
+    let others = with_some.map(|(subnet, free)| {
+        let wanted = Creation { subnet, ipv4: Wanted::Count(free - 1), ..Creation::default() };
+        inner.state.create(&wanted, None, now).unwrap()
+    });
+    let others = others.collect();
+    inner.state.note(now);
+    others
 }
 
 #[tokio::test(start_paused = true)]

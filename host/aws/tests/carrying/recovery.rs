@@ -196,31 +196,52 @@ async fn a_minimum_that_ec2_did_not_have_is_there_soon_after_without_any_pod() {
 
 #[tokio::test(start_paused = true)]
 async fn a_limit_that_was_learnt_while_ec2_hid_an_interface_is_unlearnt() {
-    let cloud = Cloud::new(1, &[24]);
-    let mut node = Node::start(&cloud, "t3.small", ONE).await;
-    node.add_all(0..8).await;
-    node.rest(120).await;
-    let young = |cloud: &Cloud, node: &Node| {
-        let inner = cloud.inner();
-        let on = inner.state.interfaces().all().filter(|interface| interface.is_on(&node.instance));
-        on.max_by_key(|interface| interface.created).unwrap().id.clone()
-    };
-    let hidden = young(&cloud, &node);
-    cloud.inner().state.consistency.describe_hides.insert(hidden);
-    node.crash().await;
-    // All that EC2 shows is in use, and there seems to be room for an interface.
-    node.add_within(8, 10).await.unwrap();
-    assert!(node.add_within(9, 10).await.is_err());
-    node.rest(10).await;
-    cloud.inner().state.consistency.describe_hides.clear();
-    node.rest(120).await;
-    for pod in 0..9 {
+    for comes_back in [true, false] {
+        let cloud = Cloud::new(1, &[24]);
+        let mut node = Node::start(&cloud, "t3.small", ONE).await;
+        node.add_all(0..8).await;
+        node.rest(120).await;
+        let hidden = {
+            let inner = cloud.inner();
+            let on = inner.state.interfaces().all().filter(|interface| interface.is_on(&node.instance));
+            on.max_by_key(|interface| interface.created).unwrap().id.clone()
+        };
+        cloud.inner().state.consistency.describe_hides.insert(hidden.clone());
+        node.crash().await;
+        // All that EC2 shows is in use, and there seems to be room for an interface.
+        node.add_within(8, 10).await.unwrap();
+        assert!(node.add_within(9, 10).await.is_err());
+        node.rest(10).await;
+        if !comes_back {
+            goes(&cloud, &mut node, &hidden).await;
+        }
+        cloud.inner().state.consistency.describe_hides.clear();
+        node.rest(120).await;
+        for pod in 0..9 {
+            node.del(pod).await;
+        }
+        node.rest(1200).await;
+        node.add_all(10..19).await;
+        assert_eq!(node.handle.status().limits, Some(limits("t3.small")), "comes back: {comes_back}");
+        node.settles("at the end").await;
+    }
+}
+
+/// Somebody else takes an interface off the node and deletes it, once its pods have ended.
+async fn goes(cloud: &Cloud, node: &mut Node, interface: &str) {
+    let nets = node.ranges().await[interface].clone();
+    let is_on = |address: &IpAddr| nets.iter().any(|net| net.contains(address));
+    let pods: Vec<u32> =
+        node.pods.iter().filter(|(_, address)| is_on(address)).map(|(pod, _)| *pod).collect();
+    for pod in pods {
         node.del(pod).await;
     }
-    node.rest(1200).await;
-    node.add_all(10..19).await;
-    assert_eq!(node.handle.status().limits, Some(limits("t3.small")));
-    node.settles("at the end").await;
+    let now = cloud.now();
+    let attachment = cloud.inner().state.interfaces().get(interface).unwrap().attachment.clone().unwrap();
+    cloud.inner().state.detach(&attachment.id, now).unwrap();
+    node.rest(10).await;
+    let now = cloud.now();
+    cloud.inner().state.delete(interface, now).unwrap();
 }
 
 #[tokio::test(start_paused = true)]

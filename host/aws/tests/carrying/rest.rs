@@ -5,37 +5,90 @@ use crate::node::Node;
 use crate::usual::ONE;
 
 #[tokio::test(start_paused = true)]
-async fn a_node_at_rest_asks_ec2_a_few_times_an_hour() {
+async fn a_node_at_rest_asks_ec2_a_few_times_an_hour_and_fewer_if_the_metadata_agree() {
+    for agrees in [false, true] {
+        let cloud = Cloud::new(1, &[24]);
+        let mut node = Node::start(&cloud, "m5.large", ONE).await;
+        if agrees {
+            node = node.with_hints();
+        }
+        node.add_all(0..12).await;
+        node.rest(3600).await;
+        let before = cloud.inner().calls.clone();
+        node.rest(8 * 3600).await;
+        let after = cloud.inner().calls.clone();
+        let calls = |call: &str| after[call] - before[call];
+        let looks = calls("DescribeNetworkInterfaces");
+        // So many looks at the interfaces, and a sweep for what has leaked each two hours.
+        let most = if agrees { 4..=12 } else { 28..=48 };
+        assert!(most.contains(&looks), "{looks} looks in 8 hours, the metadata agree: {agrees}");
+        assert!((3..=5).contains(&calls("DescribeSubnets")), "{after:?}");
+        assert_eq!(
+            after.values().sum::<u64>() - before.values().sum::<u64>(),
+            looks + calls("DescribeSubnets")
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_of_its_own_that_the_metadata_show_late_brings_no_look() {
     let cloud = Cloud::new(1, &[24]);
-    let mut node = Node::start(&cloud, "m5.large", ONE).await;
-    node.add_all(0..12).await;
-    node.rest(3600).await;
-    let before = cloud.inner().calls.clone();
-    node.rest(4 * 3600).await;
-    let after = cloud.inner().calls.clone();
-    let calls = |call: &str| after[call] - before[call];
-    let looks = calls("DescribeNetworkInterfaces");
-    // Four looks an hour, and a sweep for what has leaked.
-    assert!((12..=28).contains(&looks), "{looks} looks in 4 hours");
-    assert!((3..=5).contains(&calls("DescribeSubnets")), "{after:?}");
-    assert_eq!(after.values().sum::<u64>() - before.values().sum::<u64>(), looks + calls("DescribeSubnets"));
+    cloud.inner().state.consistency.imds_lag_ms = 30_000;
+    let ipam = r#"{ "warm": { "addresses": 2 }, "idleSeconds": 30 }"#;
+    let mut node = Node::start(&cloud, "m5.large", ipam).await.with_hints();
+    node.rest(1200).await;
+    let before = cloud.inner().calls["DescribeNetworkInterfaces"];
+    for pod in 0..12 {
+        node.add(pod).await.unwrap();
+        node.rest(20).await;
+    }
+    for pod in 0..12 {
+        node.del(pod).await;
+        node.rest(20).await;
+    }
+    node.rest(600).await;
+    // One before the further interface goes: the last is too old for that.
+    let looks = cloud.inner().calls["DescribeNetworkInterfaces"] - before;
+    assert!(looks <= 1, "{looks} looks");
+    node.settles("at the end").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_others_take_is_found_by_the_metadata_or_where_they_stand_still_by_a_look() {
+    for stands_still in [false, true] {
+        let cloud = Cloud::new(1, &[24]);
+        let mut node = Node::start(&cloud, "t3.small", FIVE).await.with_hints();
+        node.rest(5 * 3600).await;
+        let now = cloud.now();
+        if stands_still {
+            cloud.inner().state.consistency.imds_frozen_at.insert(node.instance.clone(), now);
+        }
+        let (interface, taken) = take_one(&cloud, &node).await;
+        node.rest(if stands_still { 9500 } else { 400 }).await;
+        assert!(!node.ranges().await[&interface].contains(&taken), "stands still: {stands_still}");
+    }
+}
+
+/// Five addresses, two of them on a second interface.
+const FIVE: &str = r#"{ "warm": { "addresses": 1, "minimum": 5 }, "idleSeconds": 3600 }"#;
+
+/// Somebody else takes one of two addresses off an interface.
+async fn take_one(cloud: &Cloud, node: &Node) -> (String, ipnet::IpNet) {
+    let ranges = node.ranges().await;
+    let (interface, nets) = ranges.iter().find(|(_, nets)| nets.len() == 2).unwrap();
+    let net @ ipnet::IpNet::V4(taken) = *nets.first().unwrap() else { panic!() };
+    let now = cloud.now();
+    cloud.inner().state.unassign(interface, &[taken.addr()], &[], now).unwrap();
+    (interface.clone(), net)
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_others_take_away_is_found_by_a_node_at_rest_and_soon_after_a_hint() {
     let cloud = Cloud::new(1, &[24]);
-    let ipam = r#"{ "warm": { "addresses": 1, "minimum": 5 }, "idleSeconds": 3600 }"#;
     for hint in [false, true] {
-        let mut node = Node::start(&cloud, "t3.small", ipam).await;
+        let mut node = Node::start(&cloud, "t3.small", FIVE).await;
         node.rest(5 * 3600).await;
-        let (interface, net) = {
-            let ranges = node.ranges().await;
-            let (interface, nets) = ranges.iter().find(|(_, nets)| nets.len() == 2).unwrap();
-            (interface.clone(), *nets.first().unwrap())
-        };
-        let ipnet::IpNet::V4(taken) = net else { panic!() };
-        let now = cloud.now();
-        cloud.inner().state.unassign(&interface, &[taken.addr()], &[], now).unwrap();
+        let (interface, net) = take_one(&cloud, &node).await;
         if hint {
             node.handle.look_again();
         }
@@ -56,6 +109,9 @@ async fn what_is_given_back_at_the_same_time_goes_with_one_call_for_each_interfa
     assert_eq!(node.shape().await, [1]);
     let unassigned = cloud.applied().iter().filter(|call| *call == "UnassignPrivateIpAddresses").count();
     assert!(unassigned <= 3, "{unassigned} calls");
+    let calls = cloud.inner().calls.clone();
+    let (detached, deleted) = (calls["DetachNetworkInterface"], calls["DeleteNetworkInterface"]);
+    assert_eq!((detached, deleted), (2, 2), "an interface is deleted once EC2 has let it go");
 }
 
 #[tokio::test(start_paused = true)]

@@ -217,7 +217,7 @@ impl AwsPart {
             *hold(&self.metadata_silence) =
                 silence.map(|error| format!("the instance metadata service: {error}"));
             match answer.ok().and_then(|answer| round.heard(answer)) {
-                Some(Hint::Interfaces) => handle.look_again(),
+                Some(Hint::Shown(part)) => handle.metadata_shows(&part),
                 Some(Hint::Groups(groups)) => handle.groups_named(groups),
                 Some(Hint::Ranges(ranges)) if follow_ranges(&self.given.engine, &ranges).await => {
                     self.ranges_changed.notify_one();

@@ -13,7 +13,7 @@ fn at(now: u64) -> Circumstances {
 
 /// Questions that were all answered at 1,000 s.
 fn answered() -> Questions {
-    let mut questions = Questions::new();
+    let mut questions = Questions::new(seconds(1000));
     questions.interfaces_asked(Some(false), seconds(1000), 1000);
     questions.subnets_asked(true, seconds(1000), 1000);
     questions.leaked_asked(true, seconds(1000), 1000);
@@ -22,18 +22,21 @@ fn answered() -> Questions {
 
 #[test]
 fn at_the_start_all_that_a_plan_needs_is_asked_at_once() {
-    let mut questions = Questions::new();
+    let mut questions = Questions::new(seconds(5));
     assert_eq!(questions.due(&at(5)), [LookQuestion::Interfaces, LookQuestion::Subnets]);
-    questions.interfaces_asked(Some(true), seconds(5), 1000);
+    questions.interfaces_asked(Some(false), seconds(5), 1000);
     questions.subnets_asked(true, seconds(5), 1000);
-    assert_eq!(questions.wait(&at(5)), seconds(300), "what has leaked has time");
+    assert_eq!(questions.wait(&at(5)), seconds(900), "what has leaked has time");
+    questions.may_leak();
+    assert_eq!(questions.wait(&at(5)), seconds(300), "unless an intent was open");
 }
 
-#[test]
-fn a_node_at_rest_makes_one_call_at_a_time() {
+/// The questions of so many hours at rest, with the time of each; `agrees` is whether the metadata service agrees with EC2 meanwhile.
+fn at_rest(hours: u64, agrees: bool) -> Vec<(u64, LookQuestion)> {
+    let at = |now| Circumstances { agreed: agrees.then(|| seconds(now - 300)), ..at(now) };
     let mut questions = answered();
-    let (mut now, mut calls) = (1000, Vec::new());
-    while now < 1000 + 4 * 3600 {
+    let (mut now, mut calls) = (1000, Vec::<(u64, LookQuestion)>::new());
+    while now < 1000 + hours * 3600 {
         now += questions.wait(&at(now)).as_secs();
         let due = questions.due(&at(now));
         assert!(
@@ -47,11 +50,28 @@ fn a_node_at_rest_makes_one_call_at_a_time() {
         }
         calls.push((now, due[0]));
     }
-    let count = |of| calls.iter().filter(|(_, question)| *question == of).count();
-    assert!((14..=16).contains(&count(LookQuestion::Interfaces)), "{calls:?}");
-    assert!(
-        (3..=4).contains(&count(LookQuestion::Subnets)) && (3..=4).contains(&count(LookQuestion::Leaked))
-    );
+    calls
+}
+
+#[test]
+fn a_node_at_rest_makes_one_call_at_a_time() {
+    for (agrees, looks) in [(false, 14..=16), (true, 2..=2)] {
+        let calls = at_rest(4, agrees);
+        let count = |of| calls.iter().filter(|(_, question)| *question == of).count();
+        assert!(looks.contains(&count(LookQuestion::Interfaces)), "{calls:?}");
+        assert!((1..=2).contains(&count(LookQuestion::Subnets)), "{calls:?}");
+        assert!((1..=2).contains(&count(LookQuestion::Leaked)), "{calls:?}");
+    }
+}
+
+#[test]
+fn the_metadata_services_word_counts_for_twenty_minutes() {
+    let questions = answered();
+    let wait = |agreed| questions.wait(&Circumstances { agreed: Some(seconds(agreed)), ..at(3000) });
+    assert_eq!(wait(1801), seconds(5200));
+    assert_eq!(wait(1800), Duration::ZERO);
+    let waits = Circumstances { agreed: Some(seconds(2900)), waits: true, ..at(3000) };
+    assert_eq!(questions.wait(&waits), Duration::ZERO, "a pod waits, and the last look is old");
 }
 
 #[test]
@@ -86,7 +106,7 @@ fn what_was_not_answered_is_asked_again_within_seconds() {
     };
     assert_eq!(waits(false), [2, 4, 8, 15, 15]);
     assert_eq!(waits(true), [8; 5], "a pod waits");
-    let mut first = Questions::new();
+    let mut first = Questions::new(seconds(0));
     first.interfaces_asked(Some(true), seconds(0), 1000);
     (0..9).for_each(|_| first.subnets_asked(false, seconds(0), 1000));
     assert_eq!(first.wait(&at(0)), seconds(8));

@@ -87,7 +87,7 @@ pub(crate) async fn tenure(trace: &Trace) -> Figures {
     let cloud = account(trace);
     let mut hosts = Vec::new();
     for _ in 0..NODES {
-        let node = Node::start(&cloud, trace.kind, &trace.ipam()).await;
+        let node = Node::start(&cloud, trace.kind, &trace.ipam()).await.with_hints();
         let instance = node.instance.clone();
         hosts.push(Host::new(&cloud, &instance, Tenure::new(node)));
     }

@@ -1,7 +1,7 @@
 //! ipamd's calls: the SDK's retries, IMDS, and the sequences that bring and free an interface.
 //!
 //! From `pkg/awsutils/awsutils.go` and `awssession/session.go` of amazon-vpc-cni-k8s v1.23. Where the model leaves
-//! something out, it is in ipamd's favour: no call to tag, no DescribeSubnets at each set-up, no wait for a free client-side token.
+//! something out, it is in ipamd's favour: no call to tag, no wait for a free client-side token.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -119,6 +119,12 @@ impl Calls {
             return Err(error);
         }
         Ok(id)
+    }
+
+    /// `IsSubnetExcluded`, for each interface that is set up: with `ENABLE_SUBNET_DISCOVERY`, which is on, the tags of its subnet are read.
+    pub(crate) async fn check_subnet(&self) {
+        // Without an answer, the subnet counts as usable.
+        let _ = self.sdk(|| self.face.subnets("vpc-1", "a")).await;
     }
 
     async fn create(&self, carries: &Assign) -> Result<String, CallError> {
