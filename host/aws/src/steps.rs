@@ -1,4 +1,4 @@
-//! What one intent does next. Pure: no call and no clock; what happened is told, and the next step is answered.
+//! The next step of an intent. Pure: no call and no clock; what happened is told, and the next step is answered.
 //!
 //! ```text
 //! attach   create ─▶ attach at the lowest free index ─▶ delete with the instance ─▶ wait until in use ─▶ done: its ranges

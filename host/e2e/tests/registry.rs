@@ -363,7 +363,9 @@ fn followed() -> anyhow::Result<()> {
         .configure(&format!("[policies.mine]\npath = \"{}\"\n", daemon.path("pulled/mine.wasm").display()))?;
     daemon.spawn()?;
     let mut network = network();
-    network["ipam"]["policy"] = json!("mine");
+    if let Some(ipam) = network.pointer_mut("/ipam").and_then(Value::as_object_mut) {
+        ipam.insert("policy".to_owned(), json!("mine"));
+    }
     let add = |daemon: &Daemon, pod: &str| {
         let arguments = format!("IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME={pod}");
         daemon.shim()?.env("CNI_ARGS", arguments).call("ADD", &Attachment::of(pod), &network)

@@ -19,7 +19,7 @@ use tenure_supervise::{Gate, Interruptible, Signals, Supervisor, exit};
 /// The longest that the parts may take to stop. Each call has a deadline of its own; a write in flight may fail.
 const STOP_DEADLINE: Duration = Duration::from_secs(5);
 
-/// Threads that work, whatever the machine has: passes are made one after the other, and each thread has a heap of its own.
+/// Worker threads, on every machine: passes are made one after the other, and each thread has a heap of its own.
 const WORKERS: usize = 2;
 
 fn main() -> ExitCode {

@@ -25,7 +25,7 @@ static RHYTHM: LazyLock<Rhythm> = LazyLock::new(Rhythm::new);
 struct Rhythm {
     /// The first beat.
     first: Instant,
-    /// When the program was stirred last, in milliseconds since the first beat.
+    /// The last time at which the program was stirred, in milliseconds since the first beat.
     stirred_ms: AtomicU64,
     /// Whether somebody may be waiting for an idle beat.
     is_idle: AtomicBool,

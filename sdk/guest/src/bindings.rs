@@ -5,6 +5,10 @@
     unreachable_pub,
     unsafe_code,
     clippy::allow_attributes,
+    clippy::cast_possible_truncation,
+    clippy::panic,
+    clippy::uninlined_format_args,
+    clippy::unwrap_used,
     reason = "generated from ipam.wit, which documents it"
 )]
 

@@ -43,7 +43,7 @@ enum PartName {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Comparison {
     Same,
-    /// It may show the time before a change of this node, or a change that is just being made.
+    /// The answer may show the time before a change of this node, or a change that is just being made.
     MayLag,
     Other,
 }

@@ -43,7 +43,7 @@ pub enum ShownPart {
         mac: String,
         /// The field.
         field: CarriedField,
-        /// Its lines.
+        /// The lines of the field.
         values: BTreeSet<String>,
     },
 }

@@ -76,9 +76,10 @@ const FIVE: &str = r#"{ "warm": { "addresses": 1, "minimum": 5 }, "idleSeconds":
 async fn take_one(cloud: &Cloud, node: &Node) -> (String, ipnet::IpNet) {
     let ranges = node.ranges().await;
     let (interface, nets) = ranges.iter().find(|(_, nets)| nets.len() == 2).unwrap();
-    let net @ ipnet::IpNet::V4(taken) = *nets.first().unwrap() else { panic!() };
+    let net = *nets.first().unwrap();
+    let taken = net.addr().to_string().parse().unwrap();
     let now = cloud.now();
-    cloud.inner().state.unassign(interface, &[taken.addr()], &[], now).unwrap();
+    cloud.inner().state.unassign(interface, &[taken], &[], now).unwrap();
     (interface.clone(), net)
 }
 

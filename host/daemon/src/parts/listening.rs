@@ -68,10 +68,9 @@ impl<'part> Listening<'part> {
 async fn time_to_look(path: PathBuf) {
     let watch = path.parent().and_then(|folder| FolderWatch::on_losses(folder).ok());
     let lost = async move {
-        match watch {
-            Some(mut watch) => _ = watch.changed().await,
-            // There is no watch to be had, so that only looking helps.
-            None => {}
+        // Without a watch, only looking helps.
+        if let Some(mut watch) = watch {
+            _ = watch.changed().await;
         }
     };
     tokio::select! {

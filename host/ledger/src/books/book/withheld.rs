@@ -13,7 +13,7 @@ impl Book {
     /// addresses never cool is free.
     pub(super) fn cool_from(&mut self, address: IpAddr, since: Moment) {
         let range = self.stock.locate(address).map(|(_, range, ..)| range);
-        if range.is_some_and(|range| range.never_cools()) {
+        if range.is_some_and(Range::never_cools) {
             self.taken.remove(address);
             return;
         }
