@@ -14,7 +14,7 @@ pub type Parts = Box<dyn Iterator<Item = ChapterLines> + Send>;
 
 /// Provides the checkpoint with the state for a snapshot.
 pub trait SnapshotSource: Send + Sync + 'static {
-    /// The whole state, in parts. The writer calls it, and does not wait for the parts. Each part contains every fact that was staged before it is requested. `first` is
+    /// The whole state, in parts. The writer calls it; another thread may read the parts. Each part contains every fact that was staged before it is requested. `first` is
     /// the place of the first fact in the log that continues meanwhile.
     fn parts(&self, first: u64) -> Parts;
 }

@@ -17,8 +17,9 @@ use tenure_types::ErrorCode;
 
 use self::running::{Running, at_once, durable};
 use self::watched::{Event, LIMIT, Watch};
-use super::fixture::{NOW, answer, boot, clock, everything, plain};
-use crate::{Disk, FileDisk, Options, Writer, recover};
+use super::fixture::{Memory, NOW, answer, boot, everything, options, owner, plain};
+use crate::sim::{Mark, SimDisk};
+use crate::{Disk, FileDisk, Options, Writer, recover, recover_after};
 
 const SECOND: &str = "snapshot.0000000002";
 const SECOND_UNFINISHED: &str = "snapshot.0000000002.tmp";
@@ -68,24 +69,19 @@ fn snapshots_are_taken_beside_groups_and_read_by_the_next_start() {
     let directory = tempfile::tempdir().unwrap();
     let disk = Arc::new(FileDisk::create(directory.path()).unwrap());
     let recovered = recover(disk.as_ref(), &boot(1), NOW).unwrap();
-    let options = super::fixture::options(&crate::sim::SimDisk::new(0), 1);
-    let options = Options { disk: Arc::clone(&disk) as _, clock: clock(), compact_above: ABOVE, ..options };
-    let (writer, journal) = Writer::open(options, &recovered.tail);
-    let memory = super::fixture::Memory::of(recovered);
+    let options = options(&SimDisk::new(0), 1);
+    let (writer, journal) = Writer::open(
+        Options { disk: Arc::clone(&disk) as _, compact_above: ABOVE, ..options },
+        &recovered.tail,
+    );
+    let memory = Memory::of(recovered);
     let running = writer.run(Arc::new(memory.clone()) as Arc<dyn Images>).unwrap();
     durable(memory.define(&journal, &plain(0))).unwrap();
-    let owner = super::fixture::owner;
-    for who in 0..10_000 {
-        durable(
-            memory
-                .give(&journal, 0, &owner(who % 2))
-                .or_else(|| memory.release(&journal, 0, &owner(who % 2), NOW))
-                .unwrap(),
-        )
-        .unwrap();
-        if disk.list().unwrap().contains(&THIRD.to_owned()) {
-            break;
-        }
+    let is_third = |name: &String| name == THIRD;
+    let mut groups = 0;
+    while !disk.list().unwrap().iter().any(is_third) {
+        durable(memory.give(&journal, 0, &owner(groups)).unwrap()).unwrap();
+        groups += 1;
     }
     drop(running);
     let found = recover(disk.as_ref(), &boot(1), NOW).unwrap();
@@ -219,4 +215,28 @@ fn a_snapshot_whose_thread_panics_has_failed() {
     let files = running.disk.list().unwrap();
     assert!(!files.iter().any(|name| name.starts_with(SECOND)), "{files:?}");
     running.stop();
+}
+
+#[test]
+fn whatever_both_threads_do_when_the_machine_stops_is_recovered_from() {
+    let mut snapshots = BTreeSet::new();
+    for seed in 0..100 {
+        let (disk, mark) = (SimDisk::new(seed), Arc::new(Mark::default()));
+        let options =
+            Options { witness: Some(Arc::clone(&mark) as _), compact_above: ABOVE, ..options(&disk, 1) };
+        let mut running = Running::start_on(disk.clone(), options, |memory| Arc::new(memory.clone()));
+        disk.stop_after(seed * 3);
+        let mut acknowledged = running.memory.everything();
+        while running.toggle(seed % 16).is_ok() {
+            acknowledged = running.memory.everything();
+        }
+        drop(running.thread);
+        disk.crash();
+        let found = recover_after(&disk, &boot(1), NOW, mark.last().as_ref()).unwrap();
+        assert!(!found.report.lost, "seed {seed}");
+        snapshots.insert(found.report.snapshot);
+        let found = everything(&found);
+        assert!(found == acknowledged || found == running.memory.everything(), "seed {seed}");
+    }
+    assert!(snapshots.len() > 1, "{snapshots:?}");
 }

@@ -37,7 +37,7 @@ pub(super) struct Running {
     pub(super) disk: SimDisk,
     pub(super) journal: CheckpointJournal,
     pub(super) thread: RunningWriter,
-    memory: Memory,
+    pub(super) memory: Memory,
     /// The owners that have an address in network 0.
     holders: BTreeSet<u64>,
 }
@@ -56,8 +56,17 @@ impl Running {
     ) -> Self {
         let disk = SimDisk::new(0);
         let watched = Arc::new(WatchedDisk::new(disk.clone(), watch));
-        let Node { writer, journal, memory } =
-            Node::start_with(&disk, Options { disk: watched, compact_above, ..options(&disk, 1) });
+        let options = Options { disk: watched, compact_above, ..options(&disk, 1) };
+        Self::start_on(disk, options, source)
+    }
+
+    /// A node on this disk, which the options may lead to in another way.
+    pub(super) fn start_on(
+        disk: SimDisk,
+        options: Options,
+        source: impl FnOnce(&Memory) -> Arc<dyn Images>,
+    ) -> Self {
+        let Node { writer, journal, memory } = Node::start_with(&disk, options);
         let thread = writer.run(source(&memory)).unwrap();
         durable(memory.define(&journal, &plain(0))).unwrap();
         Self { disk, journal, thread, memory, holders: BTreeSet::new() }
