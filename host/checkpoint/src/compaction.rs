@@ -1,4 +1,12 @@
-//! Compaction: a snapshot taken piece by piece between groups, so that no request waits for all of it.
+//! Compaction: a snapshot taken piece by piece, so that the log shares the disk with one piece at a time.
+//!
+//! Whoever drives it calls [`Compaction::advance`] until it ends: a thread of its own beside the writer's, or the writer's
+//! steps in a simulation. It holds no lock and knows nothing of groups; its driver tells it what of them is durable.
+//!
+//! ```text
+//! reading parts ──▶ written ──the log has what they contain──▶ ended, synced ──rename, directory sync──▶ published, swept
+//!       └──────────────┴───────────────────────┴────────────────────┴──any error──▶ abandoned
+//! ```
 
 use std::io;
 
@@ -7,9 +15,9 @@ use crate::header::SnapshotHeader;
 use crate::line::ChapterLine;
 use crate::names::{self, Listing};
 use crate::snapshot::SnapshotWriter;
-use crate::source::{Parts, SnapshotSource};
+use crate::source::Parts;
 
-/// How many bytes are written at a time; requests wait for one piece.
+/// How many bytes are written at a time: a sync of the log may have to wait for one piece.
 const PIECE: usize = 64 << 10;
 
 /// A snapshot in progress.
@@ -20,20 +28,35 @@ pub(crate) struct Compaction {
 }
 
 impl Compaction {
-    /// Begins a snapshot. The segment with its number already exists, so that everything staged from now on is in it;
-    /// `first` is the place of its first fact.
-    pub(crate) fn begin<S: SnapshotSource + ?Sized>(
+    /// Begins a snapshot of these parts. The segment with its number already exists, so that everything staged from now
+    /// on is in it.
+    pub(crate) fn begin(disk: &dyn Disk, header: SnapshotHeader, parts: Parts) -> io::Result<Self> {
+        Ok(Self { snapshot: SnapshotWriter::begin(disk, header)?, parts })
+    }
+
+    /// The number of the snapshot.
+    pub(crate) fn number(&self) -> u64 {
+        self.snapshot.number()
+    }
+
+    /// Writes a piece or, once there are no more, ends and publishes the snapshot; returns its size then.
+    ///
+    /// `durable` is called once all parts have been read and written. It returns the place of a fact up to which the log
+    /// is durable by then, and contains all that the parts do.
+    pub(crate) fn advance(
+        &mut self,
         disk: &dyn Disk,
-        header: SnapshotHeader,
-        source: &S,
-        first: u64,
-    ) -> io::Result<Self> {
-        let snapshot = SnapshotWriter::begin(disk, header)?;
-        Ok(Self { snapshot, parts: source.parts(first) })
+        durable: impl FnOnce() -> io::Result<u64>,
+    ) -> io::Result<Option<u64>> {
+        if !self.write_piece()? {
+            return Ok(None);
+        }
+        self.end(durable()?, &[])?;
+        self.publish(disk).map(Some)
     }
 
     /// Writes a piece; `true` once all parts have been read and written.
-    pub(crate) fn advance(&mut self) -> io::Result<bool> {
+    pub(crate) fn write_piece(&mut self) -> io::Result<bool> {
         if self.snapshot.is_drained() {
             let Some(lines) = self.parts.next() else { return Ok(true) };
             self.snapshot.add(lines);
@@ -49,19 +72,21 @@ impl Compaction {
         self.snapshot.end(before, staged)
     }
 
-    /// Renames the completed snapshot to its final name. Returns its size.
-    pub(crate) fn publish(self, disk: &dyn Disk) -> io::Result<u64> {
-        self.snapshot.publish(disk)
-    }
-
-    /// Abandons the snapshot; the log has everything.
-    pub(crate) fn abandon(self, disk: &dyn Disk) {
-        self.snapshot.abandon(disk);
+    /// Renames the completed snapshot to its final name, and removes what it replaces. Returns its size.
+    pub(crate) fn publish(&self, disk: &dyn Disk) -> io::Result<u64> {
+        let size = self.snapshot.publish(disk)?;
+        sweep(disk, self.number());
+        Ok(size)
     }
 }
 
+/// Abandons the snapshot with this number, of which nothing else writes any more; the log has everything.
+pub(crate) fn abandon(disk: &dyn Disk, number: u64) {
+    // If this fails, the next start removes the file.
+    let _ = disk.remove(&names::temporary(&names::snapshot(number)));
+}
 /// Removes the files that neither the snapshot with this number nor the one before it needs.
-pub(crate) fn sweep(disk: &dyn Disk, newest: u64) {
+fn sweep(disk: &dyn Disk, newest: u64) {
     let Ok(listing) = Listing::read(disk) else { return };
     let before = listing.snapshots.iter().rev().find(|number| **number < newest);
     // Before the first snapshot, everything starts with the first segment.

@@ -11,6 +11,8 @@
 //!                     snapshot from memory + a new segment ───────┘
 //! ```
 //!
+//! A snapshot that is taken because the log has grown has a thread of its own, and nobody waits for it.
+//!
 //! # Files
 //! | name | what it is |
 //! |---|---|

@@ -2,7 +2,7 @@
 //!
 //! One `std::sync::Mutex` guards all of it. It is held for a few moves of memory and never during disk I/O, so
 //! `stage` may be called while a book is locked. Lines are encoded before it is taken; only their places are assigned
-//! under it.
+//! under it. Two threads wait on it: the writer for what is staged, and the thread of a snapshot for groups to end.
 //!
 //! ```text
 //!           a group fails                      a snapshot and a new segment are durable
@@ -68,7 +68,7 @@ impl Journal for CheckpointJournal {
         let mut state = self.queue.lock();
         let answer = match &state.failed {
             Some(error) => Err(error.clone()),
-            None if state.waiting.is_empty() && !state.writing => Ok(()),
+            None if state.waiting.is_empty() && state.writing.is_none() => Ok(()),
             None => {
                 let place = state.next;
                 state.waiting.push(StagedLines { place, lines: Vec::new(), sender });
@@ -101,8 +101,8 @@ pub(crate) struct StagedLines {
 struct StagedFacts {
     next: u64,
     waiting: Vec<StagedLines>,
-    /// A group is being written.
-    writing: bool,
+    /// The place of the first fact of the group that is being written.
+    writing: Option<u64>,
     /// Memory and disk differ: the failure, until the log is reopened.
     failed: Option<Error>,
     /// There is no room to reserve.
@@ -117,12 +117,25 @@ impl StagedFacts {
     fn trouble(&self) -> Option<&Error> {
         self.failed.as_ref().or(self.full.as_ref())
     }
+
+    /// The place of the first fact that may not be durable, as long as the writer has not failed.
+    fn first_pending(&self) -> u64 {
+        self.writing.or_else(|| self.waiting.first().map(|waiting| waiting.place)).unwrap_or(self.next)
+    }
+
+    /// Refuses if the writer has failed or gone.
+    fn going_on(&self) -> io::Result<()> {
+        self.failed.as_ref().map_or(Ok(()), |error| Err(io::Error::other(error.clone())))
+    }
 }
 
 /// The queue between the engine and the writer.
 pub(crate) struct WriteQueue {
     state: Mutex<StagedFacts>,
+    /// Wakes the writer.
     wake: Condvar,
+    /// Wakes the thread of a snapshot, when a group has ended or the writer has gone.
+    settled: Condvar,
 }
 
 impl WriteQueue {
@@ -130,13 +143,13 @@ impl WriteQueue {
         let state = StagedFacts {
             next,
             waiting: Vec::new(),
-            writing: false,
+            writing: None,
             failed: None,
             full: None,
             stopping: false,
             closed: false,
         };
-        Self { state: Mutex::new(state), wake: Condvar::new() }
+        Self { state: Mutex::new(state), wake: Condvar::new(), settled: Condvar::new() }
     }
 
     fn lock(&self) -> MutexGuard<'_, StagedFacts> {
@@ -151,7 +164,7 @@ impl WriteQueue {
     /// Takes what was staged first, as if the rest had been staged later.
     pub(crate) fn take_first(&self, most: usize) -> Vec<StagedLines> {
         let mut state = self.lock();
-        state.writing = !state.waiting.is_empty();
+        state.writing = state.waiting.first().map(|waiting| waiting.place);
         let most = most.min(state.waiting.len());
         let later = state.waiting.split_off(most);
         std::mem::replace(&mut state.waiting, later)
@@ -175,11 +188,12 @@ impl WriteQueue {
     pub(crate) fn resolve(&self, group: Vec<StagedLines>, result: io::Result<()>) {
         let answer = result.map_err(|error| explain(&error));
         let mut state = self.lock();
-        state.writing = false;
+        state.writing = None;
         if let Err(error) = &answer {
             state.failed = Some(error.clone());
         }
         drop(state);
+        self.settled.notify_one();
         for waiting in group {
             // The caller may be gone.
             let _ = waiting.sender.send(answer.clone());
@@ -215,10 +229,12 @@ impl WriteQueue {
         state.closed = true;
         state.failed = Some(Error::new(ErrorCode::CheckpointFailed, "the checkpoint has stopped"));
         state.waiting.clear();
+        drop(state);
+        self.settled.notify_one();
     }
 
-    /// Waits for work, or for at most this long; `false` if there is none and never will be.
-    pub(crate) fn wait(&self, at_most: Option<Duration>) -> bool {
+    /// Waits for work, or until the disk is to be looked at again; `false` if there is none and never will be.
+    pub(crate) fn wait(&self) -> bool {
         let mut state = self.lock();
         loop {
             if !state.waiting.is_empty() {
@@ -228,7 +244,6 @@ impl WriteQueue {
                 return false;
             }
             let pause = if state.trouble().is_some() { LOOK_AGAIN } else { LOOK_IDLE };
-            let pause = at_most.map_or(pause, |most| most.min(pause));
             let (again, timeout) =
                 self.wake.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner);
             state = again;
@@ -236,6 +251,31 @@ impl WriteQueue {
                 return true;
             }
         }
+    }
+
+    /// Waits until everything that has been staged so far is durable. Returns the place of the last such fact.
+    ///
+    /// # Errors
+    /// If the writer fails or goes meanwhile. It does not go on before the caller has ended, so this cannot be missed.
+    pub(crate) fn wait_durable(&self) -> io::Result<u64> {
+        let state = self.lock();
+        let next = state.next;
+        let waits = |state: &mut StagedFacts| state.failed.is_none() && state.first_pending() < next;
+        let state = self.settled.wait_while(state, waits).unwrap_or_else(PoisonError::into_inner);
+        state.going_on()?;
+        Ok(next.saturating_sub(1))
+    }
+
+    /// Waits for this long.
+    ///
+    /// # Errors
+    /// If the writer fails or goes meanwhile: immediately.
+    pub(crate) fn rest(&self, pause: Duration) -> io::Result<()> {
+        let state = self.lock();
+        let waits = |state: &mut StagedFacts| state.failed.is_none();
+        let waited = self.settled.wait_timeout_while(state, pause, waits);
+        let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        state.going_on()
     }
 }
 

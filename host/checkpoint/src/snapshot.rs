@@ -40,6 +40,11 @@ impl SnapshotWriter {
         Ok(Self { file, number, lines: 1, bytes: bytes.len() as u64, rest: None })
     }
 
+    /// The number of the snapshot.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
     /// Adds the lines of a part of the state. Those of the part before must have been written.
     pub(crate) fn add(&mut self, lines: source::ChapterLines) {
         self.rest = Some(lines);
@@ -82,17 +87,11 @@ impl SnapshotWriter {
     }
 
     /// Renames the completed snapshot to its final name, durably. Returns its size.
-    pub(crate) fn publish(self, disk: &dyn Disk) -> io::Result<u64> {
+    pub(crate) fn publish(&self, disk: &dyn Disk) -> io::Result<u64> {
         let name = names::snapshot(self.number);
         disk.rename(&names::temporary(&name), &name)?;
         disk.sync_dir()?;
         Ok(self.bytes)
-    }
-
-    /// Abandons the snapshot.
-    pub(crate) fn abandon(self, disk: &dyn Disk) {
-        // If this fails, the next start removes the file.
-        let _ = disk.remove(&names::temporary(&names::snapshot(self.number)));
     }
 }
 

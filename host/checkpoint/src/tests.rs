@@ -17,6 +17,7 @@ mod reader;
 mod real;
 mod room;
 mod running;
+mod snapshot_thread;
 mod takeover;
 mod unknown;
 mod witness;

@@ -1,19 +1,21 @@
 //! The writer: the only one that writes while the daemon runs.
 //!
-//! It has no thread of its own: [`Writer::step`] does what is due, and [`Writer::run`] calls it from a thread. A
-//! simulation calls it whenever it likes. Between steps the writer holds nothing but the open segment.
+//! It has no thread of its own: [`Writer::step`] does what is due, and [`Writer::run`] calls it from a thread, with another one
+//! for each snapshot, which no group waits for. A simulation calls it whenever it likes, and each step then writes a piece of
+//! the snapshot in progress. Between steps the writer holds nothing but the open segment and that snapshot.
 
 mod options;
+mod panicked;
 mod running;
+mod snapshot_thread;
 mod snapshots;
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
 pub use self::options::Options;
 pub use self::running::RunningWriter;
-use crate::compaction::Compaction;
+use self::snapshots::OpenSnapshot;
 use crate::durable::Durable;
 use crate::header::{Base, FORMAT_VERSION, LogHeader};
 use crate::line;
@@ -37,15 +39,16 @@ pub struct Writer {
     queue: Arc<WriteQueue>,
     /// The open segment; `None` after a failure, until it is reopened.
     log: Option<Log>,
-    compaction: Option<Compaction>,
+    /// The snapshot that is taken beside the groups.
+    snapshot: Option<OpenSnapshot>,
+    /// Whether snapshots get a thread of their own, instead of a piece of each step.
+    has_thread: bool,
     /// The highest number that a segment has had.
     number: u64,
     /// The place of the next fact to be written.
     next: u64,
     /// The length at which the segment is compacted.
     compact_at: u64,
-    /// The clock's monotonic reading from which on the next piece of a snapshot may be written.
-    rested_at: Duration,
     /// Whether the last step may have left something that was staged before it.
     is_early: bool,
 }
@@ -59,11 +62,11 @@ impl Writer {
         let mut writer = Self {
             queue: Arc::clone(&queue),
             log: None,
-            compaction: None,
+            snapshot: None,
+            has_thread: false,
             number: tail.number,
             next: tail.next,
             compact_at: options.compact_above,
-            rested_at: Duration::ZERO,
             is_early: false,
             options,
         };
@@ -90,8 +93,8 @@ impl Writer {
         Ok(log)
     }
 
-    /// Does what is due: reopens after a failure, writes what is staged as one group, reserves room, writes a piece
-    /// of a snapshot.
+    /// Does what is due: reopens after a failure, writes what is staged as one group, reserves room, and begins or
+    /// continues a snapshot.
     pub fn step<S: SnapshotSource + ?Sized>(&mut self, source: &S) -> WriterProgress {
         self.step_early(source, usize::MAX)
     }
@@ -121,7 +124,7 @@ impl Writer {
             self.failed(group, error);
         }
         self.keep_room();
-        let compacted = self.rest().is_none() && self.compact_timed(source);
+        let compacted = self.compact(source);
         if compacted || worked { WriterProgress::Worked } else { WriterProgress::Idle }
     }
 
@@ -173,10 +176,9 @@ impl Writer {
     fn failed(&mut self, group: Vec<StagedLines>, error: io::Error) {
         tracing::error!(%error, waiting = group.len(), "cannot write the checkpoint; reopening it from memory");
         self.log = None;
-        if let Some(compaction) = self.compaction.take() {
-            compaction.abandon(self.options.disk.as_ref());
-        }
+        // First, since a snapshot's thread takes it as its sign, and may hang with the disk.
         self.queue.resolve(group, Err(error));
+        self.abandon_compaction();
     }
 
     /// Reserves room ahead, and reports it if there is none.
@@ -213,5 +215,10 @@ impl Writer {
 impl Drop for Writer {
     fn drop(&mut self) {
         self.queue.close();
+        // The directory may be another writer's from now on.
+        if let Some(OpenSnapshot::Own(thread)) = self.snapshot.take() {
+            // It is abandoned, unless it has just been completed.
+            let _ = thread.join();
+        }
     }
 }

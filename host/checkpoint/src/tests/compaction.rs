@@ -1,14 +1,8 @@
 //! Compaction: when a snapshot is taken, which files stay with it, and what happens if it fails.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use tenure_fixtures::ports::ManualClock;
-
-use super::fixture::{Memory, NOW, Node, answer, boot, everything, network, options};
+use super::fixture::{NOW, Node, answer, boot, everything, network};
 use crate::sim::{Faults, SimDisk};
-use crate::source::{Parts, SnapshotSource};
-use crate::{Disk, Options, WriterProgress, recover};
+use crate::{Disk, recover};
 
 const FIRST: &str = "log.0000000001";
 const SECOND: &str = "snapshot.0000000002";
@@ -81,7 +75,7 @@ fn compaction_keeps_one_generation_and_goes_on_under_load() {
     assert_eq!(everything(&found), node.memory.everything());
 }
 
-/// A snapshot of several pieces is complete, and requests do not wait for all of it.
+/// A snapshot of several pieces is complete, whatever is written between them.
 #[test]
 fn a_large_snapshot_is_taken_while_groups_are_written() {
     let disk = SimDisk::new(0);
@@ -99,45 +93,5 @@ fn a_large_snapshot_is_taken_while_groups_are_written() {
     assert!(groups > 2, "{groups} groups were written meanwhile");
     let found = recover(&disk, &boot(1), NOW).unwrap();
     assert_eq!(found.report.snapshot, Some(2));
-    assert_eq!(everything(&found), node.memory.everything());
-}
-
-/// A source each of whose parts takes a while to read.
-struct Slow(Memory, Arc<ManualClock>);
-
-const A_WHILE: Duration = Duration::from_millis(2);
-
-impl SnapshotSource for Slow {
-    fn parts(&self, first: u64) -> Parts {
-        let clock = Arc::clone(&self.1);
-        Box::new(self.0.parts(first).inspect(move |_| clock.advance(A_WHILE)))
-    }
-}
-
-/// Requests have the processor and the disk for most of the time that a snapshot takes, and never wait for its rest.
-#[test]
-fn between_the_pieces_of_a_snapshot_the_writer_rests_for_longer_than_they_took() {
-    let (disk, clock) = (SimDisk::new(0), Arc::new(ManualClock::at(NOW)));
-    let options = Options { clock: clock.clone(), compact_above: 1, ..options(&disk, 1) };
-    let rest = A_WHILE * options.snapshot_rest;
-    let mut node = Node::start_with(&disk, options);
-    let slow = Slow(node.memory.clone(), Arc::clone(&clock));
-    drop(node.define(0));
-    let mut rests = 0;
-    while !has(&disk, SECOND) {
-        if node.writer.step(&slow) == WriterProgress::Worked {
-            continue;
-        }
-        clock.advance(rest - Duration::from_nanos(1));
-        let ticket = node.give(0, rests).unwrap();
-        node.writer.step(&slow);
-        assert_eq!(answer(ticket), Some(Ok(())), "a group does not wait");
-        assert_eq!(node.writer.step(&slow), WriterProgress::Idle, "it rests");
-        clock.advance(Duration::from_nanos(1));
-        assert_eq!(node.writer.step(&slow), WriterProgress::Worked);
-        rests += 1;
-    }
-    assert!(rests > 1, "{rests}");
-    let found = recover(&disk, &boot(1), NOW).unwrap();
     assert_eq!(everything(&found), node.memory.everything());
 }

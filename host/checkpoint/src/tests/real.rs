@@ -1,11 +1,10 @@
 //! The real disk, the lock and the thread.
 
 use std::os::unix::fs::PermissionsExt;
-use std::sync::{Arc, mpsc};
-use std::time::Duration;
+use std::sync::Arc;
 
 use tenure_engine::ports::{Images, Journal};
-use tenure_fixtures::ports::{Meddled, Silent, images};
+use tenure_fixtures::ports::Silent;
 
 use super::fixture::{Memory, NOW, boot, clock, everything, network, owner};
 use crate::{Disk, Error, FileDisk, Lock, LockError, LogReader, Options, Writer, boot_id, recover};
@@ -104,25 +103,6 @@ fn a_thread_writes_what_a_restart_reads() {
         let late = memory.release(&journal, 0, &owner(start * 100 + 1), NOW).unwrap();
         assert!(runtime.block_on(late.durable()).is_err(), "nobody writes any more");
     }
-}
-
-#[test]
-fn a_thread_ends_a_snapshot_that_it_has_begun_though_nothing_more_comes() {
-    let directory = tempfile::tempdir().unwrap();
-    let disk = Arc::new(FileDisk::create(directory.path()).unwrap());
-    let recovered = recover(disk.as_ref(), &boot(1), NOW).unwrap();
-    let mut options = Options::new(Arc::clone(&disk) as _, clock(), Arc::new(Silent), boot(1), "node-1");
-    options.compact_above = 1;
-    let (writer, journal) = Writer::open(options, &recovered.tail);
-    let memory = Memory::default();
-    let (looked, looks) = mpsc::channel();
-    let look = move || looked.send(()).unwrap();
-    let running =
-        writer.run(Arc::new(Meddled::new(memory.clone(), [Box::new(look) as images::Deed]))).unwrap();
-    drop(memory.define(&journal, &network(0, "10.0.0.0/8", "10.0.0.1", "10.0.3.255")));
-    looks.recv_timeout(Duration::from_secs(60)).unwrap();
-    drop(running);
-    assert!(disk.list().unwrap().contains(&"snapshot.0000000002".to_owned()));
 }
 
 #[test]

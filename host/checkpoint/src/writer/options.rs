@@ -32,9 +32,6 @@ pub struct Options {
     pub reserve: u64,
     /// The segment length in bytes from which a snapshot is worthwhile.
     pub compact_above: u64,
-    /// The rest between two pieces of a snapshot, as a multiple of the time that the first of them took: a snapshot is not urgent, and
-    /// leaves the processor and the disk to requests.
-    pub snapshot_rest: u32,
 }
 
 impl Options {
@@ -48,17 +45,6 @@ impl Options {
         node: impl Into<String>,
     ) -> Self {
         let (witness, node, program, size) = (None, node.into(), PROGRAM.to_owned(), 4 << 20);
-        Self {
-            disk,
-            clock,
-            observer,
-            witness,
-            boot,
-            node,
-            program,
-            reserve: size,
-            compact_above: size,
-            snapshot_rest: 3,
-        }
+        Self { disk, clock, observer, witness, boot, node, program, reserve: size, compact_above: size }
     }
 }

@@ -6,27 +6,30 @@ use std::thread::JoinHandle;
 
 use tokio::sync::oneshot;
 
-use super::{Writer, WriterProgress};
+use super::{Writer, WriterProgress, panicked};
 use crate::queue::WriteQueue;
 use crate::source::SnapshotSource;
 
 impl Writer {
-    /// Runs the steps in a thread of its own until [`RunningWriter`] is stopped or dropped.
+    /// Runs the steps in a thread of its own until [`RunningWriter`] is stopped or dropped. Snapshots are taken beside it.
     ///
     /// # Errors
     /// If the thread cannot be started.
     pub fn run<S: SnapshotSource + ?Sized>(mut self, source: Arc<S>) -> io::Result<RunningWriter> {
         let queue = Arc::clone(&self.queue);
+        self.has_thread = true;
         let (ends, ended) = oneshot::channel();
         let thread = std::thread::Builder::new().name("checkpoint".to_owned()).spawn(move || {
+            // Dropped after the writer, which waits for the thread of its snapshot.
             let _ends: oneshot::Sender<()> = ends;
-            while self.step(source.as_ref()) == WriterProgress::Worked || self.queue.wait(self.rest()) {}
+            let mut writer = self;
+            while writer.step(source.as_ref()) == WriterProgress::Worked || writer.queue.wait() {}
         })?;
         Ok(RunningWriter { queue, thread: Some(thread), ended })
     }
 }
 
-/// A writer in its thread. Dropping it writes what is staged and ends the thread.
+/// A writer in its thread. Dropping it writes what is staged, abandons a snapshot in progress, and ends the thread.
 pub struct RunningWriter {
     queue: Arc<WriteQueue>,
     thread: Option<JoinHandle<()>>,
@@ -35,7 +38,7 @@ pub struct RunningWriter {
 }
 
 impl RunningWriter {
-    /// Asks the thread to write what is staged and to end.
+    /// Asks the thread to write what is staged and to end, without a snapshot that is in progress.
     pub fn stop(&self) {
         self.queue.stop();
     }
@@ -51,10 +54,7 @@ impl RunningWriter {
             let _ = (&mut self.ended).await;
         }
         let Some(thread) = self.thread.take() else { return Ok(()) };
-        thread.join().map_err(|panic| {
-            let words = panic.downcast_ref::<&str>().map(ToString::to_string);
-            words.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
-        })
+        thread.join().map_err(|panic| panicked::message(panic.as_ref()))
     }
 
     /// Detaches the thread, for a caller that cannot wait for a hanging disk.

@@ -1,14 +1,25 @@
-//! The snapshots that the writer takes: a piece with each step when the segment is long, and at once after a failure.
+//! The snapshots that the writer takes: beside the groups when the segment is long, and at once after a failure.
+//!
+//! The first kind is driven by a thread of its own if the writer has one, and otherwise by the writer's steps, a piece with
+//! each. Only the switch to the new segment is the writer's in both cases.
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::Writer;
+use super::snapshot_thread::SnapshotThread;
 use crate::compaction::{self, Compaction};
 use crate::header::{Base, FORMAT_VERSION, SnapshotHeader};
 use crate::log::Log;
 use crate::source::SnapshotSource;
+
+/// A snapshot that is taken beside the groups.
+pub(super) enum OpenSnapshot {
+    /// Driven by the writer's steps.
+    Steps(Compaction),
+    /// Driven by a thread of its own.
+    Own(SnapshotThread),
+}
 
 impl Writer {
     /// Writes memory to the disk: a complete snapshot, and an empty segment that builds on nothing else.
@@ -18,69 +29,53 @@ impl Writer {
         let disk = Arc::clone(&self.options.disk);
         let first = self.queue.first_untaken();
         let log = self.prepare(Base::Snapshot, first, None)?;
-        let mut compaction = Compaction::begin(disk.as_ref(), self.snapshot_header(&log), source, first)?;
-        while !compaction.advance()? {}
+        let header = self.snapshot_header(&log);
+        let mut compaction = Compaction::begin(disk.as_ref(), header, source.parts(first))?;
+        while !compaction.write_piece()? {}
         compaction.end(first.saturating_sub(1), &self.queue.staged())?;
         // Publish the segment first: a segment without its snapshot is known to be empty, whereas a snapshot without
         // its segment would mean a missing file.
         let log = self.publish(log)?;
         let live = compaction.publish(disk.as_ref())?;
         tracing::info!(number = log.number(), "reopened the checkpoint");
-        self.compacted(log.number(), live);
+        self.compacted(live);
         self.next = first;
         _ = self.take_up(log);
         Ok(())
     }
 
-    /// How long the writer leaves the snapshot in progress alone; `None` if there is none, or it has rested.
-    pub(super) fn rest(&self) -> Option<Duration> {
-        self.compaction.as_ref()?;
-        let rest = self.rested_at.saturating_sub(self.options.clock.monotonic());
-        Some(rest).filter(|rest| !rest.is_zero())
-    }
-
-    /// As [`compact`](Self::compact), and rests afterwards for longer than that took.
-    pub(super) fn compact_timed<S: SnapshotSource + ?Sized>(&mut self, source: &S) -> bool {
-        let began = self.options.clock.monotonic();
-        let compacted = self.compact(source);
-        if compacted {
-            let now = self.options.clock.monotonic();
-            self.rested_at = now + now.saturating_sub(began).saturating_mul(self.options.snapshot_rest);
-        }
-        compacted
-    }
-
-    /// Begins or continues a snapshot if one is due; returns whether it did anything.
-    fn compact<S: SnapshotSource + ?Sized>(&mut self, source: &S) -> bool {
-        let disk = Arc::clone(&self.options.disk);
-        let Some(log) = &self.log else { return false };
-        let (number, length) = (log.number(), log.length());
-        let Some(mut compaction) = self.compaction.take() else {
-            if length < self.compact_at {
+    /// Begins a snapshot if one is due, or does what one in progress needs; returns whether it did anything.
+    pub(super) fn compact<S: SnapshotSource + ?Sized>(&mut self, source: &S) -> bool {
+        let Some(length) = self.log.as_ref().map(Log::length) else { return false };
+        let ended = match self.snapshot.take() {
+            None if length < self.compact_at => return false,
+            None => self.begin_compaction(source).map(|()| None),
+            Some(OpenSnapshot::Own(thread)) if !thread.is_finished() => {
+                self.snapshot = Some(OpenSnapshot::Own(thread));
                 return false;
             }
-            if let Err(error) = self.begin_compaction(source) {
-                self.postpone(length, &error);
-            }
-            return true;
-        };
-        let ended = match compaction.advance() {
-            // Everything in the images was staged before this step, and is in the log by now.
-            Ok(true) => compaction.end(self.next.saturating_sub(1), &[]).map(|()| true),
-            other => other,
+            Some(OpenSnapshot::Own(thread)) => thread.join().map(Some),
+            Some(OpenSnapshot::Steps(compaction)) => self.continue_compaction(compaction),
         };
         match ended {
-            Ok(false) => self.compaction = Some(compaction),
-            Ok(true) => match compaction.publish(disk.as_ref()) {
-                Ok(live) => self.compacted(number, live),
-                Err(error) => self.postpone(length, &error),
-            },
-            Err(error) => {
-                compaction.abandon(disk.as_ref());
-                self.postpone(length, &error);
-            }
+            Ok(None) => {}
+            Ok(Some(size)) => self.compacted(size),
+            Err(error) => self.postpone(length, &error),
         }
         true
+    }
+
+    /// Writes a piece; returns the snapshot's size if that was the end.
+    fn continue_compaction(&mut self, mut compaction: Compaction) -> io::Result<Option<u64>> {
+        // Everything in the images was staged before this step, and is in the log by now.
+        let durable = self.next.saturating_sub(1);
+        let advanced = compaction.advance(self.options.disk.as_ref(), || Ok(durable));
+        match &advanced {
+            Ok(None) => self.snapshot = Some(OpenSnapshot::Steps(compaction)),
+            Ok(Some(_)) => {}
+            Err(_) => compaction::abandon(self.options.disk.as_ref(), compaction.number()),
+        }
+        advanced
     }
 
     /// Switches to a new segment and begins the snapshot that it will build on.
@@ -100,8 +95,30 @@ impl Writer {
                 return Ok(());
             }
         }
-        self.compaction = Some(Compaction::begin(self.options.disk.as_ref(), header, source, self.next)?);
+        let parts = source.parts(self.next);
+        self.snapshot = Some(if self.has_thread {
+            let queue = Arc::clone(&self.queue);
+            OpenSnapshot::Own(SnapshotThread::start(&self.options, queue, header, parts)?)
+        } else {
+            OpenSnapshot::Steps(Compaction::begin(self.options.disk.as_ref(), header, parts)?)
+        });
         Ok(())
+    }
+
+    /// Abandons the snapshot in progress. The queue must say that the writer has failed or gone: the thread of the
+    /// snapshot, whose end this waits for, takes that as its sign.
+    pub(super) fn abandon_compaction(&mut self) {
+        match self.snapshot.take() {
+            None => {}
+            Some(OpenSnapshot::Steps(compaction)) => {
+                compaction::abandon(self.options.disk.as_ref(), compaction.number());
+            }
+            // It may have been completed just before.
+            Some(OpenSnapshot::Own(thread)) => match thread.join() {
+                Ok(_) => {}
+                Err(error) => tracing::debug!(%error, "abandoned a snapshot"),
+            },
+        }
     }
 
     /// Retries a failed snapshot once the log has grown; until then the log has everything.
@@ -110,9 +127,8 @@ impl Writer {
         self.compact_at = length + self.options.compact_above;
     }
 
-    fn compacted(&mut self, number: u64, live: u64) {
+    fn compacted(&mut self, live: u64) {
         self.compact_at = self.options.compact_above.max(live.saturating_mul(2));
-        compaction::sweep(self.options.disk.as_ref(), number);
     }
 
     /// The header of the snapshot that belongs to a new segment.
