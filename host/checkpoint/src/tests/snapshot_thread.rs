@@ -12,11 +12,11 @@ use std::task::Poll;
 use std::time::Duration;
 
 use tenure_engine::ports::{Images, Journal};
-use tenure_fixtures::ports::{Meddled, images};
+use tenure_fixtures::ports::{ManualClock, Meddled, images};
 use tenure_types::ErrorCode;
 
 use self::running::{Running, at_once, durable};
-use self::watched::{Event, LIMIT, Watch};
+use self::watched::{Event, LIMIT, Watch, WatchedDisk};
 use super::fixture::{Memory, NOW, answer, boot, everything, options, owner, plain};
 use crate::sim::{Mark, SimDisk};
 use crate::{Disk, FileDisk, Options, Writer, recover, recover_after};
@@ -166,6 +166,28 @@ fn a_writer_that_is_stopped_during_a_snapshot_writes_what_is_staged_and_abandons
     let files: BTreeSet<_> = running.disk.list().unwrap().into_iter().collect();
     assert_eq!(files, ["log.0000000001", "log.0000000002"].map(str::to_owned).into());
     running.stop();
+}
+
+/// The longer a piece took, the longer is the rest after it, but nobody waits for that.
+#[test]
+fn a_snapshot_that_rests_ends_at_once_with_its_writer() {
+    let (disk, clock, mut watch) = (SimDisk::new(0), Arc::new(ManualClock::at(NOW)), Watch::default());
+    let piece = watch.hold(Event { operation: "sync", file: SECOND_UNFINISHED, nth: 1 });
+    let removed = watch.hear(Event { operation: "remove", file: SECOND_UNFINISHED, nth: 1 });
+    let options = Options {
+        disk: Arc::new(WatchedDisk::new(disk.clone(), watch)),
+        clock: Arc::clone(&clock) as _,
+        compact_above: at_once(),
+        ..options(&disk, 1)
+    };
+    let mut running = Running::start_on(disk, options, |memory| Arc::new(memory.clone()));
+    piece.reached.recv_timeout(LIMIT).unwrap();
+    clock.advance(LIMIT * 100);
+    piece.go_on();
+    running.toggle(1).unwrap();
+    running.thread.stop();
+    running.thread.leave();
+    removed.recv_timeout(LIMIT).unwrap();
 }
 
 #[test]
