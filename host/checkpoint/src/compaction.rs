@@ -1,7 +1,7 @@
 //! Compaction: a snapshot taken piece by piece, so that the log shares the disk with one piece at a time.
 //!
-//! Whoever drives it calls [`Compaction::advance`] until it ends: a thread of its own beside the writer's, or the writer's
-//! steps in a simulation. It holds no lock and knows nothing of groups; its driver tells it what of them is durable.
+//! Its driver calls [`Compaction::advance`] until it ends: a thread of its own beside the writer's, or the writer's steps in
+//! a simulation. It holds no lock and knows nothing of groups; its driver tells it what of them is durable.
 //!
 //! ```text
 //! reading parts ──▶ written ──the log has what they contain──▶ ended, synced ──rename, directory sync──▶ published, swept
