@@ -13,6 +13,9 @@ use crate::sim::SimDisk;
 use crate::tests::fixture::{Memory, NOW, Node, boot, everything, options, owner, plain};
 use crate::{CheckpointJournal, Options, RunningWriter, recover};
 
+/// A length from which a node compacts now and then.
+pub(super) const ABOVE: u64 = 2_000;
+
 const A_MOMENT: Duration = Duration::from_millis(1);
 
 /// The result of a ticket.
