@@ -5,22 +5,20 @@ use k8s_openapi::api::core::v1::Node as KubeNode;
 use kube::api::{Api, ObjectMeta, Patch, PatchParams};
 use serde_json::{Value, json};
 use tenure_cluster::client::call;
-use tenure_cluster::{AddressPool, BLOCK_FINALIZER, IPBlock};
+use tenure_cluster::{BLOCK_FINALIZER, IPBlock};
 use tenure_fixtures::wait;
 use tenure_leases::BlockName;
 
 use crate::Test;
 use crate::faults::has_condition;
-use crate::world::{LIMIT, POOL, World};
+use crate::world::{LIMIT, World};
 
 pub(crate) const TESTS: &[Test] =
     &[("machine::after_a_reboot_no_address_comes_from_a_block_before_the_api_server_confirms_it", rebooted)];
 
 /// Those after which nothing is granted for two minutes.
-pub(crate) const LAST_TESTS: &[Test] = &[
-    ("machine::a_block_that_is_leased_to_another_node_gives_no_new_address_and_keeps_its_pods", contested),
-    ("machine::exclusions_that_are_added_after_a_restore_are_in_force", restored),
-];
+pub(crate) const LAST_TESTS: &[Test] =
+    &[("machine::a_block_that_is_leased_to_another_node_gives_no_new_address_and_keeps_its_pods", contested)];
 
 fn shown(world: &World, node: usize) -> anyhow::Result<Vec<Value>> {
     let shown = world.nodes[node].daemon.ctl(&["cluster"])?;
@@ -100,38 +98,4 @@ fn contested(world: &mut World) -> anyhow::Result<()> {
     ensure!(addresses.iter().all(|address| in_use.contains(address)), "a pod lost its address");
     world.nodes[0].call("CHECK", "kept-0").map(drop)?;
     world.nodes[0].del("kept-0")
-}
-
-fn restored(world: &mut World) -> anyhow::Result<()> {
-    let pools: Api<AddressPool> = Api::all(world.client.clone());
-    let generation = |world: &World| -> anyhow::Result<i64> {
-        let pool = world.runtime.block_on(call(pools.get(POOL)))?;
-        Ok(pool.metadata.generation.unwrap_or_default())
-    };
-    let in_force = |world: &World, generation: i64| {
-        wait::holds("each node to have the pool's generation in force", LIMIT, || {
-            let has = |node: &crate::node::Node| -> anyhow::Result<bool> {
-                let echoes =
-                    world.node_object(&node.name)?.map(|object| object.spec.pools).unwrap_or_default();
-                Ok(echoes.iter().any(|echo| echo.generation == generation))
-            };
-            Ok(has(&world.nodes[0])? && has(&world.nodes[1])?)
-        })
-    };
-    let exclude = |world: &World, last: u8| {
-        let exclusion = json!([{ "start": "10.90.0.0", "end": format!("10.90.0.{last}") }]);
-        world.change::<AddressPool>(POOL, &json!({ "spec": { "exclusions": exclusion } }))
-    };
-    world.plane.back_up()?;
-    let before = generation(world)?;
-    for last in 1..4 {
-        exclude(world, last)?;
-    }
-    in_force(world, before + 3)?;
-    world.plane.restore()?;
-    wait::holds("the API server to be back", LIMIT, || Ok(world.blocks().is_ok()))?;
-    ensure!(generation(world)? == before, "the backup is not what was put back");
-    exclude(world, 9)?;
-    in_force(world, before + 1)?;
-    world.change::<AddressPool>(POOL, &json!({ "spec": { "exclusions": [] } }))
 }
