@@ -65,6 +65,7 @@ pub const OF_BLOCKS: &[ClusterRight] = &[
     right("list", GROUP, "ipblocks", READS_BACK),
     right("get", GROUP, "addressspaces", READS_BACK),
     right("get", GROUP, "addresspools", "knows the size of the blocks that it asks for"),
+    right("get", GROUP, "addressclaims", "learns the address of a claim that a pod names"),
 ];
 
 /// The rights for knowing the node's pods.
