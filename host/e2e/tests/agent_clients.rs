@@ -26,15 +26,11 @@ use tenure_e2e::{Daemon, Need, Suite, binaries, wait};
 /// The time limit for any wait, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// The stubs in Rust as they must be, and the variable that makes the test write them.
-const RUST_STUBS: &str = include_str!(concat!(env!("OUT_DIR"), "/claims/tenure.v1.rs"));
+/// The variable that makes the test of the stubs in Go write them.
 const WRITE: &str = "TENURE_WRITE_STUBS";
 
 fn main() -> ExitCode {
     Suite::new()
-        .test("the_stubs_in_rust_are_those_of_the_protocol", &[], || {
-            same(&sdk("agent-rust/src/v1/generated.rs"), RUST_STUBS)
-        })
         .test("the_example_in_rust_keeps_its_claims", &[], || keeps(&rust()?))
         .test("components_in_rust_keep_their_own_claims", &[], || components::keep_their_own(&rust()?))
         .test("caged_agents_keep_their_addresses_whoever_is_killed", &[Need::Root], || {

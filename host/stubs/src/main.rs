@@ -1,4 +1,4 @@
-//! Generates the committed code: the messages and services of `rpc` and `runtime`, and the bindings of `sdk/guest`.
+//! Generates the committed Rust code: the messages and services of `rpc`, `runtime` and `sdk/agent-rust`, and the bindings of `sdk/guest`.
 //!
 //! It is committed so that neither a first build of the daemon nor that of a policy compiles the generators. `cargo run -p tenure-stubs`
 //! writes it, and a test compares it. This crate depends on none of the crates that it writes to, so that it builds while they do not.
@@ -34,7 +34,7 @@ fn workspace() -> PathBuf {
 
 fn generated() -> Result<Vec<GeneratedFile>> {
     let [code, descriptors] = messages::of_rpc()?;
-    Ok(vec![code, descriptors, messages::of_runtime()?, bindings::of_sdk()?])
+    Ok(vec![code, descriptors, messages::of_runtime()?, messages::of_agents()?, bindings::of_sdk()?])
 }
 
 fn main() -> Result<()> {

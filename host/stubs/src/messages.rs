@@ -60,6 +60,13 @@ pub(crate) fn of_runtime() -> Result<GeneratedFile> {
     Ok(GeneratedFile::new("host/runtime/src/v1/generated.rs", code(builder, descriptors, "runtime.v1")?))
 }
 
+/// The messages of agents, and the client of their service.
+pub(crate) fn of_agents() -> Result<GeneratedFile> {
+    let descriptors = protox::compile(["tenure/v1/claims.proto"], [workspace().join("host/rpc/proto")])?;
+    let builder = tonic_prost_build::configure().build_server(false);
+    Ok(GeneratedFile::new("sdk/agent-rust/src/v1/generated.rs", code(builder, descriptors, "tenure.v1")?))
+}
+
 fn code(builder: Builder, descriptors: FileDescriptorSet, package: &str) -> Result<Vec<u8>> {
     let output = tempfile::tempdir()?;
     builder.build_transport(false).out_dir(output.path()).compile_fds(descriptors)?;

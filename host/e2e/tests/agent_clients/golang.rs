@@ -12,7 +12,7 @@ use tenure_e2e::golang;
 use super::{same, sdk};
 
 /// The descriptors of the protocol of agents: a serialised `FileDescriptorSet`.
-const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/claims/claims.bin"));
+const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/claims.bin"));
 
 /// The programs that write the stubs, and what they are told: the package of the stubs, and to leave out the module's own path.
 const GENERATORS: [&str; 2] = [
