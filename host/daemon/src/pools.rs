@@ -1,8 +1,9 @@
 //! The facts that the API server adds to an ADD: the pools that its pod's addresses may come from, and the labels that its policy was granted.
 //!
 //! Nothing is asked for a network with one pool without selectors, unless its policy was granted labels. The API server is asked at most for the
-//! pod and its namespace, and only if the watch does not show the pod; for the address of a claim that is not this node's yet, the ADD waits. Where labels decide and are not known, the ADD is refused, and the runtime
-//! tries again; where they could only have changed the order of pools that serve everyone, it goes on without.
+//! pod and its namespace, and only if the watch does not show the pod; for the address of a claim that is not this node's yet, the ADD waits.
+//! Where labels decide and are not known, the ADD is refused, and the runtime tries again; where they could only have changed the order of
+//! pools that serve everyone, it goes on without.
 
 mod asked;
 mod claimed;
@@ -12,6 +13,7 @@ mod told;
 
 use std::sync::Arc;
 
+use tenure_cluster::agent::PoolFamily;
 use tenure_cluster::pods::ObjectLabels;
 use tenure_cluster::pools::{KnownRules, PoolQuestion, PoolRefusal, PoolSelectors, candidates, pool_rules};
 use tenure_engine::{Add, Engine};
@@ -26,6 +28,8 @@ use self::granted::{metadata_of, names_namespace};
 use self::told::ToldPods;
 use crate::config::Config;
 use crate::pods::PodDoor;
+
+const FAMILIES: [PoolFamily; 2] = [PoolFamily::Ipv4, PoolFamily::Ipv6];
 
 /// Looks the facts up.
 pub(crate) struct PodContexts {
@@ -114,6 +118,30 @@ impl PodContexts {
         Ok(PodMetadata { pod: pod?, namespace: namespace? })
     }
 
+    /// As [`read`](Self::read); without the labels it goes on, unless those of the pod decide.
+    async fn labels(
+        &self,
+        pod: &PodIdentity,
+        network: &str,
+        of_namespace: NamespaceLabels,
+        decide: bool,
+    ) -> Result<PodMetadata> {
+        match self.read(pod, of_namespace).await {
+            Ok(metadata) => Ok(metadata),
+            Err(why) if decide => {
+                let (namespace, name) = (&pod.namespace, &pod.name);
+                let cause = format_args!(
+                    "the labels of pod {namespace}/{name} decide on network {network}, and are not known: {why}"
+                );
+                Err(Error::new(ErrorCode::PodUnread, cause))
+            }
+            Err(why) => {
+                tracing::debug!(network, why, "chose a pool without the pod's annotations");
+                Ok(PodMetadata::default())
+            }
+        }
+    }
+
     fn refused(&self, refusal: PoolRefusal, rules: &KnownRules, pod: Option<&PodIdentity>) -> Error {
         match refusal {
             PoolRefusal::Ambiguous(words) => {
@@ -133,21 +161,8 @@ impl PodContexts {
             },
         }
     }
-}
 
-#[tonic::async_trait]
-impl RequestContexts for PodContexts {
-    async fn complete(&self, add: &mut Add) -> Result<()> {
-        let PodFacts { context, claimed } = self.facts(add).await?;
-        add.request.context = context;
-        if !claimed.is_empty() {
-            add.request.requested = claimed.addresses();
-        }
-        Ok(())
-    }
-}
-
-impl PodContexts {
+    /// The facts about an ADD.
     async fn facts(&self, add: &Add) -> Result<PodFacts> {
         let config = Arc::clone(&self.config.borrow());
         let network = add.request.network.as_str();
@@ -176,20 +191,7 @@ impl PodContexts {
         let metadata = match pod.filter(|_| needs_labels) {
             // What is not a pod of the cluster has no labels.
             None => PodMetadata::default(),
-            Some(pod) => match self.read(pod, of_namespace).await {
-                Ok(metadata) => metadata,
-                Err(why) if decides || keeps => {
-                    let (namespace, name) = (&pod.namespace, &pod.name);
-                    let cause = format_args!(
-                        "the labels of pod {namespace}/{name} decide on network {network}, and are not known: {why}"
-                    );
-                    return Err(Error::new(ErrorCode::PodUnread, cause));
-                }
-                Err(why) => {
-                    tracing::debug!(network, why, "chose a pool without the pod's annotations");
-                    PodMetadata::default()
-                }
-            },
+            Some(pod) => self.labels(pod, network, of_namespace, decides || keeps).await?,
         };
         let claimed = match pod.filter(|_| keeps && chooses) {
             Some(pod) => self.claims.of_pod(add, pod, &metadata.pod, pools).await?,
@@ -224,15 +226,27 @@ impl PodContexts {
     }
 }
 
+#[tonic::async_trait]
+impl RequestContexts for PodContexts {
+    async fn complete(&self, add: &mut Add) -> Result<()> {
+        let PodFacts { context, claimed } = self.facts(add).await?;
+        add.request.context = context;
+        if !claimed.is_empty() {
+            add.request.requested = claimed.addresses();
+        }
+        Ok(())
+    }
+}
+
 /// The name in the cluster of a pool of the engine.
 fn cluster_name(pool: &PoolName) -> &str {
     let name = pool.as_str();
-    name.strip_suffix(".v4").or_else(|| name.strip_suffix(".v6")).unwrap_or(name)
+    FAMILIES.into_iter().find_map(|family| name.strip_suffix(family.suffix())).unwrap_or(name)
 }
 
 /// The pools of the engine that stand for these of the cluster, in the same order.
 fn offered(pools: &[String]) -> Vec<PoolName> {
-    let families = pools.iter().flat_map(|pool| [".v4", ".v6"].map(|suffix| format!("{pool}{suffix}")));
+    let families = pools.iter().flat_map(|pool| FAMILIES.map(|family| format!("{pool}{}", family.suffix())));
     // The names were checked when the configuration was read.
     families.filter_map(|name| PoolName::new(name).ok()).collect()
 }

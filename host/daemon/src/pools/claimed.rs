@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use tenure_cluster::agent::{ClaimAddress, ClaimWait};
+use tenure_cluster::agent::{ClaimAddress, ClaimWait, PoolFamily};
 use tenure_cluster::pods::ObjectLabels;
 use tenure_cluster::pools::named_claims;
 use tenure_engine::{Add, Engine};
@@ -38,7 +38,7 @@ impl ClaimedAddresses {
 }
 
 fn suffix(address: IpAddr) -> &'static str {
-    if address.is_ipv4() { ".v4" } else { ".v6" }
+    PoolFamily::of(address.into()).suffix()
 }
 
 /// Looks up the addresses of the claims that pods name.
