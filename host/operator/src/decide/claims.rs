@@ -7,7 +7,6 @@ use ipnet::IpNet;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt as _;
 use tenure_cluster::convert::{ClaimLease, ClaimWish};
-use tenure_cluster::objects::node::ExclusionEntry;
 use tenure_cluster::objects::reference::ActiveEntry;
 use tenure_cluster::{AddressClaim, AddressClaimStatus, CLAIM_FINALIZER};
 use tenure_leases::operator::claim::{ActiveTurn, TurnCase, TurnStep, turn};
@@ -320,17 +319,7 @@ fn is_withheld(pool: &PoolView, address: IpAddr) -> bool {
         let is_last = address == cidr.broadcast() && address.is_ipv4();
         has_ends && (address == cidr.network() || is_last)
     });
-    is_gateway || is_end || spec.exclusions.iter().any(|entry| excludes(entry, address))
-}
-
-fn excludes(entry: &ExclusionEntry, address: IpAddr) -> bool {
-    let read = |text: &Option<String>| text.as_ref().and_then(|text| text.parse::<IpAddr>().ok());
-    let cidr = entry.cidr.as_ref().and_then(|cidr| cidr.parse::<IpNet>().ok());
-    let between = || {
-        let (start, end) = (read(&entry.start)?, read(&entry.end)?);
-        Some(start.is_ipv4() == address.is_ipv4() && start <= address && address <= end)
-    };
-    cidr.map_or_else(|| between().unwrap_or_default(), |cidr| cidr.contains(&address))
+    is_gateway || is_end || spec.exclusions.iter().any(|entry| entry.contains(address))
 }
 
 fn is_leaving(claim: &AddressClaim) -> bool {

@@ -1,5 +1,8 @@
 //! The entries of the operator's half.
 
+use std::net::IpAddr;
+
+use ipnet::IpNet;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::KubeSchema;
 use serde::{Deserialize, Serialize};
@@ -134,4 +137,18 @@ pub struct ExclusionEntry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::optional_address")]
     pub end: Option<String>,
+}
+
+impl ExclusionEntry {
+    /// Whether an address is among them. An entry that cannot be read, which the API server would not have taken, has none.
+    #[must_use]
+    pub fn contains(&self, address: IpAddr) -> bool {
+        let read = |text: &Option<String>| text.as_ref().and_then(|text| text.parse::<IpAddr>().ok());
+        let cidr = self.cidr.as_ref().and_then(|cidr| cidr.parse::<IpNet>().ok());
+        let between = || {
+            let (start, end) = (read(&self.start)?, read(&self.end)?);
+            Some(start.is_ipv4() == address.is_ipv4() && start <= address && address <= end)
+        };
+        cidr.map_or_else(|| between().unwrap_or_default(), |cidr| cidr.contains(&address))
+    }
 }
