@@ -85,6 +85,7 @@ pub(crate) fn abandon(disk: &dyn Disk, number: u64) {
     // If this fails, the next start removes the file.
     let _ = disk.remove(&names::temporary(&names::snapshot(number)));
 }
+
 /// Removes the files that neither the snapshot with this number nor the one before it needs.
 fn sweep(disk: &dyn Disk, newest: u64) {
     let Ok(listing) = Listing::read(disk) else { return };

@@ -86,7 +86,7 @@ pub(crate) struct Node {
     limits: InstanceLimits,
     config: Arc<NetworkConfig>,
     task: JoinHandle<TaskFailure>,
-    /// What tells the executor what the metadata service shows, if something does.
+    /// The task that tells the executor what the metadata service shows, if there is one.
     hints: Option<JoinHandle<()>>,
     starts: u64,
     _abandoned: Abandoned,

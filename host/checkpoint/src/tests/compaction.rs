@@ -75,7 +75,7 @@ fn compaction_keeps_one_generation_and_goes_on_under_load() {
     assert_eq!(everything(&found), node.memory.everything());
 }
 
-/// A snapshot of several pieces is complete, whatever is written between them.
+/// A snapshot of several pieces is complete, also with groups between them.
 #[test]
 fn a_large_snapshot_is_taken_while_groups_are_written() {
     let disk = SimDisk::new(0);

@@ -1,4 +1,4 @@
-//! The thread that takes a snapshot: it holds up no group, whatever it waits for, and no end of it is lost.
+//! The thread that takes a snapshot holds up no group, even while it waits for the disk, and no end of it is lost.
 
 mod recovered;
 mod running;
@@ -17,7 +17,7 @@ use tenure_fixtures::ports::{ManualClock, Meddled, images};
 use tenure_types::ErrorCode;
 
 use self::running::{ABOVE, Running, at_once, durable};
-use self::watched::{Event, LIMIT, Watch, WatchedDisk};
+use self::watched::{Event, Held, LIMIT, Watch, WatchedDisk};
 use super::fixture::{NOW, answer, options};
 use crate::sim::SimDisk;
 use crate::{Disk, Options};
@@ -29,6 +29,15 @@ const THIRD: &str = "snapshot.0000000003";
 /// The renaming of an unfinished snapshot.
 fn publishing(file: &'static str) -> Event {
     Event { operation: "rename", file, nth: 1 }
+}
+
+/// A node whose snapshot hangs in the sync of its first piece.
+fn hanging() -> (Held, Running) {
+    let mut watch = Watch::default();
+    let piece = watch.hold(Event { operation: "sync", file: SECOND_UNFINISHED, nth: 1 });
+    let running = Running::start(at_once(), watch);
+    piece.reached.recv_timeout(LIMIT).unwrap();
+    (piece, running)
 }
 
 #[test]
@@ -121,10 +130,7 @@ fn a_log_that_fails_during_a_snapshot_is_reopened_once_that_is_abandoned() {
 
 #[test]
 fn a_writer_that_is_stopped_during_a_snapshot_writes_what_is_staged_and_abandons_it() {
-    let mut watch = Watch::default();
-    let piece = watch.hold(Event { operation: "sync", file: SECOND_UNFINISHED, nth: 1 });
-    let mut running = Running::start(at_once(), watch);
-    piece.reached.recv_timeout(LIMIT).unwrap();
+    let (piece, mut running) = hanging();
     let ticket = running.stage(1);
     running.thread.stop();
     durable(ticket).unwrap();
@@ -166,10 +172,7 @@ fn a_snapshot_that_rests_ends_at_once_with_its_writer() {
 
 #[test]
 fn nobody_waits_for_a_snapshot_that_hangs_once_its_writer_is_left() {
-    let mut watch = Watch::default();
-    let piece = watch.hold(Event { operation: "sync", file: SECOND_UNFINISHED, nth: 1 });
-    let mut running = Running::start(at_once(), watch);
-    piece.reached.recv_timeout(LIMIT).unwrap();
+    let (piece, mut running) = hanging();
     let ticket = running.stage(1);
     running.thread.stop();
     running.thread.leave();

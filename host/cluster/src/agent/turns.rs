@@ -37,6 +37,9 @@ const LONGEST_WAIT_FOR_OTHERS: Duration = Duration::from_secs(3);
 /// The same while the API server cannot be reached.
 const FIRST_LOOK: Duration = Duration::from_millis(1500);
 
+/// The hold of a lease that the node lets go of by itself: no operator has marked it.
+const LETTING_GO: LeaseHold = LeaseHold::Cordoned(MarkId(0));
+
 /// How often a waiting ADD looks.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
@@ -161,14 +164,10 @@ impl AgentCore {
         if self.is_used(lease).await {
             return Ok(());
         }
-        self.set_hold(lease, LeaseHold::Cordoned(MarkId(0))).await?;
+        self.set_hold(lease, LETTING_GO).await?;
         self.supply(network).await?;
         if self.is_used(lease).await {
-            self.set_hold(
-                &HeldLease { hold: LeaseHold::Cordoned(MarkId(0)), ..lease.clone() },
-                LeaseHold::Open,
-            )
-            .await?;
+            self.set_hold(&HeldLease { hold: LETTING_GO, ..lease.clone() }, LeaseHold::Open).await?;
         } else {
             self.forget_turn(lease).await?;
         }

@@ -64,7 +64,7 @@ impl ClusterPart {
         let settings = match self.settings() {
             Ok(settings) => settings,
             Err(why) => {
-                // Nothing changes about it while the daemon runs, and it has never leased a block.
+                // Nothing changes about it while the daemon runs, and other networks do not wait for it.
                 self.given.held_back.open();
                 self.unreachable.wrong(why);
                 return std::future::pending().await;

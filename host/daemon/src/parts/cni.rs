@@ -48,7 +48,7 @@ impl CniPart {
         [replayed, defined, held_back]: [Gate; 3],
     ) -> Self {
         // Nobody may take the node for ready before there is a socket.
-        let message = "cni.sock opens once spooled DELs are replayed and the configured networks are defined";
+        let message = "cni.sock opens once spooled DELs are replayed, leased blocks of an earlier boot are held back, and the configured networks are defined";
         conditions.set(ConditionName::Starting, SOCKET, message);
         let (conditions, report) =
             (Arc::clone(conditions), Report::new(conditions, ConditionName::SocketMissing));

@@ -23,7 +23,7 @@ pub struct TakeCase<'a> {
     pub space: Option<&'a AddressSpace>,
 }
 
-/// Why a node does not have the address yet.
+/// The reason for which a node does not have the address yet.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TakeRefusal {
     /// No node has it; the operator has not answered yet.

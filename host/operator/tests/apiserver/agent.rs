@@ -31,7 +31,7 @@ pub(crate) struct TestAgent {
     pub(crate) idle: Vec<Uid>,
     demand: Vec<PoolDemand>,
     acks: Vec<MarkAck>,
-    /// Its turns with addresses of claims.
+    /// The node's turns with addresses of claims.
     pub(crate) turns: Vec<ClaimTurn>,
     dropped: LeaseTombstones,
     /// The addresses in use.

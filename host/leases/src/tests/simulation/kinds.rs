@@ -17,7 +17,7 @@ pub(super) struct PoolKind {
     pub(super) is_ipv6: bool,
     /// The prefix length of a block.
     pub(super) unit: u8,
-    /// Its ranges, of four blocks each: the second one comes and goes.
+    /// Two ranges of four blocks each; the second one comes and goes.
     pub(super) ranges: [&'static str; 2],
     /// A range that joins the pool at the end.
     pub(super) room: &'static str,

@@ -45,7 +45,7 @@ pub(super) struct Pool {
 /// The Lease of one leader. Each of two that both believe they lead has one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Renewal {
-    /// When it was renewed, by its leader's clock.
+    /// The time of the renewal, by its leader's clock.
     pub(super) at: u64,
     pub(super) is_doubted: bool,
 }

@@ -48,11 +48,11 @@ enum Fate {
     Answered,
     /// It does not reach the server.
     Lost,
-    /// It is carried out, and the answer is lost.
+    /// The request is carried out, and the answer is lost.
     Unanswered,
-    /// It is carried out, and once more later.
+    /// The request is carried out, and once more later.
     Repeated,
-    /// It is carried out later, and whoever sent it hears nothing.
+    /// The request is carried out later, and its sender gets no answer.
     Late,
 }
 

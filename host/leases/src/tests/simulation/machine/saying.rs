@@ -23,7 +23,7 @@ impl Machine {
         self.told.iter().flat_map(|told| told.status.blocks.iter().copied()).collect()
     }
 
-    /// Its half of NodeIPAM, if that is not what was written last.
+    /// The node's half of NodeIPAM, if that is not what was written last.
     pub(in crate::tests::simulation) fn unsaid(&mut self, now: u64) -> Option<Write> {
         if !self.is_listed || !may_write(self.rules, self.must_rebuild) {
             return None;
