@@ -15,6 +15,7 @@ mod difference;
 mod effects;
 mod engine;
 mod exchange;
+mod give_way;
 mod import;
 mod links;
 mod lock;

@@ -19,6 +19,7 @@ use super::pieces::{LONGEST_PIECE, MOST_IN_A_PIECE};
 use super::plan::{Layout, Plan, Portion};
 use super::together::{Together, together};
 use crate::core::committer::defect;
+use crate::give_way::give_way;
 use crate::network::networks::Entered;
 use crate::network::slot::Alone;
 
@@ -92,6 +93,7 @@ impl AgentClaims {
                     // The draft is a copy from here on, so that others change the book without copying it.
                     plan.book()?;
                     drop(alone);
+                    give_way().await;
                     alone = slot.alone().await;
                     (asked, began) = (0, self.core.ports.clock.monotonic());
                 }

@@ -21,6 +21,7 @@ use super::facts::beginning;
 use super::pieces::TurnPiece;
 use super::plan::{Missing, Plan, Portion, Proposals, changed};
 use crate::core::committer::defect;
+use crate::give_way::give_way;
 use crate::network::networks::Entered;
 use crate::network::slot::{Alone, no_book};
 use crate::ports::Ticket;
@@ -167,6 +168,7 @@ impl AgentClaims {
     ) -> Result<TurnPiece<'slot>> {
         if self.is_over(&piece) {
             drop(piece);
+            give_way().await;
             done.durable().await?;
             piece = self.piece(slot).await;
         }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::AgentClaims;
+use crate::give_way::give_way;
 use crate::network::networks::Entered;
 use crate::network::slot::Alone;
 
@@ -35,6 +36,7 @@ impl AgentClaims {
         let mut piece = match self.is_over(&piece) {
             true => {
                 drop(piece);
+                give_way().await;
                 self.piece(slot).await
             }
             false => piece,

@@ -8,9 +8,7 @@
 pub(crate) mod callers;
 pub(crate) mod small;
 
-use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::Poll;
 
 use tenure_ledger::{Book, Defined, LedgerFact, Violation, check_definition};
 use tenure_types::{
@@ -20,6 +18,7 @@ use tenure_types::{
 
 use self::callers::{request, unusual};
 use self::small::small;
+use crate::give_way::give_way;
 use crate::ports::Policy;
 
 /// How many requests are made on one book.
@@ -37,19 +36,6 @@ pub struct Conformance {
 }
 
 type Checked = Result<(), String>;
-
-/// Lets other tasks run: a quick policy answers at once, and hundreds of its calls in a row would delay requests.
-async fn give_way() {
-    let mut given = false;
-    poll_fn(|context| {
-        if std::mem::replace(&mut given, true) {
-            return Poll::Ready(());
-        }
-        context.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
-}
 
 /// Runs the suite on a policy, with a network's configuration.
 pub async fn conformance(

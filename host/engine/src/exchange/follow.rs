@@ -13,6 +13,7 @@ use super::follower::Follower;
 use super::run::{Run, Runs, ShadowReport};
 use crate::core::strikes::Requester;
 use crate::difference::{Difference, Verdict};
+use crate::give_way::give_way;
 use crate::lock::hold;
 use crate::network::networks::unknown_network;
 use crate::network::redefine::Wanted;
@@ -149,6 +150,7 @@ impl PolicyExchange {
     /// Puts the requests of the latest allocations to a candidate again. Every answer must be valid.
     async fn rehearse(&self, follower: &Follower, run: &mut Run) {
         for request in follower.recent(REHEARSED) {
+            give_way().await;
             let (decided, error) = follower.rehearse(&request).await;
             run.report.rehearsed.0 += 1;
             match decided {

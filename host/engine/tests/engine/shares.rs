@@ -3,6 +3,8 @@
 use std::cell::Cell;
 use std::collections::HashSet;
 use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::future::join;
 use tenure_engine::{Agent, Ask};
@@ -132,6 +134,32 @@ async fn pods_are_served_between_the_changes_of_a_large_declaration() {
         let most = changes.iter().max().unwrap();
         assert!(*most <= 32, "a pod waited for {most} of {} changes", changes.iter().sum::<usize>());
     }
+}
+
+/// Regression: a policy that answers at once left the runtime's thread no moment in which it read what had arrived, until it had been
+/// asked for the last of the claims.
+#[tokio::test]
+async fn a_large_declaration_lets_the_runtime_serve_others() {
+    let bench = Bench::new(8, 8);
+    bench.define_with("net", "first", "10.0.0.0/22").await;
+    let (cilium, asks) = many(200);
+    let served = Arc::new(AtomicUsize::new(0));
+    let serving = tokio::spawn({
+        let served = Arc::clone(&served);
+        async move {
+            loop {
+                served.fetch_add(1, Ordering::Relaxed);
+                tokio::task::yield_now().await;
+            }
+        }
+    });
+    for apply in [false, true] {
+        let before = served.load(Ordering::Relaxed);
+        bench.engine.declare(&cilium, &asks, apply).await.unwrap();
+        let between = served.load(Ordering::Relaxed) - before;
+        assert!(between >= 200 / 32, "others ran {between} times beside 200 claims");
+    }
+    serving.abort();
 }
 
 #[tokio::test]
