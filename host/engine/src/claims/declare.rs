@@ -14,6 +14,7 @@ use super::pieces::MOST_IN_A_PIECE;
 use super::plan::{Plan, Portion, Proposals};
 use super::view::{Claimed, after, shown};
 use super::{Agent, AgentClaims, Ask};
+use crate::give_way::give_way;
 use crate::network::networks::Entered;
 use crate::network::slot::{Alone, no_book};
 use crate::ports::Ticket;
@@ -71,6 +72,7 @@ impl AgentClaims {
         let wanted = by_key(agent, asks)?;
         let _asking = self.heard.asking(wanted.keys().filter(|_| apply).cloned());
         let _turn = self.core.turns.enter(&agent.name).await?;
+        give_way().await;
         wanted.keys().try_for_each(|key| self.check_scope(agent, key))?;
         let Own { known, elsewhere, changes } = self.own(agent, &wanted);
         if wanted.keys().any(|key| !known.contains(key)) {
@@ -86,6 +88,7 @@ impl AgentClaims {
             let wanted = wanted.iter().filter(|(key, _)| of(key)).map(|(key, ask)| (key, *ask)).collect();
             portions.push(Portion { network, gone, wanted, proposals: Proposals::default() });
         }
+        give_way().await;
         let given = self.given_for(&wanted, &slots, apply).await?;
         let declared = match apply {
             false => self.would_declare(&slots, &mut portions, &given).await?,
@@ -97,6 +100,7 @@ impl AgentClaims {
             }
         };
         drop(given);
+        give_way().await;
         if apply {
             self.witnessed.retain(|key, claim| {
                 key.agent != agent.name || claim.claimant.scope != agent.scope || wanted.contains_key(key)

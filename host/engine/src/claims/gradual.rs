@@ -76,8 +76,10 @@ impl AgentClaims {
         if missing.is_empty() {
             return Ok(plan);
         }
+        give_way().await;
         plan.expire(now, self.core.settings().cooldown);
         plan.book()?;
+        give_way().await;
         let mut piece = self.piece(slot).await;
         let (policy, _) = self.deciding(&piece.alone, portion.network, now)?;
         self.imports.admits_beside_others(portion.network, None, None).await?;

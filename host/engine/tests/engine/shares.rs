@@ -193,7 +193,10 @@ async fn a_large_declaration_that_fails_halfway_says_so_and_the_same_one_complet
     bench.define_with("net", "yielding", "10.0.0.0/26").await;
     let (cilium, asks) = many(61);
     let add = bench.engine.add(bench.add_with(1, "yielding", "10.0.0.0/26"), fits);
-    let (refused, added) = join(bench.engine.declare(&cilium, &asks, true), add).await;
+    let mut declaring = pin!(bench.engine.declare(&cilium, &asks, true));
+    // Until the policy is asked, on a copy of the book.
+    (0..10).for_each(|_| assert!(poll_once(declaring.as_mut()).is_pending()));
+    let (refused, added) = join(declaring, add).await;
     let (refused, _) = (refused.unwrap_err(), added.unwrap());
     assert_eq!(refused.code, ErrorCode::PoolExhausted);
     assert!(
