@@ -62,7 +62,7 @@ use crate::pools::ClaimName;
 
 pub use self::asked::{ClaimAddress, ClaimWait};
 pub use self::reboot::hold_back;
-pub use self::settings::{AgentSettings, PoolFamily, machine_of};
+pub use self::settings::{AgentSettings, PoolFamily, boot_of, machine_of};
 pub use self::status::{AgentStatus, BlockStatus, DemandStatus, PoolSettingsStatus};
 pub use self::wing::ClusterWing;
 

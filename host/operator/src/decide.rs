@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 use tenure_leases::{MarkAnswer, MarkId, Uid};
 
 use self::claims::ClaimFacts;
+pub(crate) use self::held::believed;
 use crate::memory::OperatorMemory;
 use crate::reports::{BlockCount, Notice};
 use crate::view::ClusterView;

@@ -9,6 +9,7 @@ use tenure_leases::operator::fence::{FenceReason, FenceVerdict, FetchedNode, del
 use tenure_leases::operator::quarantine::{QuarantineDelay, QuarantineStep, quarantine};
 use tenure_leases::{BlockPhase, LeaseRules};
 
+use crate::decide::believed;
 use crate::memory::OperatorMemory;
 use crate::reports::WriteCause;
 use crate::view::{BlockView, ClusterView, SaidView, WatchedNode, evidence};
@@ -94,22 +95,29 @@ fn hold(
     }
 }
 
-/// The NodeIPAMs whose Node is gone, as far as the watch shows, and of whose name no block is left.
+/// The NodeIPAMs whose Node is gone, as far as the watch shows, and of whose name no block is left, nor a lost lease to make again.
 #[must_use]
-pub fn forgotten(view: &ClusterView) -> Vec<&SaidView> {
+pub fn forgotten<'a>(view: &'a ClusterView, memory: &OperatorMemory) -> Vec<&'a SaidView> {
     let holders: BTreeSet<&str> = view.all_blocks().map(|view| &*view.block.holder.name).collect();
     let gone = view.said.iter().filter(|(name, _)| !view.hosts.contains_key(*name));
     // An IPBlock that cannot be read may be one of any node.
     let gone = gone.filter(|_| view.unreadable.is_empty());
-    gone.filter(|(name, _)| !holders.contains(name.as_str())).map(|(_, said)| said).collect()
+    let mut gone = gone.filter(|(name, _)| !holders.contains(name.as_str())).peekable();
+    if gone.peek().is_none() {
+        return vec![];
+    }
+    let believed = believed(view, memory);
+    gone.filter(|(name, _)| !believed.contains(*name)).map(|(_, said)| said).collect()
 }
 
-/// Decides about a NodeIPAM whose Node is gone, after a quorum GET of the Node. What it holds without an IPBlock is evidence for as long as a node's
-/// blocks stay in quarantine, in case that the store was restored and the Node comes back; an agent that is dead never takes it back.
+/// Decides about a NodeIPAM whose Node is gone, after a quorum GET of the Node. What it lists besides the leases that this leader ended is evidence for
+/// as long as a node's blocks stay in quarantine, in case that the Node comes back; an agent that is dead never takes it back.
 pub async fn forget(context: &mut WriteContext<'_>, said: &SaidView) -> Option<OperatorWrite> {
     let target = ObjectTarget::from(&said.object.metadata);
     let waited = context.memory.gone_seconds(&target.uid, context.now.elapsed);
-    if !said.spec.held.is_empty() && waited < EVIDENCE_SECONDS {
+    let node = &said.spec.identity.name;
+    let is_ended = said.spec.held.iter().all(|held| context.memory.has_ended(node, held.cidr));
+    if !is_ended && waited < EVIDENCE_SECONDS {
         return None;
     }
     let node = fetch(context, &said.spec.identity.name).await;

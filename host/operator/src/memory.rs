@@ -8,6 +8,7 @@ use ipnet::IpNet;
 use tenure_cluster::convert::object_version;
 use tenure_cluster::{AddressClaim, AddressPool, AddressSpace, IPBlock, NodeIPAM};
 use tenure_leases::operator::barrier::LeaderBarrier;
+use tenure_leases::operator::held::ClaimantState;
 use tenure_leases::operator::release::MARK_TIMEOUT_SECONDS;
 use tenure_leases::operator::signs::RestoreSigns;
 use tenure_leases::{MarkAnswer, MarkId, MarkReason, ObjectVersion, Uid};
@@ -50,6 +51,8 @@ pub struct OperatorMemory {
     unmatched: BTreeMap<(Uid, String), Duration>,
     released: BTreeMap<(String, IpNet), u64>,
     gone: BTreeMap<String, Duration>,
+    /// Leases of fenced nodes that this leader ended.
+    ended: BTreeSet<(String, IpNet)>,
     signs: RestoreSigns,
     compared: Option<Duration>,
     listings: u64,
@@ -186,6 +189,7 @@ impl OperatorMemory {
     fn suspect_restore(&mut self) {
         self.barrier.suspect_restore();
         self.barrier.listed();
+        self.ended.clear();
     }
 
     /// Notes a mark that the API server confirmed.
@@ -262,10 +266,17 @@ impl OperatorMemory {
         Some(now.saturating_sub(*self.unmatched.entry(key).or_insert(now)).as_secs())
     }
 
-    /// Notes the end of a lease, so that its addresses are granted again as late as possible.
-    pub fn released(&mut self, group: &str, cidr: IpNet) {
+    /// Notes the end of a node's lease, so that its addresses are granted again as late as possible.
+    pub fn released(&mut self, group: &str, cidr: IpNet, node: &str) {
         let next = self.released.values().max().map_or(1, |last| last + 1);
         self.released.insert((group.to_owned(), cidr), next);
+        self.ended.insert((node.to_owned(), cidr));
+    }
+
+    /// Whether this leader ended a node's lease of a block since the node was fenced.
+    #[must_use]
+    pub fn has_ended(&self, node: &str, cidr: IpNet) -> bool {
+        self.ended.contains(&(node.to_owned(), cidr))
     }
 
     /// The count at which a lease of a block ended.
@@ -303,6 +314,10 @@ impl OperatorMemory {
         let said: BTreeSet<&str> =
             view.said.values().filter_map(|said| said.object.metadata.uid.as_deref()).collect();
         self.gone.retain(|uid, _| said.contains(uid.as_str()));
+        self.ended.retain(|(node, _)| {
+            let said = view.said.get(node);
+            said.is_some_and(|said| view.claimant(&said.spec) == ClaimantState::Fenced)
+        });
     }
 }
 

@@ -104,7 +104,7 @@ impl Operator {
                 self.write(write, &mut result).await;
             }
         }
-        for said in fencing::forgotten(&view) {
+        for said in fencing::forgotten(&view, &self.memory) {
             let mut context = context(&self.client, &mut self.memory, &self.reports, now);
             if let Some(write) = fencing::forget(&mut context, said).await {
                 self.write(write, &mut result).await;

@@ -16,7 +16,8 @@ use kube::core::{Selector, SelectorExt as _};
 use tenure_cluster::convert::{ClaimWish, PoolRange};
 use tenure_cluster::objects::reference::ClaimReference;
 use tenure_cluster::{AddressClaim, AddressPool, NodeIPAM};
-use tenure_leases::operator::fence::NodeEvidence;
+use tenure_leases::operator::fence::{FetchedNode, NodeEvidence};
+use tenure_leases::operator::held::ClaimantState;
 use tenure_leases::{
     AddressSpace as LeaseSpace, IpBlock, LeasePool, NodeIpamSpec, NodeIpamStatus, ObjectVersion, RangeUse,
     TurnId, Uid,
@@ -196,11 +197,20 @@ impl ClusterView {
     /// Whether a node's Node is there, is the machine that speaks, and is not attested to be off.
     #[must_use]
     pub fn is_alive(&self, said: &NodeIpamSpec) -> bool {
-        let evidence = self.hosts.get(&*said.identity.name).and_then(|host| host.evidence);
-        evidence.is_some_and(|node| {
-            let same = node.uid == said.identity.uid && node.machine == said.identity.machine;
-            same && !node.out_of_service && node.fenced != Some(node.uid)
-        })
+        self.claimant(said) == ClaimantState::Alive
+    }
+
+    /// The machine that speaks, as its Node shows it.
+    #[must_use]
+    pub fn claimant(&self, said: &NodeIpamSpec) -> ClaimantState {
+        let node = self.hosts.get(&*said.identity.name).map(|host| host.evidence);
+        let node = match node {
+            None => FetchedNode::Missing,
+            // Its machine cannot be told from others.
+            Some(None) => FetchedNode::Unreachable,
+            Some(Some(node)) => FetchedNode::Found(node),
+        };
+        ClaimantState::of(said, node)
     }
 }
 

@@ -39,7 +39,7 @@ impl AgentCore {
         settings: AgentSettings,
     ) -> Self {
         let is_lost = is_lost(engine.conditions());
-        let unconfirmed = unconfirmed(&engine, settings.boot);
+        let unconfirmed = unconfirmed(&engine, Some(settings.boot));
         let state = AgentState { is_lost, must_rebuild: is_lost, unconfirmed, ..AgentState::default() };
         Self { engine, client, clock, settings, state: Mutex::new(state), wake: Notify::new() }
     }

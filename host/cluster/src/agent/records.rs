@@ -34,7 +34,7 @@ pub(crate) struct HeldLease {
     pub(crate) pool: PoolKey,
     /// How far it may be used.
     pub(crate) hold: LeaseHold,
-    /// The boot in which the API server last confirmed it; `None` in a record of a version that did not note it.
+    /// The boot in which the API server last confirmed it; `None` if the record does not say it.
     pub(crate) boot: Option<Uid>,
     /// The node's turn with it, if it is the address of a claim.
     pub(crate) turn: Option<LeaseTurn>,

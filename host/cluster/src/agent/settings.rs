@@ -92,5 +92,13 @@ impl AgentSettings {
 pub fn machine_of(identity: &NodeIdentity) -> Result<(MachineHash, Uid), UnknownWord> {
     let machine_id = identity.machine_id.as_deref().unwrap_or_default();
     let machine = MachineHash::of(machine_id, identity.system_uuid.as_deref().unwrap_or_default())?;
-    Ok((machine, identity.boot.0.to_ascii_lowercase().parse()?))
+    Ok((machine, boot_of(identity)?))
+}
+
+/// The running boot of a node's identity. Unlike its machine, it is known of every machine.
+///
+/// # Errors
+/// If it is not a boot id.
+pub fn boot_of(identity: &NodeIdentity) -> Result<Uid, UnknownWord> {
+    identity.boot.0.to_ascii_lowercase().parse()
 }

@@ -13,8 +13,10 @@ use crate::Test;
 use crate::faults::has_condition;
 use crate::world::{LIMIT, World};
 
-pub(crate) const TESTS: &[Test] =
-    &[("machine::after_a_reboot_no_address_comes_from_a_block_before_the_api_server_confirms_it", rebooted)];
+pub(crate) const TESTS: &[Test] = &[
+    ("machine::after_a_reboot_no_address_comes_from_a_block_before_the_api_server_confirms_it", rebooted),
+    ("machine::after_a_reboot_a_machine_that_cannot_be_told_from_others_hands_nothing_out", unknown),
+];
 
 /// Those after which nothing is granted for two minutes.
 pub(crate) const LAST_TESTS: &[Test] =
@@ -57,6 +59,26 @@ fn rebooted(world: &mut World) -> anyhow::Result<()> {
     wait::holds("the node to say in which boot it is", LIMIT, || {
         Ok(world.node_object(&name)?.is_some_and(|object| object.spec.boot_id == boot))
     })?;
+    world.referee()
+}
+
+fn unknown(world: &mut World) -> anyhow::Result<()> {
+    let node = &mut world.nodes[1];
+    node.add("before")?;
+    let (known, zeros) = ("machine_id = \"green\"", "machine_id = \"0\"");
+    node.daemon.kill()?;
+    node.reconfigure(known, zeros)?;
+    node.boot_again()?;
+    wait::holds("the condition", LIMIT, || has_condition(&world.nodes[1], "cluster-unreachable"))?;
+    // No agent runs that could have it confirmed.
+    let given = world.nodes[1].add("unconfirmed");
+    world.nodes[1].reconfigure(zeros, known)?;
+    let boot = world.nodes[1].reboot()?;
+    let patch = json!({ "status": { "nodeInfo": { "bootID": boot } } });
+    let api: Api<KubeNode> = Api::all(world.client.clone());
+    world.runtime.block_on(call(api.patch_status("green", &PatchParams::default(), &Patch::Merge(&patch))))?;
+    ensure!(given.is_err(), "{given:?} is of a block that may be another machine's by now");
+    wait::until("an address of a block that was confirmed", LIMIT, || Ok(world.nodes[1].add("after").ok()))?;
     world.referee()
 }
 

@@ -14,6 +14,7 @@ pub(crate) struct Node {
     pub(crate) name: String,
     pub(crate) daemon: Daemon,
     pods: Vec<String>,
+    boots: u32,
 }
 
 impl Node {
@@ -42,7 +43,7 @@ impl Node {
             kubeconfig.display(),
             daemon.path("metrics.sock").display()
         ))?;
-        Ok(Self { name: name.to_owned(), daemon, pods: Vec::new() })
+        Ok(Self { name: name.to_owned(), daemon, pods: Vec::new(), boots: 0 })
     }
 
     /// The Node, as the kubelet registers it.
@@ -57,12 +58,21 @@ impl Node {
         self.boot_again()
     }
 
+    /// Changes words of the configuration, which the next start reads.
+    pub(crate) fn reconfigure(&self, from: &str, to: &str) -> anyhow::Result<()> {
+        let path = self.daemon.path("tenured.toml");
+        let config = std::fs::read_to_string(&path)?;
+        anyhow::ensure!(config.contains(from), "{from} is not in the configuration");
+        Ok(std::fs::write(path, config.replace(from, to))?)
+    }
+
     /// Starts the daemon, which was killed, in another boot of the machine, whose id it returns.
     pub(crate) fn boot_again(&mut self) -> anyhow::Result<String> {
-        let boot = "7e5e1e57-0000-4000-8000-000000000001";
-        std::fs::write(boot_id_file(&self.daemon), boot)?;
+        self.boots += 1;
+        let boot = format!("7e5e1e57-0000-4000-8000-{:012}", self.boots);
+        std::fs::write(boot_id_file(&self.daemon), &boot)?;
         self.daemon.launch()?;
-        Ok(boot.to_owned())
+        Ok(boot)
     }
 
     /// Calls the plugin for a pod, as a runtime does.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_cluster::agent::{Agent, AgentHandle, AgentSettings, hold_back, machine_of};
+use tenure_cluster::agent::{Agent, AgentHandle, AgentSettings, boot_of, hold_back, machine_of};
 use tenure_conditions::{Conditions, Report};
 use tenure_engine::Engine;
 use tenure_engine::ports::Clock;
@@ -60,21 +60,21 @@ impl ClusterPart {
     }
 
     async fn serve(&self) -> anyhow::Result<()> {
-        let ClusterInputs { engine, clock, .. } = &self.given;
-        let settings = match self.settings() {
-            Ok(settings) => settings,
-            Err(why) => {
-                // Nothing changes about it while the daemon runs, and other networks do not wait for it.
-                self.given.held_back.open();
-                self.unreachable.wrong(why);
-                return std::future::pending().await;
-            }
-        };
-        while let Err(error) = hold_back(engine, &settings).await {
+        let ClusterInputs { engine, clock, identity, .. } = &self.given;
+        let (networks, boot) = (self.networks(), boot_of(identity).ok());
+        while let Err(error) = hold_back(engine, networks.keys(), boot).await {
             tracing::error!(%error, "the blocks of an earlier boot cannot be held back, so no pod is served yet");
             sleep(AGAIN).await;
         }
         self.given.held_back.open();
+        let settings = match self.settings(networks) {
+            Ok(settings) => settings,
+            Err(why) => {
+                // Nothing changes about it while the daemon runs, and other networks do not wait for it.
+                self.unreachable.wrong(why);
+                return std::future::pending().await;
+            }
+        };
         let agent = loop {
             let connected =
                 Agent::connect(Arc::clone(engine), Arc::clone(clock), Arc::new(TokioTimer), settings.clone())
@@ -95,15 +95,18 @@ impl ClusterPart {
         }
     }
 
-    /// The agent's settings; names were checked when the configuration was read.
-    fn settings(&self) -> Result<AgentSettings, String> {
+    /// The pools of each network; names were checked when the configuration was read.
+    fn networks(&self) -> BTreeMap<NetworkName, Vec<String>> {
+        let named = self.given.config.networks.iter();
+        named.filter_map(|(name, pools)| Some((NetworkName::new(name).ok()?, pools.clone()))).collect()
+    }
+
+    /// The agent's settings.
+    fn settings(&self, networks: BTreeMap<NetworkName, Vec<String>>) -> Result<AgentSettings, String> {
         let ClusterInputs { config, identity, clock, .. } = &self.given;
         let (machine, boot) = machine_of(identity).map_err(|error| {
             format!("this machine cannot be told from others: {error}; set `node.machine_id` and `node.system_uuid`")
         })?;
-        let named = config.networks.iter();
-        let networks: BTreeMap<NetworkName, Vec<String>> =
-            named.filter_map(|(name, pools)| Some((NetworkName::new(name).ok()?, pools.clone()))).collect();
         Ok(AgentSettings {
             kubeconfig: config.kubeconfig.clone(),
             node: identity.name.clone(),

@@ -6,10 +6,10 @@ use std::time::Duration;
 use ipnet::IpNet;
 use tenure_cluster::convert::BlockLease;
 use tenure_leases::operator::grant::{GrantCandidate, GrantCase, GrantRefusal, grant, sort_candidates};
-use tenure_leases::operator::held::HeldVerdict;
+use tenure_leases::operator::held::{ClaimantState, HeldVerdict, heir};
 use tenure_leases::{PoolDemand, RangeId, RangeState, RangeUse};
 
-use super::held::{self, HeldClaims};
+use super::held::{self, HeldClaim, HeldClaims};
 use super::{EXHAUSTED, FamilyKey, WaitReason, WaitingNodes};
 use crate::memory::{OperatorMemory, WaitingNode};
 use crate::reports::{EventReason, EventSubject, Notice};
@@ -50,15 +50,16 @@ struct Granting<'a> {
 
 /// Decides on all grants of a pass.
 pub(super) fn grants(view: &ClusterView, memory: &mut OperatorMemory, now: Duration) -> GrantDecisions {
-    let claims = held::claims(view);
-    for claim in claims.values().flatten().filter(|claim| claim.verdict == HeldVerdict::Reclaim) {
+    let claims = held::claims(view, memory);
+    let lost = |claim: &&HeldClaim| {
+        claim.verdict == HeldVerdict::Reclaim && claim.claimant == ClaimantState::Alive
+    };
+    for claim in claims.values().flatten().filter(lost) {
         memory.lost_lease(&claim.node, claim.uid, now);
     }
     compare_claims(view, memory, &claims, now);
     let blocks = view.blocks.iter().map(|view| (view.group.clone(), view.block.cidr));
-    let believed = claims.iter().filter(|(_, claims)| {
-        claims.iter().any(|claim| matches!(claim.verdict, HeldVerdict::Taken | HeldVerdict::Reclaim))
-    });
+    let believed = claims.iter().filter(|(_, claims)| claims.iter().any(HeldClaim::is_believed));
     let (mut taken, mut counts) = (HashMap::<String, HashSet<IpNet>>::new(), BTreeMap::new());
     // The name of an IPBlock that cannot be read is taken, too.
     let unreadable = view.unreadable_blocks.iter().cloned();
@@ -67,7 +68,7 @@ pub(super) fn grants(view: &ClusterView, memory: &mut OperatorMemory, now: Durat
     }
     let mut held = BTreeMap::<WaitingNode, u32>::new();
     for ((_, cidr), claims) in &claims {
-        for claim in claims.iter().filter(|claim| claim.verdict != HeldVerdict::Ignored) {
+        for claim in claims.iter().filter(|claim| claim.is_believed()) {
             let key = (claim.pool, is_ipv6(*cidr));
             *held.entry((claim.node.clone(), key)).or_default() += 1;
             *counts.entry(key).or_default() += 1;
@@ -101,24 +102,23 @@ fn compare_claims(view: &ClusterView, memory: &mut OperatorMemory, claims: &Held
 }
 
 impl Granting<'_> {
-    /// Makes each lost lease again that exactly one node claims.
+    /// Makes each lost lease again for the node that holds the block.
     fn reclaims(&mut self, claims: &HeldClaims) {
         if !self.may_grant() {
             return;
         }
         for ((group, cidr), claims) in claims {
-            let [claim] = claims.as_slice() else { continue };
+            let verdicts: Vec<_> = claims.iter().map(|claim| (claim.claimant, claim.verdict)).collect();
+            let Some(claim) = heir(&verdicts).and_then(|position| claims.get(position)) else { continue };
             let range = self.view.spaces.get(group).and_then(|space| space.space.cell(*cidr));
             let (Some(range), Some(said), Some(pool)) =
                 (range, self.view.said.get(&claim.node), self.view.pool(claim.pool))
             else {
                 continue;
             };
-            if claim.verdict == HeldVerdict::Reclaim {
-                tracing::warn!("makes the lost lease of {cidr} again for node {}", claim.node);
-                let lease = lease(pool, said, range.id, *cidr);
-                self.decisions.writes.push(OperatorWrite::Reclaim(lease));
-            }
+            tracing::warn!("makes the lost lease of {cidr} again for node {}", claim.node);
+            let lease = lease(pool, said, range.id, *cidr);
+            self.decisions.writes.push(OperatorWrite::Reclaim(lease));
         }
     }
 

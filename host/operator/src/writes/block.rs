@@ -225,7 +225,7 @@ fn gone(context: &mut WriteContext<'_>, block: &ChangedBlock<'_>) {
     context.tell(Notice::new(EventReason::BlockReleased, subject(block), note));
     context.memory.blocks.deleted(read.uid.to_string(), now);
     context.memory.ended(&read.uid.to_string());
-    context.memory.released(&block.group, read.cidr);
+    context.memory.released(&block.group, read.cidr, &read.holder.name);
 }
 
 fn subject(block: &ChangedBlock<'_>) -> EventSubject {

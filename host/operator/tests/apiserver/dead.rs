@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use anyhow::ensure;
+use anyhow::{Context as _, ensure};
 use k8s_openapi::api::core::v1::Node;
 use serde_json::json;
 use tenure_cluster::{AddressPool, IPBlock, NodeIPAM};
@@ -16,6 +16,7 @@ use crate::grants::{agents, settle};
 pub(crate) const TESTS: &[Test] = &[
     ("dead::a_node_that_is_not_ready_keeps_its_blocks", not_ready),
     ("dead::the_blocks_of_a_deleted_node_wait_in_quarantine_over_leaders", quarantine),
+    ("dead::a_lost_lease_of_a_deleted_node_is_made_again_and_waits_in_quarantine", lost),
     ("dead::a_node_that_registers_again_is_adopted", adopted),
     ("dead::an_attested_death_frees_after_a_minute", attested),
     ("dead::another_machine_under_the_name_speaks_for_itself_alone", replaced),
@@ -70,7 +71,7 @@ fn not_ready(cluster: &Cluster) -> anyhow::Result<()> {
 
 fn quarantine(cluster: &Cluster) -> anyhow::Result<()> {
     let clock = Arc::default();
-    let (mut operator, agents) = one(cluster, &clock)?;
+    let (mut operator, _agents) = one(cluster, &clock)?;
     cluster.delete::<Node>("n1")?;
     until_quarantined(cluster, &mut operator, "NodeGone")?;
     // An hour, counted by four leaders.
@@ -89,12 +90,40 @@ fn quarantine(cluster: &Cluster) -> anyhow::Result<()> {
         }
     }
     cluster.drive(&mut operator, "the block to go", || Ok(phase(cluster)?.is_none().then_some(())))?;
-    // What the agent said is evidence until it says that it holds nothing.
+    // The leader that ended the last lease needs the agent's words no more.
+    cluster.drive(&mut operator, "the node to be forgotten", || {
+        Ok(cluster.get::<NodeIPAM>("n1")?.is_none().then_some(()))
+    })
+}
+
+fn lost(cluster: &Cluster) -> anyhow::Result<()> {
+    let clock = Arc::default();
+    let pool = cluster.pool("two", "10.0.0.0/25", 26, &json!({}))?;
+    let mut agents = agents(cluster, 2)?;
+    let mut operator = cluster.operator(&clock)?;
+    agents[0].want(cluster, &pool, 1)?;
+    settle(cluster, &mut operator, &mut agents, 1)?;
+    drop(operator);
+    // The lease is gone, as after a restore, and so is the Node. Its machine may live on, and the other node wants all blocks.
+    let name = cluster.list::<IPBlock>()?[0].metadata.name.clone().context("no name")?;
+    cluster.change::<IPBlock>(&name, &json!({ "metadata": { "finalizers": null } }))?;
+    cluster.delete::<IPBlock>(&name)?;
+    cluster.delete::<Node>("n1")?;
+    agents[1].want(cluster, &pool, 2)?;
+    let mut operator = cluster.operator(&clock)?;
+    cluster.drive(&mut operator, "the quarantine and a grant", || {
+        agents[1].step(cluster)?;
+        let block = cluster.get::<IPBlock>(&name)?;
+        ensure!(block.as_ref().is_none_or(|block| block.spec.node_name == "n1"), "granted without a quarantine");
+        let status = block.and_then(|block| block.status);
+        let waits = status.is_some_and(|status| status.reason.as_deref() == Some("NodeGone"));
+        Ok((waits && agents[1].ledger.len() == 1).then_some(()))
+    })?;
+    clock.advance(3599);
     passes(cluster, &mut operator);
-    ensure!(cluster.get::<NodeIPAM>("n1")?.is_some(), "the evidence was deleted");
-    let mut agent = agents.into_iter().next().unwrap();
-    agent.ledger.clear();
-    agent.say(cluster)?;
+    ensure!(cluster.list::<IPBlock>()?.len() == 2, "the quarantine was cut short");
+    clock.advance(1);
+    settle(cluster, &mut operator, &mut agents[1..], 2)?;
     cluster.drive(&mut operator, "the node to be forgotten", || {
         Ok(cluster.get::<NodeIPAM>("n1")?.is_none().then_some(()))
     })
