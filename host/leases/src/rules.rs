@@ -71,6 +71,8 @@ words! {
         Barrier = "grant: barrier after a start and a restore",
         /// Operator: what another node holds is not granted.
         HeldIsTaken = "grant: what a node holds is taken",
+        /// Operator: what a node that is fenced holds is not granted before a quarantine.
+        FencedIsTaken = "grant: what a fenced node holds is taken",
         /// Operator: a lease that was lost is made again for its holder.
         Reclaim = "grant: a lost lease is made again",
         /// Operator: a block that two nodes hold is asked back from the one that the object names.

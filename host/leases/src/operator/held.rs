@@ -5,13 +5,20 @@
 //!   ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 //!   the IPBlock with that uid is there                                   its lease; nothing to do
 //!   no IPBlock, its answer for that uid is ready                         free: it was released, and `held` is late
-//!   no IPBlock, not a cell of an open range, or the Node is not there    ignored, an event says so
+//!   no IPBlock, not a cell of an open range                              ignored, an event says so
+//!   no IPBlock, the node is fenced, and this leader ended the lease      ignored: its quarantine is over
 //!   no IPBlock, the node is above its quota (else 64)                    ignored, an event says so
+//!   no IPBlock, a cell, but nothing follows from the Node                taken, until the agent speaks for its Node
 //!   no IPBlock, a cell, but the pool's selector does not match           taken; an edit or a restore may have changed the selector
 //!   no IPBlock, a cell of an open range, within the quota                taken; the lost lease is made again for it
 //!   an IPBlock of another uid, for the same machine                      its agent takes it over
 //!   an IPBlock of another node                                           contested: LeaseConflict; the object's holder is asked back
 //! ```
+//!
+//! A node is *fenced* when its Node is gone, is another machine's, or is attested to be off. The machine may live on all the same, so its lost lease
+//! is made again like that of any other node, and what becomes of it is the matter of `operator::fence`: it waits in quarantine. Only this leader
+//! knows that such a quarantine is over; its successor may make the lease once more, which lengthens the quarantine and never shortens it. Where a
+//! node that lives lists the same block, the lease is made for that one.
 //!
 //! A restore may bring back the lease of a node that gave the block away. That node has a tombstone for it and answers ready, so asking it back is
 //! the ordinary handshake; then the lease of the node that serves the block is made again. Where both serve it, nobody is ready, and the conflict
@@ -19,6 +26,7 @@
 
 use ipnet::IpNet;
 
+use crate::operator::fence::FetchedNode;
 use crate::{AddressSpace, IpBlock, LeasePool, LeaseRule, LeaseRules, MarkAnswer, NodeIpamSpec};
 
 /// The weight of one node's word about a block.
@@ -34,32 +42,89 @@ pub enum HeldVerdict {
     Reclaim,
 }
 
+/// The machine that says it holds a block, as its Node shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ClaimantState {
+    /// Its Node is there, and nothing is attested about it.
+    Alive,
+    /// Nothing follows: there is no answer, or its kubelet has registered again and the agent has not said so.
+    Unsure,
+    /// Its Node is gone, is another machine's, or is attested to be off.
+    Fenced,
+}
+
+impl ClaimantState {
+    /// The state of the machine that speaks, by the Node of its name.
+    #[must_use]
+    pub fn of(said: &NodeIpamSpec, node: FetchedNode) -> Self {
+        match node {
+            FetchedNode::Unreachable => Self::Unsure,
+            FetchedNode::Missing => Self::Fenced,
+            FetchedNode::Found(node) if node.machine != said.identity.machine => Self::Fenced,
+            FetchedNode::Found(node) if node.uid != said.identity.uid => Self::Unsure,
+            FetchedNode::Found(node) if node.out_of_service || node.fenced == Some(node.uid) => Self::Fenced,
+            FetchedNode::Found(_) => Self::Alive,
+        }
+    }
+}
+
+/// Everything that decides about a node's `held` for a block without an IPBlock.
+#[derive(Debug, Clone, Copy)]
+pub struct HeldCase<'a> {
+    /// The space of the block's overlap group.
+    pub space: &'a AddressSpace,
+    /// The block.
+    pub cidr: IpNet,
+    /// The node's words.
+    pub said: &'a NodeIpamSpec,
+    /// The machine that speaks.
+    pub claimant: ClaimantState,
+    /// The pool of the block's range; `None` if there is none.
+    pub pool: Option<&'a LeasePool>,
+    /// Whether the pool's selector matches the node.
+    pub selected: bool,
+    /// Whether this leader ended the node's lease of the block since the node was fenced.
+    pub ended: bool,
+    /// Blocks of the pool that are already counted for the node, IPBlocks and `held` together.
+    pub counted: u32,
+}
+
 /// Judges a node's `held` about a block for which there is no IPBlock.
-///
-/// `pool` is the pool of the block's range, if the node is the one that its Node says, `selected` whether the pool's selector matches it, and
-/// `counted` the number of blocks of that pool that are already counted for the node, IPBlocks and `held` together.
 #[must_use]
-pub fn judge_missing(
-    rules: LeaseRules,
-    space: &AddressSpace,
-    cidr: IpNet,
-    said: &NodeIpamSpec,
-    pool: Option<&LeasePool>,
-    selected: bool,
-    counted: u32,
-) -> HeldVerdict {
-    let Some(uid) = said.held_uid(cidr) else { return HeldVerdict::Free };
-    if said.acks.iter().any(|ack| ack.uid == uid && ack.answer == MarkAnswer::Ready) {
+pub fn judge_missing(rules: LeaseRules, case: &HeldCase<'_>) -> HeldVerdict {
+    let Some(uid) = case.said.held_uid(case.cidr) else { return HeldVerdict::Free };
+    if case.said.acks.iter().any(|ack| ack.uid == uid && ack.answer == MarkAnswer::Ready) {
         return HeldVerdict::Free;
     }
-    let Some(pool) = pool.filter(|_| space.cell(cidr).is_some()) else { return HeldVerdict::Ignored };
-    if counted >= pool.believed_blocks() {
+    let fenced = case.claimant == ClaimantState::Fenced;
+    if fenced && (case.ended || !rules.has(LeaseRule::FencedIsTaken)) {
         return HeldVerdict::Ignored;
     }
+    let pool = case.pool.filter(|_| case.space.cell(case.cidr).is_some());
+    if pool.is_none_or(|pool| case.counted >= pool.believed_blocks()) {
+        return HeldVerdict::Ignored;
+    }
+    let known = fenced || (case.claimant == ClaimantState::Alive && case.selected);
     match (rules.has(LeaseRule::HeldIsTaken), rules.has(LeaseRule::Reclaim)) {
         (false, _) => HeldVerdict::Free,
-        (true, reclaim) if !reclaim || !selected => HeldVerdict::Taken,
+        (true, reclaim) if !reclaim || !known => HeldVerdict::Taken,
         (true, _) => HeldVerdict::Reclaim,
+    }
+}
+
+/// The position of the node for which a lost lease is made again, among all that list the block: the only one that is not fenced, else the first
+/// that is. `None` if two of them may live, or nothing is to be made again.
+#[must_use]
+pub fn heir(claims: &[(ClaimantState, HeldVerdict)]) -> Option<usize> {
+    let believed = |verdict| matches!(verdict, HeldVerdict::Taken | HeldVerdict::Reclaim);
+    let mut living = claims
+        .iter()
+        .enumerate()
+        .filter(|(_, (claimant, verdict))| *claimant != ClaimantState::Fenced && believed(*verdict));
+    match (living.next(), living.next()) {
+        (Some((position, (_, HeldVerdict::Reclaim))), None) => Some(position),
+        (Some(_), _) => None,
+        (None, _) => claims.iter().position(|(_, verdict)| *verdict == HeldVerdict::Reclaim),
     }
 }
 

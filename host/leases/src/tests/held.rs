@@ -1,4 +1,5 @@
-use crate::operator::held::{HeldVerdict, is_contested, judge_missing};
+use crate::operator::fence::{FetchedNode, NodeEvidence};
+use crate::operator::held::{ClaimantState, HeldCase, HeldVerdict, heir, is_contested, judge_missing};
 use crate::tests::sample;
 use crate::{HeldBlock, LeasePool, LeaseRules, MarkAck, MarkAnswer, MarkId, NodeIpamSpec, RangeId, Uid};
 
@@ -18,31 +19,86 @@ fn ack(answer: MarkAnswer) -> Vec<MarkAck> {
 fn a_missing_block_is_believed_within_the_quota_and_on_the_grid() {
     let pool = LeasePool { max_blocks_per_node: Some(3), ..LeasePool::new(sample::pool()) };
     let unlimited = LeasePool::new(sample::pool());
-    let cidr = sample::block().cidr;
-    let judge = |said: &NodeIpamSpec, pool: Option<&LeasePool>, counted| {
-        judge_missing(LeaseRules::ALL, &sample::space(), cidr, said, pool, true, counted)
+    let (space, mut closed, words) = (sample::space(), sample::space(), said());
+    let case = HeldCase {
+        space: &space,
+        cidr: sample::block().cidr,
+        said: &words,
+        claimant: ClaimantState::Alive,
+        pool: Some(&pool),
+        selected: true,
+        ended: false,
+        counted: 2,
     };
-    assert_eq!(judge(&said(), Some(&pool), 2), HeldVerdict::Reclaim);
-    assert_eq!(judge(&said(), Some(&pool), 3), HeldVerdict::Ignored);
-    assert_eq!(judge(&said(), Some(&unlimited), 63), HeldVerdict::Reclaim);
-    assert_eq!(judge(&said(), Some(&unlimited), 64), HeldVerdict::Ignored);
-    assert_eq!(judge(&said(), None, 0), HeldVerdict::Ignored);
-    assert_eq!(judge(&NodeIpamSpec::of(sample::holder()), Some(&pool), 0), HeldVerdict::Free);
+    let judge = |case: HeldCase<'_>| judge_missing(LeaseRules::ALL, &case);
+    let fenced = HeldCase { claimant: ClaimantState::Fenced, selected: false, ..case };
+    assert_eq!(judge(case), HeldVerdict::Reclaim);
+    assert_eq!(judge(HeldCase { counted: 3, ..case }), HeldVerdict::Ignored);
+    assert_eq!(judge(HeldCase { pool: Some(&unlimited), counted: 63, ..case }), HeldVerdict::Reclaim);
+    assert_eq!(judge(HeldCase { pool: Some(&unlimited), counted: 64, ..case }), HeldVerdict::Ignored);
+    assert_eq!(judge(HeldCase { pool: None, ..case }), HeldVerdict::Ignored);
+    assert_eq!(judge(HeldCase { said: &NodeIpamSpec::of(sample::holder()), ..case }), HeldVerdict::Free);
     // A selector that was changed, or is again what it was, frees nothing.
-    let unselected = judge_missing(LeaseRules::ALL, &sample::space(), cidr, &said(), Some(&pool), false, 2);
-    assert_eq!(unselected, HeldVerdict::Taken);
+    assert_eq!(judge(HeldCase { selected: false, ..case }), HeldVerdict::Taken);
+    // Nor does a Node that is gone, or was registered again.
+    assert_eq!(judge(fenced), HeldVerdict::Reclaim);
+    assert_eq!(judge(HeldCase { ended: true, ..fenced }), HeldVerdict::Ignored);
+    assert_eq!(judge(HeldCase { counted: 3, ..fenced }), HeldVerdict::Ignored);
+    assert_eq!(judge(HeldCase { ended: true, ..case }), HeldVerdict::Reclaim);
+    assert_eq!(judge(HeldCase { claimant: ClaimantState::Unsure, ..case }), HeldVerdict::Taken);
     let released = NodeIpamSpec { acks: ack(MarkAnswer::Ready), ..said() };
-    assert_eq!(judge(&released, Some(&pool), 0), HeldVerdict::Free);
+    assert_eq!(judge(HeldCase { said: &released, ..case }), HeldVerdict::Free);
+    assert_eq!(judge(HeldCase { said: &released, ..fenced }), HeldVerdict::Free);
     let cordoned = NodeIpamSpec { acks: ack(MarkAnswer::Cordoned), ..said() };
-    assert_eq!(judge(&cordoned, Some(&pool), 0), HeldVerdict::Reclaim);
-    let mut closed = sample::space();
+    assert_eq!(judge(HeldCase { said: &cordoned, ..case }), HeldVerdict::Reclaim);
     closed.close(RangeId(1)).unwrap();
-    let off = judge_missing(LeaseRules::ALL, &closed, cidr, &said(), Some(&pool), true, 0);
-    assert_eq!(off, HeldVerdict::Ignored);
+    assert_eq!(judge(HeldCase { space: &closed, ..case }), HeldVerdict::Ignored);
     let other = "10.0.0.0/25".parse().unwrap();
     let wide = NodeIpamSpec { held: vec![HeldBlock { cidr: other, uid: Uid(1) }], ..said() };
-    let off = judge_missing(LeaseRules::ALL, &sample::space(), other, &wide, Some(&pool), true, 0);
-    assert_eq!(off, HeldVerdict::Ignored);
+    assert_eq!(judge(HeldCase { said: &wide, cidr: other, ..case }), HeldVerdict::Ignored);
+}
+
+#[test]
+fn a_claimant_is_what_its_node_says() {
+    let me = sample::holder();
+    let node = NodeEvidence {
+        uid: me.uid,
+        machine: me.machine,
+        boot: me.boot,
+        out_of_service: false,
+        fenced: None,
+        ready: false,
+    };
+    let of = |node| ClaimantState::of(&said(), node);
+    let found = |change: fn(&mut NodeEvidence)| {
+        let mut node = node;
+        change(&mut node);
+        of(FetchedNode::Found(node))
+    };
+    assert_eq!(of(FetchedNode::Unreachable), ClaimantState::Unsure);
+    assert_eq!(of(FetchedNode::Missing), ClaimantState::Fenced);
+    assert_eq!(found(|_| ()), ClaimantState::Alive);
+    assert_eq!(found(|node| node.boot.0 += 1), ClaimantState::Alive);
+    assert_eq!(found(|node| node.uid.0 += 1), ClaimantState::Unsure);
+    assert_eq!(found(|node| node.machine.0 += 1), ClaimantState::Fenced);
+    assert_eq!(found(|node| node.out_of_service = true), ClaimantState::Fenced);
+    assert_eq!(found(|node| node.fenced = Some(node.uid)), ClaimantState::Fenced);
+    assert_eq!(found(|node| node.fenced = Some(Uid(77))), ClaimantState::Alive);
+}
+
+#[test]
+fn a_lost_lease_is_made_again_for_the_one_that_lives() {
+    use ClaimantState::{Alive, Fenced, Unsure};
+    use HeldVerdict::{Ignored, Reclaim, Taken};
+    assert_eq!(heir(&[]), None);
+    assert_eq!(heir(&[(Alive, Reclaim)]), Some(0));
+    assert_eq!(heir(&[(Alive, Taken)]), None);
+    assert_eq!(heir(&[(Alive, Ignored), (Alive, Reclaim)]), Some(1));
+    assert_eq!(heir(&[(Alive, Reclaim), (Alive, Reclaim)]), None);
+    assert_eq!(heir(&[(Alive, Reclaim), (Unsure, Taken)]), None);
+    assert_eq!(heir(&[(Fenced, Reclaim), (Alive, Reclaim)]), Some(1));
+    assert_eq!(heir(&[(Fenced, Reclaim), (Alive, Taken)]), None);
+    assert_eq!(heir(&[(Fenced, Ignored), (Fenced, Reclaim), (Fenced, Reclaim)]), Some(1));
 }
 
 #[test]

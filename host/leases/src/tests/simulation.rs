@@ -84,8 +84,9 @@ const ROWS: [(&str, &[Fault]); 14] = [
 ];
 
 /// Faults besides the release table: of fencing, of exclusions, of leaders and of grants.
-const OTHERS: [Fault; 5] = [
+const OTHERS: [Fault; 6] = [
     Fault::Without(LeaseRule::Proof),
+    Fault::Without(LeaseRule::FencedIsTaken),
     Fault::Without(LeaseRule::MachineOfBlock),
     Fault::With(Planted::LowerGeneration),
     Fault::With(Planted::NeverLower),

@@ -3,7 +3,7 @@
 use super::views::{RANGE, cidr, hint, id};
 use super::{Cluster, Hinted, Id, LEADERS, Lease, NODES, Plan, Steps, World, Write};
 use crate::operator::grant::{GrantCase, grant};
-use crate::operator::held::{HeldVerdict, is_contested, judge_missing};
+use crate::operator::held::{ClaimantState, HeldCase, HeldVerdict, is_contested, judge_missing};
 use crate::operator::release::{ReleaseCase, ReleaseStep, release};
 use crate::tests::explorer::{Step, StepKind};
 use crate::{LeaseRule, MarkReason};
@@ -53,7 +53,17 @@ impl Cluster {
     ) {
         let verdicts: [HeldVerdict; NODES] = std::array::from_fn(|node| {
             let said = self.spec(node, &world.store.said[node]);
-            judge_missing(self.rules, &self.space, cidr(block), &said, Some(&self.pool), true, 0)
+            let case = HeldCase {
+                space: &self.space,
+                cidr: cidr(block),
+                said: &said,
+                claimant: ClaimantState::Alive,
+                pool: Some(&self.pool),
+                selected: true,
+                ended: false,
+                counted: 0,
+            };
+            judge_missing(self.rules, &case)
         });
         for node in 0..NODES {
             let others = verdicts.iter().enumerate().filter(|(other, _)| *other != node);

@@ -14,6 +14,8 @@ use super::kinds::{KINDS, key, kind_of, pool_of};
 use super::server::{Exclusions, Renewal, Server, Store, Watch, Write};
 use crate::block::MarkReason;
 use crate::operator::barrier::{LeaderBarrier, LeaderHandover};
+use crate::operator::fence::FetchedNode;
+use crate::operator::held::ClaimantState;
 use crate::operator::signs::RestoreSigns;
 use crate::{
     BlockHint, BlockPhase, IpBlock, LeaseRule, LeaseRules, MarkId, NodeIpamSpec, NodeIpamStatus, RangeId,
@@ -59,6 +61,8 @@ pub(super) struct Leader {
     quarantined: BTreeMap<Uid, u64>,
     gone: BTreeMap<Uid, u64>,
     released: BTreeMap<IpNet, u64>,
+    /// The leases of fenced nodes that it ended.
+    ended: BTreeSet<(Arc<str>, IpNet)>,
     pub(super) plans: VecDeque<Planned>,
 }
 
@@ -82,6 +86,7 @@ impl Leader {
             quarantined: BTreeMap::new(),
             gone: BTreeMap::new(),
             released: BTreeMap::new(),
+            ended: BTreeSet::new(),
             plans: VecDeque::new(),
         }
     }
@@ -165,6 +170,7 @@ impl Leader {
         if self.rules.has(LeaseRule::Barrier) {
             self.barrier.suspect_restore();
             self.barrier.listed();
+            self.ended.clear();
         }
     }
 
@@ -175,6 +181,11 @@ impl Leader {
         self.refused.retain(|(uid, _), _| uids.contains(uid));
         self.refusals.retain(|mark, _| marks.contains(mark));
         self.quarantined.retain(|uid, _| uids.contains(uid));
+        self.ended.retain(|(name, _)| {
+            let node = cache.hosts.get(name).map_or(FetchedNode::Missing, |node| FetchedNode::Found(*node));
+            let said = cache.said.get(name);
+            said.is_some_and(|said| ClaimantState::of(&said.spec, node) == ClaimantState::Fenced)
+        });
         for mark in self.marked.keys().copied().filter(|mark| !marks.contains(mark)).collect::<Vec<_>>() {
             self.barrier.settled(mark);
             self.marked.remove(&mark);
@@ -246,14 +257,23 @@ impl Leader {
     }
 
     fn forgotten(&mut self, cache: &Store, now: u64) {
+        let claims = self.claims(cache);
         for (name, said) in &cache.said {
             let has_blocks = cache.blocks.values().any(|block| block.holder.name == *name);
             if cache.hosts.contains_key(name) || has_blocks {
                 self.gone.remove(&said.uid);
                 continue;
             }
+            let is_claimant = |claims: &Vec<granting::Claim>| {
+                claims.iter().any(|(of, _, verdict)| of == name && granting::is_believed(*verdict))
+            };
+            if claims.values().any(is_claimant) {
+                continue;
+            }
+            let is_ended =
+                said.spec.held.iter().all(|held| self.ended.contains(&(Arc::clone(name), held.cidr)));
             let since = *self.gone.entry(said.uid).or_insert(now);
-            if said.spec.held.is_empty() || now - since >= 3600 {
+            if is_ended || now - since >= 3600 {
                 let write = Write::Forget { name: Arc::clone(name), uid: said.uid, version: said.version };
                 self.plans.push_back(Planned::Write(write));
             }

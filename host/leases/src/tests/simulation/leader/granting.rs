@@ -7,42 +7,62 @@ use std::time::Duration;
 use ipnet::IpNet;
 
 use super::{Leader, Planned, count, is_alive, lease};
+use crate::operator::fence::FetchedNode;
 use crate::operator::grant::{GrantCandidate, GrantCase, grant, sort_candidates};
-use crate::operator::held::{HeldVerdict, judge_missing};
+use crate::operator::held::{ClaimantState, HeldCase, HeldVerdict, heir, judge_missing};
 use crate::tests::simulation::kinds::{KINDS, key, kind_of, pool_of};
 use crate::tests::simulation::server::{Store, Write};
 use crate::{IpBlock, NodeIpamSpec, RangeState, Uid};
 
+/// A node that lists a block in `held` of which there is no IPBlock.
+pub(super) type Claim = (Arc<str>, ClaimantState, HeldVerdict);
+
 impl Leader {
-    pub(super) fn grants(&mut self, cache: &Store, now: u64) {
+    /// The nodes that hold blocks without an IPBlock.
+    pub(super) fn claims(&self, cache: &Store) -> BTreeMap<IpNet, Vec<Claim>> {
         let uids: BTreeSet<Uid> = cache.blocks.values().map(|block| block.uid).collect();
-        let mut claims: BTreeMap<IpNet, Vec<(Arc<str>, HeldVerdict)>> = BTreeMap::new();
-        let mut believed: BTreeMap<(Arc<str>, usize), u32> = BTreeMap::new();
+        let mut claims: BTreeMap<IpNet, Vec<Claim>> = BTreeMap::new();
         for (name, said) in &cache.said {
             let spec = &said.spec;
             let mut counted = [0, 1].map(|pool| {
                 let own = |block: &&IpBlock| spec.counts_for(block) && pool_of(block.cidr) == pool;
                 count(cache.blocks.values().filter(own))
             });
-            let alive = is_alive(cache, spec);
-            for held in spec.held.iter().filter(|held| !uids.contains(&held.uid)) {
-                if cache.blocks.contains_key(&held.cidr) {
-                    continue;
-                }
+            let node = cache.hosts.get(name).map_or(FetchedNode::Missing, |node| FetchedNode::Found(*node));
+            let claimant = ClaimantState::of(spec, node);
+            let missing = spec.held.iter().filter(|held| !uids.contains(&held.uid));
+            for held in missing.filter(|held| !cache.blocks.contains_key(&held.cidr)) {
                 let pool = &cache.pools[pool_of(held.cidr)];
-                let (lease, selected) =
-                    (alive.then_some(&pool.lease), alive && !pool.unmatched.contains(name));
                 let counted = &mut counted[pool_of(held.cidr)];
-                let verdict =
-                    judge_missing(self.rules, &cache.space, held.cidr, spec, lease, selected, *counted);
-                if !matches!(verdict, HeldVerdict::Free | HeldVerdict::Ignored) {
-                    *counted += 1;
-                    *believed.entry((Arc::clone(name), kind_of(held.cidr))).or_default() += 1;
-                }
+                let case = HeldCase {
+                    space: &cache.space,
+                    cidr: held.cidr,
+                    said: spec,
+                    claimant,
+                    pool: Some(&pool.lease),
+                    selected: !pool.unmatched.contains(name),
+                    ended: self.ended.contains(&(Arc::clone(name), held.cidr)),
+                    counted: *counted,
+                };
+                let verdict = judge_missing(self.rules, &case);
+                *counted += u32::from(is_believed(verdict));
                 if verdict != HeldVerdict::Free {
-                    claims.entry(held.cidr).or_default().push((Arc::clone(name), verdict));
+                    claims.entry(held.cidr).or_default().push((Arc::clone(name), claimant, verdict));
                 }
-                if verdict == HeldVerdict::Reclaim && self.signs.lost_lease(name, Duration::from_secs(now)) {
+            }
+        }
+        claims
+    }
+
+    pub(super) fn grants(&mut self, cache: &Store, now: u64) {
+        let claims = self.claims(cache);
+        let mut believed: BTreeMap<(Arc<str>, usize), u32> = BTreeMap::new();
+        for (cidr, claims) in &claims {
+            for (name, claimant, verdict) in claims {
+                let counts = u32::from(is_believed(*verdict));
+                *believed.entry((Arc::clone(name), kind_of(*cidr))).or_default() += counts;
+                let is_lost = *verdict == HeldVerdict::Reclaim && *claimant == ClaimantState::Alive;
+                if is_lost && self.signs.lost_lease(name, Duration::from_secs(now)) {
                     self.suspect_restore();
                 }
             }
@@ -53,13 +73,13 @@ impl Leader {
         }
         let mut taken: BTreeSet<IpNet> = cache.blocks.keys().copied().collect();
         for (cidr, claims) in &claims {
-            if let ([(name, HeldVerdict::Reclaim)], Some(range)) =
-                (claims.as_slice(), cache.space.cell(*cidr))
-            {
-                let lease = lease(cache, &cache.said[name].spec, range.id, *cidr);
+            let verdicts: Vec<_> =
+                claims.iter().map(|(_, claimant, verdict)| (*claimant, *verdict)).collect();
+            if let (Some(heir), Some(range)) = (heir(&verdicts), cache.space.cell(*cidr)) {
+                let lease = lease(cache, &cache.said[&claims[heir].0].spec, range.id, *cidr);
                 self.plans.push_back(Planned::Write(Write::Create(lease)));
             }
-            if claims.iter().any(|(_, verdict)| *verdict != HeldVerdict::Ignored) {
+            if verdicts.iter().any(|(_, verdict)| is_believed(*verdict)) {
                 taken.insert(*cidr);
             }
         }
@@ -87,14 +107,9 @@ impl Leader {
         }
     }
 
-    fn compare_claims(
-        &mut self,
-        cache: &Store,
-        claims: &BTreeMap<IpNet, Vec<(Arc<str>, HeldVerdict)>>,
-        now: u64,
-    ) {
+    fn compare_claims(&mut self, cache: &Store, claims: &BTreeMap<IpNet, Vec<Claim>>, now: u64) {
         let claimed =
-            claims.iter().flat_map(|(cidr, of)| of.iter().map(|(name, _)| (name.to_string(), *cidr)));
+            claims.iter().flat_map(|(cidr, of)| of.iter().map(|(name, ..)| (name.to_string(), *cidr)));
         let is_accounted = |name: &str, cidr: IpNet| {
             let says = cache.said.get(name).is_some_and(|said| said.spec.held_uid(cidr).is_some());
             says || cache.blocks.get(&cidr).is_some_and(|block| *block.holder.name == *name)
@@ -137,4 +152,9 @@ impl Leader {
         };
         grant(&case).ok().map(|()| lease(cache, spec, range, cidr))
     }
+}
+
+/// Whether a node's word keeps a block from being granted.
+pub(super) fn is_believed(verdict: HeldVerdict) -> bool {
+    matches!(verdict, HeldVerdict::Taken | HeldVerdict::Reclaim)
 }

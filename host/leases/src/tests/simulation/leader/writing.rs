@@ -1,5 +1,7 @@
 //! The writes of a leader, each after the reads that come just before it, and their answers.
 
+use std::sync::Arc;
+
 use super::{Leader, Planned};
 use crate::IpBlock;
 use crate::operator::fence::{FenceVerdict, FetchedNode, delay, fence};
@@ -88,6 +90,7 @@ impl Leader {
                 cache.blocks.remove(&block.cidr);
                 self.signs.ended(&block.uid.to_string());
                 self.released.insert(block.cidr, now);
+                self.ended.insert((Arc::clone(&block.holder.name), block.cidr));
             }
             Write::Forget { name, uid, .. } => {
                 self.signs.ended(&uid.to_string());

@@ -118,9 +118,7 @@ impl World {
 
     pub(super) fn delete_node(&mut self, index: usize) {
         let living = self.machines[index].is_on;
-        // A lease that a restore lost has no quarantine before it is made again.
-        let is_whole = !living || self.has_all_leases(index);
-        if self.has_host(index) && is_whole && (!living || self.may_excuse) {
+        if self.has_host(index) && (!living || self.may_excuse) {
             let name = Arc::clone(&self.machines[index].me.name);
             self.server.set_host(&name, None);
         }
