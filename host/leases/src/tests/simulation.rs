@@ -51,7 +51,7 @@ enum Fault {
 }
 
 /// The rows of the release table, in its order, each with faults in it.
-const ROWS: [(&str, &[Fault]); 14] = [
+const ROWS: [(&str, &[Fault]); 15] = [
     (
         "leased, nothing in use for the delay: idle",
         &[Fault::With(Planted::IdleInUse), Fault::With(Planted::FrozenNotIdle)],
@@ -68,6 +68,10 @@ const ROWS: [(&str, &[Fault]); 14] = [
         &[Fault::With(Planted::RefusedIsReady), Fault::Without(LeaseRule::ClearRefused)],
     ),
     ("ready: deleted, if the answer is to the present mark", &[Fault::Without(LeaseRule::AckOfMark)]),
+    (
+        "ready, and the mark was taken back meanwhile: the delete fails",
+        &[Fault::Without(LeaseRule::DeleteVersion)],
+    ),
     ("released: the ledger drops it", &[Fault::Without(LeaseRule::DropReleased)]),
     (
         "marked or ready, no longer wanted: the mark is cleared first",
@@ -84,9 +88,10 @@ const ROWS: [(&str, &[Fault]); 14] = [
 ];
 
 /// Faults besides the release table: of fencing, of exclusions, of leaders and of grants.
-const OTHERS: [Fault; 6] = [
+const OTHERS: [Fault; 7] = [
     Fault::Without(LeaseRule::Proof),
     Fault::Without(LeaseRule::FencedIsTaken),
+    Fault::Without(LeaseRule::NameIsMutex),
     Fault::Without(LeaseRule::MachineOfBlock),
     Fault::With(Planted::LowerGeneration),
     Fault::With(Planted::NeverLower),

@@ -7,7 +7,7 @@ use ipnet::IpNet;
 
 use super::kinds::{block_of, pool_of};
 use super::machine::Machine;
-use super::server::{Exclusions, Server};
+use super::server::{Change, Exclusions, Server, Write};
 use crate::agent::ledger::LeaseHold;
 use crate::{IpBlock, MarkAnswer};
 
@@ -55,6 +55,18 @@ fn is_promised(server: &Server, machine: &Machine) -> bool {
         let answer = said.zip(mark).and_then(|(said, mark)| said.spec.ack(*uid, mark.id));
         *hold == LeaseHold::Open && answer.is_some_and(|ack| ack.answer == MarkAnswer::Ready)
     })
+}
+
+/// Checks a write that the API server carried out, against the block before: no lease is deleted on a mark that was taken back.
+pub(super) fn written(write: &Write, before: Option<&IpBlock>) -> Result<(), String> {
+    match (write, before) {
+        (Write::Change(read, Change::Delete | Change::RemoveFinalizer), Some(before))
+            if read.mark.is_some_and(|mark| before.cleared == Some(mark.id)) =>
+        {
+            Err(format!("{} is deleted on a mark that was taken back", before.cidr))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Checks a lease that the operator ended against the machine that held it.

@@ -104,6 +104,21 @@ pub(super) enum Write {
     Space { version: ObjectVersion, space: AddressSpace },
 }
 
+impl Write {
+    /// Whether it is a grant or a deletion, which do the most harm if they are late.
+    pub(super) fn is_grave(&self) -> bool {
+        matches!(self, Self::Create(_) | Self::Change(_, Change::Delete | Change::RemoveFinalizer))
+    }
+
+    /// The block that it is about.
+    pub(super) fn block(&self) -> Option<IpNet> {
+        match self {
+            Self::Create(block) | Self::Change(block, _) => Some(block.cidr),
+            Self::Say(_) | Self::Hint { .. } | Self::Forget { .. } | Self::Space { .. } => None,
+        }
+    }
+}
+
 /// Why a write is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refused {

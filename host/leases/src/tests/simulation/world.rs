@@ -67,8 +67,10 @@ pub(super) struct World {
     leaders: [Leader; 2],
     /// The kinds of addresses that pods have.
     kinds: Vec<usize>,
-    /// Writes that arrive late.
-    late: Vec<Write>,
+    /// Writes that arrive late, each with the step at which it does.
+    late: Vec<(u64, Write)>,
+    /// The step up to which each leader is suspended: it has decided, and writes when nothing is as it was.
+    suspended: [u64; 2],
     snapshot: Option<Store>,
     restored: Option<u64>,
     ids: u64,
@@ -125,6 +127,7 @@ impl World {
             leaders: [0, 0].map(|_| Leader::new(rules, planted, 0)),
             kinds,
             late: Vec::new(),
+            suspended: [0; 2],
             snapshot: None,
             restored: None,
             ids: 100,
@@ -241,9 +244,8 @@ impl World {
             95..98 => self.people(),
             _ => self.fault(),
         }
-        if !self.late.is_empty() && self.random.below(20) == 0 {
-            let index = self.pick(self.late.len());
-            let late = self.late.remove(index);
+        if let Some(index) = self.late.iter().position(|(at, _)| *at <= self.tally.steps) {
+            let (_, late) = self.late.remove(index);
             let _ = self.apply(&late)?;
         }
         if self.restored.is_some_and(|at| self.now >= at + RESTORE_PAUSE_SECONDS) {
@@ -260,12 +262,9 @@ impl World {
     }
 
     fn fate(&mut self, write: &Write) -> Fate {
-        // A late grant or deletion does the most harm.
-        let is_grave =
-            matches!(write, Write::Create(_) | Write::Change(_, Change::Delete | Change::RemoveFinalizer));
         match self.random.below(100) {
             _ if self.is_calm => Fate::Answered,
-            15..30 if is_grave => Fate::Late,
+            15..30 if write.is_grave() => Fate::Late,
             0..4 => Fate::Lost,
             4..8 => Fate::Unanswered,
             8..12 => Fate::Repeated,
@@ -274,9 +273,19 @@ impl World {
         }
     }
 
+    /// The step at which a late write arrives: soon, or when much has happened.
+    fn lateness(&mut self) -> u64 {
+        let most = if self.random.below(4) == 0 { 300 } else { 40 };
+        self.tally.steps + self.random.below(most)
+    }
+
     /// Carries out a write, and shows the referee what it ended.
     fn apply(&mut self, write: &Write) -> Result<Result<Option<IpBlock>, Refused>, String> {
+        let before = write.block().and_then(|cidr| self.server.store.blocks.get(&cidr).cloned());
         let answer = self.server.apply(write);
+        if answer.is_ok() {
+            referee::written(write, before.as_ref())?;
+        }
         self.tally.leases += u64::from(matches!((write, &answer), (Write::Create(_), Ok(_))));
         for lease in std::mem::take(&mut self.server.ended) {
             self.tally.ended += 1;
@@ -303,9 +312,13 @@ impl World {
         match self.fate(write) {
             Fate::Lost => return Ok(None),
             Fate::Answered => {}
-            Fate::Repeated => self.late.push(write.clone()),
+            Fate::Repeated => {
+                let at = self.lateness();
+                self.late.push((at, write.clone()));
+            }
             Fate::Late => {
-                self.late.push(write.clone());
+                let at = self.lateness();
+                self.late.push((at, write.clone()));
                 return Ok(None);
             }
             Fate::Unanswered => {
@@ -369,6 +382,13 @@ impl World {
     fn leader(&mut self) -> Result<(), String> {
         // Two leaders mark each other's marks again; in the end there is one.
         let index = if self.is_calm { 0 } else { self.pick(2) };
+        if !self.is_calm && self.tally.steps < self.suspended[index] {
+            return Ok(());
+        }
+        if !self.is_calm && self.leaders[index].is_about_to_harm() && self.random.below(12) == 0 {
+            self.suspended[index] = self.tally.steps + self.random.below(200);
+            return Ok(());
+        }
         let now = self.now + self.leaders[index].skew;
         let is_reachable = self.is_calm || self.random.below(20) > 0;
         let most = if self.is_calm { usize::MAX } else { self.pick(30) };

@@ -116,7 +116,12 @@ impl World {
         }
     }
 
+    /// Somebody deletes a Node, that of a machine with a lost lease if there is one: nothing but the machine's words tells of such a lease.
     pub(super) fn delete_node(&mut self, index: usize) {
+        let is_bereft = |index: &usize| {
+            self.machines[*index].is_on && self.has_host(*index) && !self.has_all_leases(*index)
+        };
+        let index = (0..self.machines.len()).find(is_bereft).unwrap_or(index);
         let living = self.machines[index].is_on;
         if self.has_host(index) && (!living || self.may_excuse) {
             let name = Arc::clone(&self.machines[index].me.name);
