@@ -18,6 +18,10 @@ pub struct MarkId(pub u64);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TurnId(pub u64);
 
+/// A leader's call for the nodes' words, drawn at random by the operator. Only an agent that was told of it since can repeat it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CallId(pub u64);
+
 /// `metadata.resourceVersion`: etcd's revision of the last write to an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectVersion(pub u64);
@@ -113,6 +117,7 @@ macro_rules! hexadecimal {
 
 hexadecimal!(MarkId, u64, "16", "mark id");
 hexadecimal!(TurnId, u64, "16", "turn id");
+hexadecimal!(CallId, u64, "16", "call id");
 hexadecimal!(MachineHash, u128, "32", "machine");
 
 impl MachineHash {

@@ -36,7 +36,7 @@ pub mod word;
 
 pub use self::block::{BlockMark, BlockPhase, FetchedBlock, IpBlock, MarkAck, MarkAnswer, MarkReason};
 pub use self::claim::{ClaimTurn, TurnState};
-pub use self::identity::{HolderIdentity, MachineHash, MarkId, ObjectVersion, TurnId, Uid};
+pub use self::identity::{CallId, HolderIdentity, MachineHash, MarkId, ObjectVersion, TurnId, Uid};
 pub use self::name::{BlockName, BlockNameError};
 pub use self::node::{BlockHint, HeldBlock, NodeIpamSpec, NodeIpamStatus, PoolDemand};
 pub use self::pool::{LeasePool, PoolKey};

@@ -3,7 +3,8 @@
 use ipnet::IpNet;
 
 use crate::{
-    BlockMark, BlockName, ClaimTurn, HolderIdentity, IpBlock, MarkAck, MarkAnswer, MarkId, PoolKey, Uid,
+    BlockMark, BlockName, CallId, ClaimTurn, HolderIdentity, IpBlock, MarkAck, MarkAnswer, MarkId, PoolKey,
+    Uid,
 };
 
 /// The most entries of `held`, as the CRD limits the list.
@@ -64,6 +65,8 @@ pub struct NodeIpamSpec {
     pub pools: Vec<PoolEcho>,
     /// The node's turns with addresses of claims.
     pub claims: Vec<ClaimTurn>,
+    /// The operator's last call: what is said here was said after it.
+    pub heard: Option<CallId>,
 }
 
 /// A hint that the agent should look at a block. The IPBlock is the truth.
@@ -84,6 +87,8 @@ pub struct NodeIpamStatus {
     pub accepted: Option<HolderIdentity>,
     /// One hint for each block of the node.
     pub blocks: Vec<BlockHint>,
+    /// The call of a leader that doubts the store: each node repeats it in its words, with everything that it holds.
+    pub call: Option<CallId>,
 }
 
 impl NodeIpamSpec {
@@ -99,6 +104,7 @@ impl NodeIpamSpec {
             acks: vec![],
             pools: vec![],
             claims: vec![],
+            heard: None,
         }
     }
 

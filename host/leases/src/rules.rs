@@ -69,6 +69,8 @@ words! {
         HintFollows = "release: the hint follows the block",
         /// Operator: nothing is granted before all nodes had time to say what they hold.
         Barrier = "grant: barrier after a start and a restore",
+        /// Operator: a pause ends early only when every node has spoken since it began.
+        EveryNodeHeard = "grant: a pause ends early when every node has spoken",
         /// Operator: what another node holds is not granted.
         HeldIsTaken = "grant: what a node holds is taken",
         /// Operator: what a node that is fenced holds is not granted before a quarantine.

@@ -6,6 +6,7 @@
 //!   returned  hinted leases that were given up, also once they are marked
 //!   idle      the blocks that the plan spares; a frozen one, for as long as its pool and family want no further block
 //!   demand    the wish, and at least what the node holds and keeps
+//!   heard     the operator's call, repeated: a leader that doubts the store waits for it
 //! ```
 //!
 //! A frozen block has no addresses to spare, so the plan no longer names it. Left out of `idle`, it would look like one that the node needs, and the
@@ -18,7 +19,7 @@ use ipnet::IpNet;
 use crate::agent::ledger::{LeaseHold, LedgerBlock};
 use crate::node::{MAX_HELD, PoolEcho};
 use crate::{
-    BlockHint, ClaimTurn, HeldBlock, HolderIdentity, MarkAck, NodeIpamSpec, PoolDemand, PoolKey, Uid,
+    BlockHint, CallId, ClaimTurn, HeldBlock, HolderIdentity, MarkAck, NodeIpamSpec, PoolDemand, PoolKey, Uid,
 };
 
 /// The most blocks that the API server lets a node want of one pool and family.
@@ -56,6 +57,8 @@ pub struct AgentFacts<'a> {
     pub pools: Vec<PoolEcho>,
     /// The node's turns with the addresses of claims.
     pub claims: Vec<ClaimTurn>,
+    /// The operator's call. It was read before `blocks`, and no block is being accepted that is not among them.
+    pub call: Option<CallId>,
 }
 
 /// Composes the agent's half.
@@ -93,6 +96,7 @@ pub fn compose(facts: AgentFacts<'_>) -> NodeIpamSpec {
         acks,
         pools: facts.pools,
         claims: facts.claims,
+        heard: facts.call,
     }
 }
 
@@ -165,6 +169,7 @@ mod tests {
             wishes,
             pools: vec![],
             claims: vec![],
+            call: None,
         };
         change(&mut facts);
         compose(facts)

@@ -1,7 +1,7 @@
 //! The barrier: what a leader must have seen before it grants, and which marks it may delete on.
 //!
 //! ```text
-//!                IPBlocks and all NodeIPAMs listed                        the rest of the pause is over
+//!                IPBlocks and all NodeIPAMs listed                        the pause is over, or all nodes have heard
 //!   listing ─────────────────────────────────────▶ pausing(seconds) ─────────────────────────────────▶ passed
 //!      ▲                                               │ 0 after a start, 120 after a restore               │
 //!      ├─────────── a restore is suspected: a lower resourceVersion, a ledger that differs ────────────────┴── (from anywhere)
@@ -21,12 +21,15 @@
 //! This is the one place where clocks of two machines are compared, and a wrong one costs the pause. A backup is not made, put back and served within a
 //! minute. A leader whose own renewal is no longer in the Lease begins again, too.
 //!
-//! A restored store holds old IPBlocks and old answers. In the pause each agent compares its ledger and says again what it holds. Marks that were
-//! written before the barrier are inherited: the answers beside them may be older than what the holder did since, so nothing is deleted on them.
+//! A restored store holds old IPBlocks and old answers. In the pause each agent compares its ledger and says again what it holds. The leader calls each
+//! node, by a random number in its hints, and the node repeats the number in its words. Once every Node's agent has done so, everything that can be
+//! said has been said, and the pause ends: at once in a cluster without nodes. A node that is off or has no agent keeps the others waiting to the end.
+//!
+//! Marks that were written before the barrier are inherited: the answers beside them may be older than what the holder did since, so nothing is deleted on them.
 
 use std::collections::BTreeSet;
 
-use crate::{LeaseRule, LeaseRules, MarkId};
+use crate::{CallId, LeaseRule, LeaseRules, MarkId};
 
 /// Seconds for which nothing is granted after a restore is suspected.
 pub const RESTORE_PAUSE_SECONDS: u64 = 120;
@@ -67,12 +70,13 @@ enum BarrierPhase {
 pub struct LeaderBarrier {
     phase: BarrierPhase,
     pause_seconds: u64,
+    call: Option<CallId>,
     own: BTreeSet<MarkId>,
 }
 
 impl Default for LeaderBarrier {
     fn default() -> Self {
-        Self { phase: BarrierPhase::Listing, pause_seconds: 0, own: BTreeSet::new() }
+        Self { phase: BarrierPhase::Listing, pause_seconds: 0, call: None, own: BTreeSet::new() }
     }
 }
 
@@ -94,13 +98,39 @@ impl LeaderBarrier {
             BarrierPhase::Pausing(left) => left,
             BarrierPhase::Passed => 0,
         };
-        *self = Self { phase: BarrierPhase::Listing, pause_seconds, own: BTreeSet::new() };
+        *self = Self { phase: BarrierPhase::Listing, pause_seconds, call: self.call, own: BTreeSet::new() };
     }
 
-    /// Notes a sign of a restored store: begins again with a pause, and disowns every mark.
-    pub fn suspect_restore(&mut self) {
-        *self =
-            Self { phase: BarrierPhase::Listing, pause_seconds: RESTORE_PAUSE_SECONDS, own: BTreeSet::new() };
+    /// Notes a sign of a restored store: begins again with a pause, disowns every mark, and calls the nodes. `call` was never used before.
+    pub fn suspect_restore(&mut self, call: CallId) {
+        *self = Self {
+            phase: BarrierPhase::Listing,
+            pause_seconds: RESTORE_PAUSE_SECONDS,
+            call: Some(call),
+            own: BTreeSet::new(),
+        };
+    }
+
+    /// The call that the nodes are to repeat.
+    #[must_use]
+    pub fn call(&self) -> Option<CallId> {
+        self.call.filter(|_| self.is_doubtful())
+    }
+
+    /// Takes the call that each Node's agent has repeated last. The pause is over once all have repeated this leader's.
+    pub fn heard(&mut self, rules: LeaseRules, nodes: impl IntoIterator<Item = Option<CallId>>) {
+        if !matches!(self.phase, BarrierPhase::Pausing(_)) {
+            return;
+        }
+        let mut nodes = nodes.into_iter();
+        let has_heard = |heard: Option<CallId>| heard.is_some() && heard == self.call;
+        let is_over = match rules.has(LeaseRule::EveryNodeHeard) {
+            true => nodes.all(has_heard),
+            false => nodes.any(has_heard),
+        };
+        if is_over {
+            self.phase = BarrierPhase::Passed;
+        }
     }
 
     /// Notes time that passed on the leader's own monotonic clock.
@@ -150,6 +180,8 @@ impl LeaderBarrier {
 mod tests {
     use super::*;
 
+    const CALL: CallId = CallId(7);
+
     #[test]
     fn a_start_waits_for_the_lists_and_a_restore_for_the_agents_too() {
         let mut barrier = LeaderBarrier::default();
@@ -157,7 +189,7 @@ mod tests {
         assert!(!barrier.may_grant());
         barrier.listed();
         assert!(barrier.may_grant());
-        barrier.suspect_restore();
+        barrier.suspect_restore(CALL);
         barrier.elapse(1000);
         barrier.listed();
         barrier.elapse(RESTORE_PAUSE_SECONDS - 1);
@@ -176,7 +208,7 @@ mod tests {
         assert!(!barrier.may_grant() && !barrier.owns(LeaseRules::ALL, MarkId(1)));
         barrier.listed();
         assert!(barrier.may_grant());
-        barrier.suspect_restore();
+        barrier.suspect_restore(CALL);
         barrier.relist();
         barrier.listed();
         barrier.elapse(20);
@@ -190,13 +222,40 @@ mod tests {
     }
 
     #[test]
+    fn a_pause_ends_early_when_every_node_has_heard_the_call_and_no_other() {
+        let mut barrier = LeaderBarrier::default();
+        barrier.listed();
+        assert_eq!(barrier.call(), None);
+        barrier.suspect_restore(CALL);
+        // Before everything is listed, it is not known which nodes there are.
+        barrier.heard(LeaseRules::ALL, []);
+        assert!(!barrier.may_grant() && barrier.call() == Some(CALL));
+        barrier.listed();
+        for late in [None, Some(CallId(6))] {
+            barrier.heard(LeaseRules::ALL, [Some(CALL), late]);
+            assert!(!barrier.may_grant());
+        }
+        barrier.relist();
+        barrier.listed();
+        barrier.heard(LeaseRules::ALL, [Some(CALL), Some(CALL)]);
+        assert!(barrier.may_grant() && !barrier.is_doubtful() && barrier.call().is_none());
+        // A cluster without nodes has nothing to say.
+        barrier.suspect_restore(CallId(8));
+        barrier.listed();
+        barrier.heard(LeaseRules::ALL, [Some(CALL)]);
+        assert!(!barrier.may_grant());
+        barrier.heard(LeaseRules::ALL, []);
+        assert!(barrier.may_grant());
+    }
+
+    #[test]
     fn a_lease_that_is_not_fresh_is_suspect() {
         let suspect = |age_seconds, is_doubted| LeaderHandover { age_seconds, is_doubted }.is_suspect();
         assert!(!suspect(0, false) && !suspect(60, false) && !suspect(-60, false));
         assert!(suspect(61, false) && suspect(-61, false) && suspect(i64::MIN, false) && suspect(0, true));
         let mut barrier = LeaderBarrier::default();
         assert!(!barrier.is_doubtful());
-        barrier.suspect_restore();
+        barrier.suspect_restore(CALL);
         assert!(barrier.is_doubtful());
         barrier.listed();
         assert!(barrier.is_doubtful());
@@ -212,7 +271,7 @@ mod tests {
         barrier.wrote(MarkId(2));
         barrier.settled(MarkId(2));
         assert!(barrier.owns(LeaseRules::ALL, MarkId(1)) && !barrier.owns(LeaseRules::ALL, MarkId(2)));
-        barrier.suspect_restore();
+        barrier.suspect_restore(CALL);
         assert!(!barrier.owns(LeaseRules::ALL, MarkId(1)));
     }
 }

@@ -101,8 +101,9 @@ const MUTATIONS: [(LeaseRule, Bounds); 31] = [
     (LeaseRule::AskGivenUp, WISHES),
 ];
 
-const RESTORE_MUTATIONS: [(LeaseRule, Bounds); 3] = [
+const RESTORE_MUTATIONS: [(LeaseRule, Bounds); 4] = [
     (LeaseRule::Barrier, SHORT_RESTORE),
+    (LeaseRule::EveryNodeHeard, SHORT_RESTORE),
     (LeaseRule::HeldIsTaken, SHORT_RESTORE),
     (LeaseRule::Contested, SHORT_RESTORE),
 ];

@@ -88,10 +88,11 @@ const ROWS: [(&str, &[Fault]); 15] = [
 ];
 
 /// Faults besides the release table: of fencing, of exclusions, of leaders and of grants.
-const OTHERS: [Fault; 7] = [
+const OTHERS: [Fault; 8] = [
     Fault::Without(LeaseRule::Proof),
     Fault::Without(LeaseRule::FencedIsTaken),
     Fault::Without(LeaseRule::NameIsMutex),
+    Fault::Without(LeaseRule::EveryNodeHeard),
     Fault::Without(LeaseRule::MachineOfBlock),
     Fault::With(Planted::LowerGeneration),
     Fault::With(Planted::NeverLower),

@@ -18,7 +18,11 @@ impl Cluster {
             self.write_steps(world, leader, plan, &mut steps);
             return;
         }
-        let heard = world.agents.iter().all(|agent| !agent.silent);
+        let mut agents = world.agents.iter().map(|agent| !agent.silent);
+        let heard = match self.rules.has(LeaseRule::EveryNodeHeard) {
+            true => agents.all(|heard| heard),
+            false => agents.any(|heard| heard),
+        };
         if !me.passed && (heard || !self.rules.has(LeaseRule::Barrier)) {
             let mut next = *world;
             next.leaders[leader].passed = true;

@@ -75,6 +75,7 @@ impl Cluster {
                 .collect(),
             pools: Vec::new(),
             claims: Vec::new(),
+            heard: None,
         }
     }
 }

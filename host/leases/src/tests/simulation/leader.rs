@@ -18,8 +18,8 @@ use crate::operator::fence::FetchedNode;
 use crate::operator::held::ClaimantState;
 use crate::operator::signs::RestoreSigns;
 use crate::{
-    BlockHint, BlockPhase, IpBlock, LeaseRule, LeaseRules, MarkId, NodeIpamSpec, NodeIpamStatus, RangeId,
-    RangeState, RangeUse, SpaceRange, Uid,
+    BlockHint, BlockPhase, CallId, IpBlock, LeaseRule, LeaseRules, MarkId, NodeIpamSpec, NodeIpamStatus,
+    RangeId, RangeState, RangeUse, SpaceRange, Uid,
 };
 
 /// Seconds for which a block whose holder refused a mark is not marked again.
@@ -63,11 +63,13 @@ pub(super) struct Leader {
     released: BTreeMap<IpNet, u64>,
     /// The leases of fenced nodes that it ended.
     ended: BTreeSet<(Arc<str>, IpNet)>,
+    /// The last call for the nodes' words, which no other leader made.
+    calls: u64,
     pub(super) plans: VecDeque<Planned>,
 }
 
 impl Leader {
-    pub(super) fn new(rules: LeaseRules, planted: Option<Planted>, skew: u64) -> Self {
+    pub(super) fn new(rules: LeaseRules, planted: Option<Planted>, skew: u64, calls: u64) -> Self {
         Self {
             rules,
             planted,
@@ -87,6 +89,7 @@ impl Leader {
             gone: BTreeMap::new(),
             released: BTreeMap::new(),
             ended: BTreeSet::new(),
+            calls,
             plans: VecDeque::new(),
         }
     }
@@ -160,6 +163,8 @@ impl Leader {
             self.suspect_restore();
         }
         self.signs.saw(Some(cache.version));
+        let heard = |name: &Arc<str>| cache.said.get(name).and_then(|said| said.spec.heard);
+        self.barrier.heard(self.rules, cache.hosts.keys().map(heard));
         self.forget(&cache);
         self.spaces(&cache, ids);
         self.grants(&cache, now);
@@ -173,7 +178,8 @@ impl Leader {
 
     fn suspect_restore(&mut self) {
         if self.rules.has(LeaseRule::Barrier) {
-            self.barrier.suspect_restore();
+            self.calls += 1;
+            self.barrier.suspect_restore(CallId(self.calls));
             self.barrier.listed();
             self.ended.clear();
         }
@@ -251,7 +257,8 @@ impl Leader {
                 true => Some(said.spec.identity.clone()),
                 false => said.status.accepted.clone(),
             };
-            let status = NodeIpamStatus { accepted, blocks: blocks.collect() };
+            let call = self.barrier.call().or(said.status.call);
+            let status = NodeIpamStatus { accepted, blocks: blocks.collect(), call };
             let exclusions: Vec<Exclusions> =
                 cache.pools.iter().map(|pool| pool.exclusions.clone()).collect();
             if status != said.status || exclusions != said.exclusions {

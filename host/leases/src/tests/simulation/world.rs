@@ -13,7 +13,7 @@ use super::kinds::{KINDS, POOLS, key};
 use super::leader::{Leader, range};
 use super::machine::Machine;
 use super::referee::{self, Excuses};
-use super::server::{Change, Exclusions, Pool, Refused, Server, Store, Write};
+use super::server::{Exclusions, Pool, Refused, Server, Store, Write};
 use crate::operator::barrier::RESTORE_PAUSE_SECONDS;
 use crate::operator::fence::NodeEvidence;
 use crate::{
@@ -124,7 +124,7 @@ impl World {
             now: 0,
             server: Server::new(rules, store),
             machines: Vec::new(),
-            leaders: [0, 0].map(|_| Leader::new(rules, planted, 0)),
+            leaders: [0, 0].map(|_| Leader::new(rules, planted, 0, 0)),
             kinds,
             late: Vec::new(),
             suspended: [0; 2],
@@ -160,7 +160,8 @@ impl World {
             0 => self.leaders[leader].skew,
             _ => self.random.below(SKEW),
         };
-        self.leaders[leader] = Leader::new(self.rules, self.planted, skew);
+        self.ids += 1_000_000;
+        self.leaders[leader] = Leader::new(self.rules, self.planted, skew, self.ids);
     }
 
     /// A machine's own clock.
@@ -248,13 +249,24 @@ impl World {
             let (_, late) = self.late.remove(index);
             let _ = self.apply(&late)?;
         }
-        if self.restored.is_some_and(|at| self.now >= at + RESTORE_PAUSE_SECONDS) {
+        self.excuse_silent();
+        referee::check(&self.server, &self.machines, &mut self.tally.excuses)
+    }
+
+    /// Excuses the machines that have not spoken when a pause is over: those without a Node, and in the end all others.
+    fn excuse_silent(&mut self) {
+        let Some(restored) = self.restored else { return };
+        let is_over = self.now >= restored + RESTORE_PAUSE_SECONDS;
+        if is_over {
             self.restored = None;
-            for machine in self.machines.iter_mut().filter(|machine| machine.is_silent) {
-                machine.excused = Some("could not speak during the barrier after a restore");
+        } else if !self.leaders.iter().any(|leader| leader.barrier.may_grant()) {
+            return;
+        }
+        for index in 0..self.machines.len() {
+            if self.machines[index].is_silent && (is_over || !self.has_host(index)) {
+                self.machines[index].excused = Some("could not speak during the barrier after a restore");
             }
         }
-        referee::check(&self.server, &self.machines, &mut self.tally.excuses)
     }
 
     fn pick(&mut self, count: usize) -> usize {

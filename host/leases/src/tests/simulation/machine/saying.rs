@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ipnet::IpNet;
 
-use super::Machine;
+use super::{Machine, Pending};
 use crate::agent::demand::{EmptyBlock, PoolNeed, spare_blocks};
 use crate::agent::ledger::{LeaseHold, LedgerBlock};
 use crate::agent::lost::may_write;
@@ -25,7 +25,9 @@ impl Machine {
 
     /// The node's half of NodeIPAM, if that is not what was written last.
     pub(in crate::tests::simulation) fn unsaid(&mut self, now: u64) -> Option<Write> {
-        if !self.is_listed || !may_write(self.rules, self.must_rebuild) {
+        // An agent does one thing after the other: it says nothing between the reads and the record of an acceptance.
+        let is_accepting = matches!(self.pending, Some(Pending::Accept(..)));
+        if !self.is_listed || is_accepting || !may_write(self.rules, self.must_rebuild) {
             return None;
         }
         let spec = self.spec(now);
@@ -62,6 +64,7 @@ impl Machine {
             wishes: self.kinds.iter().map(|kind| self.wish(*kind, now)).collect(),
             pools: (0..POOLS).map(echo).collect(),
             claims: vec![],
+            call: self.told.as_ref().and_then(|told| told.status.call),
         };
         let mut spec = compose(facts);
         let in_use = |row: &&LedgerBlock| row.hold == LeaseHold::Open && !row.usage.is_empty();
