@@ -11,7 +11,7 @@ use tenure_leases::operator::barrier::LeaderBarrier;
 use tenure_leases::operator::held::ClaimantState;
 use tenure_leases::operator::release::MARK_TIMEOUT_SECONDS;
 use tenure_leases::operator::signs::RestoreSigns;
-use tenure_leases::{MarkAnswer, MarkId, MarkReason, ObjectVersion, Uid};
+use tenure_leases::{CallId, LeaseRules, MarkAnswer, MarkId, MarkReason, ObjectVersion, Uid};
 
 use crate::view::{ClusterView, ViewSources, WatchedNode, WrittenObjects};
 
@@ -60,6 +60,12 @@ pub struct OperatorMemory {
 }
 
 impl OperatorMemory {
+    /// Takes what the agents of all Nodes have heard of this leader's call.
+    pub fn heard(&mut self, view: &ClusterView) {
+        let heard = |node: &String| view.said.get(node).and_then(|said| said.spec.heard);
+        self.barrier.heard(LeaseRules::ALL, view.hosts.keys().map(heard));
+    }
+
     /// Counts the time of a pause, in whole seconds.
     pub fn tick(&mut self, now: Duration) {
         let since = now.saturating_sub(*self.ticked.get_or_insert(now)).as_secs();
@@ -187,7 +193,7 @@ impl OperatorMemory {
     }
 
     fn suspect_restore(&mut self) {
-        self.barrier.suspect_restore();
+        self.barrier.suspect_restore(CallId(random()));
         self.barrier.listed();
         self.ended.clear();
     }

@@ -143,6 +143,7 @@ impl Operator {
         self.memory.compare_objects(&view, std::mem::take(&mut self.relisted));
         self.memory.saw(view.highest);
         self.memory.forget(&view);
+        self.memory.heard(&view);
         self.look_at_definitions(&view).await;
         let decisions = decide(&view, &mut self.memory, &self.startup_taint, now);
         self.doubt.pauses(self.memory.barrier.is_doubtful());

@@ -14,8 +14,8 @@ use tenure_cluster::{AddressSpace, GROUP, IPBlock, NodeIPAM, NodeIPAMSpec};
 use tenure_fixtures::control_plane::kubelets_node;
 use tenure_leases::agent::accept::{AcceptCase, accept};
 use tenure_leases::{
-    AddressSpace as LeaseSpace, BlockHint, FetchedBlock, HeldBlock, HolderIdentity, IpBlock, LeaseRules,
-    MachineHash, NodeIpamSpec, NodeIpamStatus, PoolDemand, PoolKey,
+    AddressSpace as LeaseSpace, BlockHint, CallId, FetchedBlock, HeldBlock, HolderIdentity, IpBlock,
+    LeaseRules, MachineHash, NodeIpamSpec, NodeIpamStatus, PoolDemand, PoolKey,
 };
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 use tokio::time::Instant;
@@ -40,6 +40,7 @@ pub(crate) struct SimulatedAgent {
     pub(crate) me: HolderIdentity,
     pub(crate) held: Vec<HeldBlock>,
     pub(crate) want: u32,
+    pub(crate) heard: Option<CallId>,
 }
 
 /// Registers a Node, as its kubelet does.
@@ -102,6 +103,7 @@ impl SimulatedAgent {
         let spec = NodeIpamSpec {
             held: self.held.clone(),
             demand: vec![demand],
+            heard: self.heard,
             ..NodeIpamSpec::of(self.me.clone())
         };
         let object = json!({
@@ -127,7 +129,8 @@ impl SimulatedAgent {
                 accepted = true;
             }
         }
-        if accepted {
+        if accepted || status.call != self.heard {
+            self.heard = status.call;
             self.say().await?;
         }
         Ok(accepted)

@@ -106,8 +106,15 @@ async fn first_grant(client: &Client, number: usize, began: Instant) -> Result<D
     let (leased, mut leases) = mpsc::unbounded_channel();
     let (_wish, wishes) = watch::channel(1_u32);
     let permit = Arc::new(Semaphore::new(1)).acquire_owned().await?;
-    let mut agent =
-        SimulatedAgent { client: client.clone(), counts: Arc::default(), pool, me, held: vec![], want: 0 };
+    let mut agent = SimulatedAgent {
+        client: client.clone(),
+        counts: Arc::default(),
+        pool,
+        me,
+        held: vec![],
+        want: 0,
+        heard: None,
+    };
     tokio::select! {
         ended = agent.live(wishes, &leased, permit) => ended?,
         _ = leases.recv() => {}
@@ -160,7 +167,7 @@ async fn measure(client: Client, agents: usize, operator: u32) -> Result<Value, 
         herd.spawn(async move {
             let permit = gate.acquire_owned().await?;
             let me = register(&client, number).await?;
-            let mut agent = SimulatedAgent { client, counts, pool, me, held: vec![], want: 0 };
+            let mut agent = SimulatedAgent { client, counts, pool, me, held: vec![], want: 0, heard: None };
             agent.live(wishes, &leased, permit).await
         });
     }

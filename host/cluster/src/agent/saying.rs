@@ -31,8 +31,9 @@ pub(crate) async fn say(
     {
         let state = core.state();
         let written = state.written.as_ref();
-        // A pod waits for each change of turns.
-        let is_early = now < state.next_write && written.is_some_and(|written| written.claims == spec.claims);
+        // A pod waits for each change of turns, and every node for each answer to a call.
+        let is_usual = |written: &NodeIpamSpec| written.claims == spec.claims && written.heard == spec.heard;
+        let is_early = now < state.next_write && written.is_some_and(is_usual);
         if written.is_some_and(|written| is_known(written, &spec)) || is_early {
             return Ok(());
         }
@@ -51,6 +52,8 @@ pub(crate) async fn say(
 
 /// Gathers what the agent's half is composed of, and composes it.
 pub(crate) async fn spec(core: &AgentCore, me: &HolderIdentity) -> NodeIpamSpec {
+    // Read before the leases: what is said repeats no call that is younger than itself.
+    let call = core.state().told.call;
     let leases = core.leases();
     let mut blocks = Vec::new();
     for lease in leases.values().filter(|lease| lease.turn.is_none()) {
@@ -73,6 +76,7 @@ pub(crate) async fn spec(core: &AgentCore, me: &HolderIdentity) -> NodeIpamSpec 
         wishes: wishes(core).await,
         pools: echoes(core, &leases).await,
         claims: core.claim_turns(),
+        call,
     })
 }
 

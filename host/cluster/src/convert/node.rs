@@ -37,6 +37,7 @@ impl TryFrom<&NodeIPAM> for NodeIpamSpec {
             acks: spec.acks.iter().map(MarkAck::try_from).collect::<Result<_, _>>()?,
             pools: spec.pools.iter().map(PoolEcho::try_from).collect::<Result<_, _>>()?,
             claims: spec.claims.iter().map(ClaimTurn::try_from).collect::<Result<_, _>>()?,
+            heard: spec.heard.as_deref().map(str::parse).transpose()?,
         })
     }
 }
@@ -55,6 +56,7 @@ impl From<&NodeIpamSpec> for NodeIPAMSpec {
             acks: spec.acks.iter().map(AckEntry::from).collect(),
             pools: spec.pools.iter().map(EchoEntry::from).collect(),
             claims: spec.claims.iter().map(TurnEntry::from).collect(),
+            heard: spec.heard.map(|call| call.to_string()),
         }
     }
 }
@@ -76,6 +78,7 @@ impl TryFrom<&NodeIPAM> for NodeIpamStatus {
         Ok(Self {
             accepted: status.accepted.as_ref().map(accepted).transpose()?,
             blocks: status.blocks.iter().map(BlockHint::try_from).collect::<Result<_, _>>()?,
+            call: status.call.as_deref().map(str::parse).transpose()?,
         })
     }
 }

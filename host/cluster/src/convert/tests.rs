@@ -3,7 +3,7 @@
 use kube::api::ObjectMeta;
 use tenure_leases::node::PoolEcho;
 use tenure_leases::{
-    AddressSpace as LeaseSpace, BlockName, BlockPhase, ClaimTurn, HeldBlock, HolderIdentity, IpBlock,
+    AddressSpace as LeaseSpace, BlockName, BlockPhase, CallId, ClaimTurn, HeldBlock, HolderIdentity, IpBlock,
     LeasePool, LeaseRules, MachineHash, MarkAck, MarkAnswer, MarkId, NodeIpamSpec, PoolDemand, PoolKey,
     RangeId, RangeState, RangeUse, SpaceError, SpaceRange, TurnId, TurnState, Uid,
 };
@@ -89,6 +89,7 @@ fn a_nodes_words_come_back_as_they_went() {
             state: TurnState::Held,
             pod: "default/db-0".into(),
         }],
+        heard: Some(CallId(7)),
     };
     let mut object = NodeIPAM { metadata: stored("n1"), spec: NodeIPAMSpec::from(&spec), status: None };
     assert_eq!(NodeIpamSpec::try_from(&object), Ok(spec));

@@ -87,6 +87,10 @@ pub struct NodeIPAMSpec {
     #[schemars(length(max = 256))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["block".into()]))]
     pub claims: Vec<TurnEntry>,
+    /// The operator's last call, repeated: what is said here was said after it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::optional_number")]
+    pub heard: Option<String>,
 }
 
 /// The operator's half: hints. The IPBlocks are the truth.
@@ -123,6 +127,10 @@ pub struct NodeIPAMStatus {
     #[schemars(length(max = 256), inner(length(max = 253)))]
     #[x_kube(merge_strategy = ListMerge::Set)]
     pub claims_asked_back: Vec<String>,
+    /// The call of an operator that doubts the store, which the agent repeats with everything that the node holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::optional_number")]
+    pub call: Option<String>,
     /// The conditions: Ready.
     #[serde(default)]
     #[schemars(length(max = 8))]

@@ -76,7 +76,11 @@ fn unknown(world: &mut World) -> anyhow::Result<()> {
     let boot = world.nodes[1].reboot()?;
     let patch = json!({ "status": { "nodeInfo": { "bootID": boot } } });
     let api: Api<KubeNode> = Api::all(world.client.clone());
-    world.runtime.block_on(call(api.patch_status("green", &PatchParams::default(), &Patch::Merge(&patch))))?;
+    world.runtime.block_on(call(api.patch_status(
+        "green",
+        &PatchParams::default(),
+        &Patch::Merge(&patch),
+    )))?;
     ensure!(given.is_err(), "{given:?} is of a block that may be another machine's by now");
     wait::until("an address of a block that was confirmed", LIMIT, || Ok(world.nodes[1].add("after").ok()))?;
     world.referee()

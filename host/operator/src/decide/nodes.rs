@@ -8,7 +8,7 @@ use tenure_cluster::objects::node::{
     ExclusionEntry, HintEntry, NodeIPAM, NodeIPAMStatus, PoolSettings, WaitingEntry,
 };
 use tenure_leases::space::overlap;
-use tenure_leases::{BlockHint, RangeUse, Uid};
+use tenure_leases::{BlockHint, CallId, RangeUse, Uid};
 
 use super::WaitingNodes;
 use super::claims::ClaimFacts;
@@ -21,11 +21,15 @@ pub(super) fn hints(
     view: &ClusterView,
     waiting: &WaitingNodes,
     facts: &ClaimFacts<'_>,
+    call: Option<CallId>,
     now: WriteTime,
 ) -> Vec<OperatorWrite> {
     let write = |(name, said): (&String, &SaidView)| {
         let mut status = status(view, said, waiting_of(view, name, waiting), now);
         status.claims_asked_back = facts.asked_back(view, said);
+        if let Some(call) = call {
+            status.call = Some(call.to_string());
+        }
         (said.object.status.as_ref() != Some(&status)).then(|| {
             let object = NodeIPAM { status: Some(status), ..said.object.as_ref().clone() };
             OperatorWrite::Hints(Box::new(object))
@@ -81,6 +85,8 @@ fn status(view: &ClusterView, said: &SaidView, waiting: Vec<WaitingEntry>, now: 
         waiting,
         conditions,
         claims_asked_back: vec![],
+        // One that is over is left there: to take it away is another write for each node.
+        call: old.and_then(|old| old.call.clone()),
     }
 }
 

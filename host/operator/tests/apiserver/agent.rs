@@ -15,7 +15,7 @@ use tenure_leases::agent::ledger::{BlockUsage, LeaseHold, LedgerBlock};
 use tenure_leases::agent::mark::{MarkCase, MarkVerdict, answer};
 use tenure_leases::agent::tombstones::LeaseTombstones;
 use tenure_leases::{
-    AddressSpace as LeaseSpace, BlockHint, BlockMark, BlockName, ClaimTurn, FetchedBlock, HeldBlock,
+    AddressSpace as LeaseSpace, BlockHint, BlockMark, BlockName, CallId, ClaimTurn, FetchedBlock, HeldBlock,
     HolderIdentity, LeaseRules, MarkAck, MarkAnswer, NodeIpamSpec, NodeIpamStatus, PoolDemand, PoolKey, Uid,
 };
 use tenure_operator::view::{WatchedNode, evidence};
@@ -38,6 +38,8 @@ pub(crate) struct TestAgent {
     pub(crate) given: BTreeSet<IpAddr>,
     /// What the pools exclude.
     excluded: Vec<IpNet>,
+    /// The operator's call that it heard last.
+    heard: Option<CallId>,
 }
 
 impl TestAgent {
@@ -58,6 +60,7 @@ impl TestAgent {
             dropped: LeaseTombstones::default(),
             given: BTreeSet::new(),
             excluded: vec![],
+            heard: None,
         })
     }
 
@@ -129,6 +132,7 @@ impl TestAgent {
             return if self.ledger.is_empty() { Ok(()) } else { self.say(cluster) };
         };
         let status = NodeIpamStatus::try_from(&object)?;
+        self.heard = status.call;
         for pool in object.status.iter().flat_map(|status| &status.pools) {
             // The test's pools exclude CIDRs only, and never fewer.
             let cidrs = pool.exclusions.iter().filter_map(|entry| entry.cidr.as_ref()?.parse().ok());
@@ -256,6 +260,7 @@ impl TestAgent {
             idle: self.idle.clone(),
             acks: self.acks.clone(),
             claims: self.turns.clone(),
+            heard: self.heard,
             ..NodeIpamSpec::of(self.identity.clone())
         });
         let name = &*self.identity.name;
