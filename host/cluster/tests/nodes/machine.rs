@@ -5,13 +5,13 @@ use k8s_openapi::api::core::v1::Node as KubeNode;
 use kube::api::{Api, ObjectMeta, Patch, PatchParams};
 use serde_json::{Value, json};
 use tenure_cluster::client::call;
-use tenure_cluster::{BLOCK_FINALIZER, IPBlock};
+use tenure_cluster::{AddressPool, BLOCK_FINALIZER, IPBlock};
 use tenure_fixtures::wait;
 use tenure_leases::BlockName;
 
 use crate::Test;
 use crate::faults::has_condition;
-use crate::world::{LIMIT, World};
+use crate::world::{LIMIT, POOL, World};
 
 pub(crate) const TESTS: &[Test] = &[
     ("machine::after_a_reboot_no_address_comes_from_a_block_before_the_api_server_confirms_it", rebooted),
@@ -19,8 +19,10 @@ pub(crate) const TESTS: &[Test] = &[
 ];
 
 /// Those after which nothing is granted for two minutes.
-pub(crate) const LAST_TESTS: &[Test] =
-    &[("machine::a_block_that_is_leased_to_another_node_gives_no_new_address_and_keeps_its_pods", contested)];
+pub(crate) const LAST_TESTS: &[Test] = &[
+    ("machine::exclusions_of_a_lower_generation_are_in_force_after_a_restore", restored),
+    ("machine::a_block_that_is_leased_to_another_node_gives_no_new_address_and_keeps_its_pods", contested),
+];
 
 fn shown(world: &World, node: usize) -> anyhow::Result<Vec<Value>> {
     let shown = world.nodes[node].daemon.ctl(&["cluster"])?;
@@ -83,6 +85,55 @@ fn unknown(world: &mut World) -> anyhow::Result<()> {
     )))?;
     ensure!(given.is_err(), "{given:?} is of a block that may be another machine's by now");
     wait::until("an address of a block that was confirmed", LIMIT, || Ok(world.nodes[1].add("after").ok()))?;
+    world.referee()
+}
+
+fn restored(world: &mut World) -> anyhow::Result<()> {
+    let pools: Api<AddressPool> = Api::all(world.client.clone());
+    let generation = |world: &World| -> anyhow::Result<i64> {
+        let pool = world.runtime.block_on(call(pools.get(POOL)))?;
+        Ok(pool.metadata.generation.unwrap_or_default())
+    };
+    let in_force = |world: &World, generation: i64| {
+        wait::holds("each node to have the pool's generation in force", LIMIT, || {
+            let has = |node: &crate::node::Node| -> anyhow::Result<bool> {
+                let echoes =
+                    world.node_object(&node.name)?.map(|object| object.spec.pools).unwrap_or_default();
+                Ok(echoes.iter().any(|echo| echo.generation == generation))
+            };
+            Ok(has(&world.nodes[0])? && has(&world.nodes[1])?)
+        })
+    };
+    // The first so many places of each block.
+    let exclude = |world: &World, end: u32| {
+        let places = json!([{ "start": 0, "end": end }]);
+        world.change::<AddressPool>(POOL, &json!({ "spec": { "perBlockExclusions": places } }))
+    };
+    // An operator that could not renew its Lease for ten seconds ends, and is started again.
+    world.stop_operator();
+    world.plane.back_up()?;
+    wait::holds("the API server to be back", LIMIT, || Ok(world.blocks().is_ok()))?;
+    world.start_operator()?;
+    let before = generation(world)?;
+    for end in 1..4 {
+        exclude(world, end)?;
+    }
+    in_force(world, before + 3)?;
+    world.stop_operator();
+    world.plane.restore()?;
+    wait::holds("the API server to be back", LIMIT, || Ok(world.blocks().is_ok()))?;
+    ensure!(generation(world)? == before, "the backup is not what was put back");
+    world.start_operator()?;
+    // The generation is one that the nodes had before, with other exclusions.
+    exclude(world, 9)?;
+    in_force(world, before + 1)?;
+    let address = world.nodes[0].add("after")?;
+    let (cidr, _) =
+        world.blocks()?.into_iter().find(|(cidr, _)| cidr.contains(&address)).context("no block")?;
+    let place = cidr.hosts().position(|host| host == address).context("not of its block")?;
+    ensure!(place >= 9, "{address} of {cidr} is excluded");
+    world.change::<AddressPool>(POOL, &json!({ "spec": { "perBlockExclusions": null } }))?;
+    in_force(world, before + 2)?;
     world.referee()
 }
 

@@ -12,6 +12,7 @@ use crate::world::{LIMIT, POOL, World};
 pub(crate) const TESTS: &[Test] = &[
     ("releases::a_range_that_is_taken_out_drains_while_its_pods_live_on", shrunk),
     ("releases::a_block_that_is_wanted_back_stays_cordoned_over_a_restart", restarted),
+    ("releases::a_storm_of_pods_while_blocks_are_wanted_back_loses_and_doubles_no_address", storm),
     ("releases::addresses_that_are_excluded_later_are_not_handed_out", excluded),
     ("releases::a_deleted_pool_goes_once_its_last_pod_has", deleted),
 ];
@@ -64,6 +65,35 @@ fn restarted(world: &mut World) -> anyhow::Result<()> {
         Ok(world.block_uid(&name)? != Some(lease.clone()))
     })?;
     world.referee()
+}
+
+fn storm(world: &mut World) -> anyhow::Result<()> {
+    for round in 0..4 {
+        let blocks = world.blocks()?;
+        let mut node = world.nodes.remove(0);
+        let own: Vec<_> = blocks.into_iter().filter(|(_, holder)| *holder == node.name).collect();
+        let pods: Vec<String> = (0..8).map(|number| format!("storm-{round}-{number}")).collect();
+        let outcome = std::thread::scope(|scope| {
+            let adding = scope.spawn(|| node.add_at_once(&pods));
+            // Each block that the node has is wanted back while pods come.
+            let wanted = own.iter().try_for_each(|(cidr, _)| {
+                let name = BlockName::new("default", *cidr)?.to_string();
+                // It may have gone by itself.
+                let _ = world.delete::<IPBlock>(&name);
+                Ok::<(), anyhow::Error>(())
+            });
+            let added = adding.join().map_err(|_| anyhow::anyhow!("a thread of the storm panicked"));
+            wanted.and(added).and_then(|added| added)
+        });
+        let gone = outcome.and_then(|given| {
+            ensure!(given.len() == pods.len(), "not every pod of round {round} got an address: {given:?}");
+            pods.iter().step_by(2).try_for_each(|pod| node.del(pod))
+        });
+        world.nodes.insert(0, node);
+        gone?;
+        world.referee()?;
+    }
+    Ok(())
 }
 
 fn excluded(world: &mut World) -> anyhow::Result<()> {
