@@ -18,7 +18,7 @@ pub struct MarkId(pub u64);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TurnId(pub u64);
 
-/// A leader's call for the nodes' words, drawn at random by the operator. Only an agent that was told of it since can repeat it.
+/// A leader's call for the nodes' words, drawn at random by the operator. Only an agent that has read it can repeat it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CallId(pub u64);
 
