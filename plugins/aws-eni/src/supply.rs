@@ -82,6 +82,15 @@ impl PoolSupply {
         self.interfaces.iter().any(is_leaving)
     }
 
+    /// The first interface that has addresses in the ledger and that the host does not vouch for: EC2 may be hiding it.
+    #[must_use]
+    pub fn doubtful(&self) -> Option<&NodeInterface> {
+        let is_doubtful = |interface: &&NodeInterface| {
+            interface.duty == InterfaceDuty::Foreign && !interface.runs.is_empty()
+        };
+        self.interfaces.iter().find(is_doubtful)
+    }
+
     /// The subnet of this name.
     #[must_use]
     pub fn subnet(&self, name: Option<&str>) -> Option<&SupplySubnet> {

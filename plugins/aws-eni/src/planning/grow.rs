@@ -66,7 +66,15 @@ pub(super) fn grow(supply: &PoolSupply, rule: &PoolRule<'_>, only_demand: bool) 
             "no interface has room before those that are being given back have gone; {}",
             rule.explain(&counts)
         ))),
-        _ => Some(Lack::Full(format!("no interface has room, and no more fit; {}", rule.explain(&counts)))),
+        _ => Some(match supply.doubtful() {
+            // It may have room, and as long as EC2 does not show it, a limit may have been learnt that is none.
+            Some(doubtful) => Lack::Waiting(format!(
+                "no other interface has room, and EC2 is asked about {}, which is in doubt; {}",
+                doubtful.name,
+                rule.explain(&counts)
+            )),
+            None => Lack::Full(format!("no interface has room, and no more fit; {}", rule.explain(&counts))),
+        }),
     };
     Growth { steps: filling.steps, lack }
 }
