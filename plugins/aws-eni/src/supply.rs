@@ -51,9 +51,9 @@ pub struct PoolSupply {
     pub waiting: u32,
     /// The slots of interfaces on their way that nothing is assigned to yet.
     pub coming_slots: u32,
-    /// Single addresses that have been requested from EC2.
+    /// Single addresses that have been requested from EC2, or that the host is about to adopt.
     pub coming_addresses: u32,
-    /// Prefixes that have been requested from EC2.
+    /// Prefixes that have been requested from EC2, or that the host is about to adopt.
     pub coming_prefixes: u32,
 }
 

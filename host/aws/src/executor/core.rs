@@ -66,6 +66,10 @@ impl AwsCore {
         }
         let mut state = self.state();
         state.read(book, now);
+        // Where nothing is ever taken and the ledger is empty, no process has taken anything.
+        if !state.settings.fixed || !expected.is_empty() {
+            state.seen.starts(now);
+        }
         expected.into_iter().for_each(|(interface, nets)| state.seen.expect(&interface, nets, now));
     }
 
@@ -78,6 +82,7 @@ impl AwsCore {
             now,
             every: self.config.look_every,
             window: self.config.window,
+            settles: state.seen.settles(),
             doubts: state.seen.has_doubts() || !state.quarantine.is_empty() || is_behind,
             awaits_groups: state.named_groups.are_awaited(&state.seen, now),
             waits,

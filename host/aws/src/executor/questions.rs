@@ -2,7 +2,7 @@
 //!
 //! | question | usually | sooner |
 //! |---|---|---|
-//! | the interfaces of the node | [`AT_REST`] while the metadata service agrees with EC2's last word and nobody waits, else [`QUIETEST`] | in doubt, or new: a window; not answered: [`RETRIES`]; other security groups are awaited: the longest of these; a hint: at once |
+//! | the interfaces of the node | [`AT_REST`] while the metadata service agrees with EC2's last word and nobody waits, else [`QUIETEST`] | in doubt, or new: a window; settling: once that is over; not answered: [`RETRIES`]; other security groups are awaited: the longest of these; a hint: at once |
 //! | the subnets of the zone | [`AT_REST`] | a pod waits for one: [`WAITED_FOR`] and up to a minute; a minimum is not there: [`LACKING`]; not answered: [`RETRIES`]; denied: [`DENIED`] |
 //! | interfaces that are attached to nothing | [`AT_REST`] | there may be some: [`RARELY`] |
 //!
@@ -69,6 +69,8 @@ pub(super) struct Circumstances {
     pub(super) window: Duration,
     /// Whether anything that EC2 showed is in doubt, or in quarantine.
     pub(super) doubts: bool,
+    /// The time from which a look settles what an earlier process may have taken; `None` if there is nothing to settle.
+    pub(super) settles: Option<Duration>,
     /// Whether requests wait for supply.
     pub(super) waits: bool,
     /// Whether leaked interfaces are looked for.
@@ -258,6 +260,10 @@ impl Questions {
 
     fn interfaces_at(&self, of: &Circumstances) -> Duration {
         let is_urgent = of.waits || self.is_waited_for(of) || !self.interfaces.is_answered;
+        let settles = of.settles.filter(|settles| self.interfaces.at.is_some_and(|last| last < *settles));
+        if let (Some(settles), 0, false) = (settles, self.interfaces.failures, of.awaits_groups) {
+            return settles;
+        }
         let every = match (self.interfaces.retry(is_urgent, of.every / 4), of.doubts) {
             (Some(retry), _) => retry,
             _ if of.awaits_groups => RETRIES.1.min(of.every),

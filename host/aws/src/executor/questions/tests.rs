@@ -31,6 +31,15 @@ fn at_the_start_all_that_a_plan_needs_is_asked_at_once() {
     assert_eq!(questions.wait(&at(5)), seconds(300), "unless an intent was open");
 }
 
+#[test]
+fn what_settles_is_looked_at_as_soon_as_it_may_have() {
+    let mut questions = answered();
+    let settling = |now| Circumstances { settles: Some(seconds(1050)), doubts: true, ..at(now) };
+    assert_eq!(questions.wait(&settling(1001)), seconds(49));
+    questions.interfaces_asked(Some(false), seconds(1050), 1000);
+    assert_eq!(questions.wait(&settling(1050)), seconds(60), "it was not shown, and is in doubt");
+}
+
 /// The questions of so many hours at rest, with the time of each; `agrees` is whether the metadata service agrees with EC2 meanwhile.
 fn at_rest(hours: u64, agrees: bool) -> Vec<(u64, LookQuestion)> {
     let at = |now| Circumstances { agreed: agrees.then(|| seconds(now - 300)), ..at(now) };
