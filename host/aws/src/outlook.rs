@@ -40,6 +40,7 @@ pub fn outlook(situation: &Situation, book: &Book) -> Result<Outlook, InvalidAtt
         (agreed::INTERFACES_SLOTS, situation.slots(true).to_string()),
         (agreed::INTERFACES_IPV6_SLOTS, situation.slots(false).to_string()),
     ];
+    pairs.extend(situation.is_hiding.then(|| ("interfaces.hidden", "true".to_owned())));
     pairs.extend(node.most_pods.map(|most| (agreed::MOST_PODS, most.to_string())));
     let has_prefixes = situation.limits.is_none_or(|limits| limits.prefixes);
     pairs.push((agreed::PREFIXES_SUPPORTED, has_prefixes.to_string()));

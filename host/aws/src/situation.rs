@@ -100,6 +100,8 @@ pub struct Situation {
     pub floor: u32,
     /// How long until EC2 is asked again what the subnets have.
     pub subnets_in: Duration,
+    /// Whether EC2 refuses another interface although the type has room for more than it shows.
+    pub is_hiding: bool,
 }
 
 impl Situation {
@@ -120,6 +122,7 @@ impl Situation {
             idle: BTreeMap::new(),
             floor: 1,
             subnets_in: Duration::ZERO,
+            is_hiding: false,
         }
     }
 

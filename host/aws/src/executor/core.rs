@@ -83,7 +83,10 @@ impl AwsCore {
             every: self.config.look_every,
             window: self.config.window,
             settles: state.seen.settles(),
-            doubts: state.seen.has_doubts() || !state.quarantine.is_empty() || is_behind,
+            doubts: state.seen.has_doubts()
+                || !state.quarantine.is_empty()
+                || is_behind
+                || waits && state.is_hiding(),
             awaits_groups: state.named_groups.are_awaited(&state.seen, now),
             waits,
             sweeps: !state.settings.keep_leaked && !state.settings.fixed,
@@ -117,6 +120,7 @@ impl AwsCore {
             barred: Barred::all(&state.budget, now),
             idle: state.idle(now),
             floor: self.config.floor,
+            is_hiding: state.is_hiding(),
             backoffs,
             subnets_in: state.questions.wait_for_subnets(&circumstances),
         }

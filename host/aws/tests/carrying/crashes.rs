@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use tenure_ec2_double::state::Wanted;
+use tenure_ec2_double::state::{Interface, Wanted};
 use tenure_ec2_double::{Fault, Kind};
 use tokio::time::sleep;
 
@@ -104,6 +104,33 @@ async fn describes_that_lag_and_calls_that_do_not_find_what_is_new_leave_nothing
             .await;
         }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_interface_that_ec2_hides_while_it_is_detached_is_not_left_behind() {
+    let cloud = Cloud::new(1, &[24]);
+    let mut node = Node::start(&cloud, "t3.small", ONE).await;
+    *node.routes.links.lock().unwrap() = None;
+    for pod in 0..5 {
+        node.add(pod).await.unwrap();
+    }
+    for pod in 0..5 {
+        node.del(pod).await;
+    }
+    let calls = |cloud: &Cloud| cloud.inner().calls.get("DetachNetworkInterface").copied();
+    while calls(&cloud).is_none() {
+        node.rest(1).await;
+    }
+    {
+        let mut inner = cloud.inner();
+        let is_further = |known: &Interface| known.attachment.as_ref().is_none_or(|place| place.device > 0);
+        let further = inner.state.interfaces().all().filter(|known| is_further(known));
+        let hidden: Vec<String> = further.map(|known| known.id.clone()).collect();
+        inner.state.consistency.describe_hides.extend(hidden);
+    }
+    node.rest(300).await;
+    cloud.inner().state.consistency.describe_hides.clear();
+    node.settles("at the end").await;
 }
 
 /// The node loses its state right after an address was taken off it, and EC2 still shows that address: no pod gets it.

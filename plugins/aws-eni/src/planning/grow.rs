@@ -66,13 +66,11 @@ pub(super) fn grow(supply: &PoolSupply, rule: &PoolRule<'_>, only_demand: bool) 
             "no interface has room before those that are being given back have gone; {}",
             rule.explain(&counts)
         ))),
-        _ => Some(match supply.doubtful() {
-            // It may have room, and as long as EC2 does not show it, a limit may have been learnt that is none.
-            Some(doubtful) => Lack::Waiting(format!(
-                "no other interface has room, and EC2 is asked about {}, which is in doubt; {}",
-                doubtful.name,
-                rule.explain(&counts)
-            )),
+        _ => Some(match supply.doubt() {
+            // What EC2 does not show may have room, and a limit that was learnt from that is none.
+            Some(doubt) => {
+                Lack::Waiting(format!("no other interface has room, and {doubt}; {}", rule.explain(&counts)))
+            }
             None => Lack::Full(format!("no interface has room, and no more fit; {}", rule.explain(&counts))),
         }),
     };

@@ -57,6 +57,7 @@ pub fn look(settings: &AwsSettings, state: &SupplySituation, pool: &Pool) -> Poo
     PoolSupply {
         interfaces: interfaces.into_values().collect(),
         interfaces_room: if may_attach { allowed.saturating_sub(pending.interfaces) } else { 0 },
+        is_hiding: state.attributes.get("interfaces.hidden") == Some(TRUE),
         new_slots,
         coming_slots: pending.interfaces.saturating_mul(new_slots).saturating_sub(pending.interface_slots),
         prefix_size: if is_ipv6 { u32::MAX } else { IPV4_PREFIX },

@@ -176,8 +176,11 @@ fn a_pod_waits_while_an_interface_is_in_doubt_instead_of_finding_the_node_full()
     }
     world.waiting = 1;
     assert!(cause(&world).contains("no interface has room, and no more fit"), "{}", cause(&world));
+    world.attributes.set("interfaces.hidden", "true");
+    assert!(cause(&world).contains("EC2 refuses another one although it shows fewer"), "{}", cause(&world));
     world.enis[2].attributes.set("managed", "false");
     assert!(cause(&world).contains("EC2 is asked about eni-2, which is in doubt"), "{}", cause(&world));
+    assert_eq!(plan(&world), "not yet");
 }
 
 #[test]
