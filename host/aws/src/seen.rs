@@ -268,9 +268,8 @@ impl SeenNode {
     #[must_use]
     pub fn settles(&self) -> Option<Duration> {
         let mut known = self.interfaces.values();
-        let is_settling = known.any(|known| {
-            known.fact.is_early() || known.carries.values().any(SeenFact::is_early)
-        });
+        let is_settling =
+            known.any(|known| known.fact.is_early() || known.carries.values().any(SeenFact::is_early));
         is_settling.then_some(self.settles)
     }
 

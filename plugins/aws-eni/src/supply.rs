@@ -92,8 +92,10 @@ impl PoolSupply {
             interface.duty == InterfaceDuty::Foreign && !interface.runs.is_empty()
         };
         let doubtful = self.interfaces.iter().find(is_doubtful);
-        let named = doubtful.map(|interface| format!("EC2 is asked about {}, which is in doubt", interface.name));
-        let hidden = || "EC2 refuses another one although it shows fewer than the instance type has".to_owned();
+        let named =
+            doubtful.map(|interface| format!("EC2 is asked about {}, which is in doubt", interface.name));
+        let hidden =
+            || "EC2 refuses another one although it shows fewer than the instance type has".to_owned();
         named.or_else(|| self.is_hiding.then(hidden))
     }
 

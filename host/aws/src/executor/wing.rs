@@ -15,12 +15,8 @@ use super::trouble::refusal;
 use crate::guards::{self, Guards};
 use crate::names;
 use crate::outlook::outlook;
-use crate::port::Ec2Subnet;
 use crate::situation::Situation;
 use crate::steps::{self, Change, IntentMemory, IntentProgress, StepEvent, StepFacts, range};
-
-/// With more free addresses than this, a subnet has what a pod needs: an interface's own address and a prefix.
-const PLENTY: u32 = 17;
 
 impl Wing for AwsCore {
     type Situation = Situation;
@@ -75,14 +71,9 @@ impl Wing for AwsCore {
     }
 
     fn planned(&self, situation: &Situation, status: &PlanStatus) {
-        // A full node lacks nothing that EC2 could have, and what is refused is not had of a subnet.
+        // A full node lacks nothing that a subnet could have, whatever else it waits for, and what is refused is not had of a subnet.
         let is_barred = !situation.barred.is_empty() && situation.backoffs.is_empty();
-        // Where a subnet has room, what is waited for is another look at the interfaces.
-        let has_room = |subnet: &Ec2Subnet| situation.is_candidate(subnet) && subnet.available > PLENTY;
-        let is_in_doubt = (situation.seen.has_doubts() || situation.is_hiding)
-            && situation.backoffs.is_empty()
-            && situation.subnets.iter().any(has_room);
-        let lacks = status.code == Some(ErrorCode::NotYet) && !is_barred && !is_in_doubt;
+        let lacks = status.code == Some(ErrorCode::NotYet) && !is_barred && situation.has_room();
         let waits = self.tools.waiting() > 0;
         self.state().questions.planned(lacks, waits, situation.now);
         // An effect may have been refused because EC2's word is too old.

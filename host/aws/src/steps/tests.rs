@@ -293,7 +293,11 @@ fn an_assignment_whose_answer_is_lost_is_looked_for_and_never_repeated() {
             run.shows(Some(&interface("eni-1", 1, &["10.0.0.5/32"])));
             looks += 1;
         }
-        assert!(looks >= 2 && run.facts.now >= seconds(60), "{looks} looks by {:?}", run.facts.now);
+        assert!(
+            (2..=6).contains(&looks) && run.facts.now >= seconds(60),
+            "{looks} looks by {:?}",
+            run.facts.now
+        );
         let why = "the answer was lost, and EC2 shows nothing new after 60 s";
         assert_eq!(run.step(), Step::Undone(why.to_owned()));
     }

@@ -45,7 +45,9 @@ pub fn look(settings: &AwsSettings, state: &SupplySituation, pool: &Pool) -> Poo
     // IPv6 addresses are on the interfaces that IPv4 needs, if there is IPv4.
     let may_attach = !is_ipv6 || !settings.ipv4;
     // What settles is adopted within a minute.
-    let settling = |name| state.objects(INTERFACES).filter_map(|object| object.number(name)).fold(0, u32::saturating_add);
+    let settling = |name| {
+        state.objects(INTERFACES).filter_map(|object| object.number(name)).fold(0, u32::saturating_add)
+    };
     let (settling_addresses, settling_prefixes) = match is_ipv6 {
         true => (0, settling("ipv6.settling.prefixes")),
         false => (settling("settling.addresses"), settling("settling.prefixes")),

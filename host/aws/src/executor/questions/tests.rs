@@ -90,7 +90,9 @@ fn what_earlier_processes_left_is_looked_for_two_hours_after_the_start_and_then_
 #[test]
 fn the_metadata_services_word_counts_for_twenty_minutes() {
     let mut questions = answered();
-    let wait = |questions: &Questions, agreed| questions.wait(&Circumstances { agreed: Some(seconds(agreed)), ..at(3000) });
+    let wait = |questions: &Questions, agreed| {
+        questions.wait(&Circumstances { agreed: Some(seconds(agreed)), ..at(3000) })
+    };
     assert_eq!(wait(&questions, 1801), seconds(5200));
     assert_eq!(wait(&questions, 1800), Duration::ZERO);
     let waits = Circumstances { agreed: Some(seconds(2900)), waits: true, ..at(3000) };
