@@ -1,7 +1,9 @@
 //! The input of a plan: interfaces, subnets, unused ranges and labels, the limits of the node, and the time. `wit/README.md` lists the names.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
+use ipnet::IpNet;
 use tenure_engine::Outlook;
 use tenure_ledger::Book;
 use tenure_types::{Attributes, InvalidAttributes, Object, agreed};
@@ -38,6 +40,7 @@ pub fn outlook(situation: &Situation, book: &Book) -> Result<Outlook, InvalidAtt
         (agreed::INTERFACES_SLOTS, situation.slots(true).to_string()),
         (agreed::INTERFACES_IPV6_SLOTS, situation.slots(false).to_string()),
     ];
+    pairs.extend(situation.is_hiding.then(|| ("interfaces.hidden", "true".to_owned())));
     pairs.extend(node.most_pods.map(|most| (agreed::MOST_PODS, most.to_string())));
     let has_prefixes = situation.limits.is_none_or(|limits| limits.prefixes);
     pairs.push((agreed::PREFIXES_SUPPORTED, has_prefixes.to_string()));
@@ -63,7 +66,7 @@ fn interface(
         known.facts.as_ref().and_then(|facts| facts.attachment.as_ref()).map(|attachment| attachment.since);
     let age = since.map_or(0, |since| situation.wall.saturating_sub(since));
     let subnet = known.facts.as_ref().map(|facts| facts.subnet.as_str()).unwrap_or_default();
-    let pairs = [
+    let mut pairs = vec![
         ("primary", (duty == Some(Duty::Primary)).to_string()),
         ("managed", is_managed.to_string()),
         (names::SUBNET, subnet.to_owned()),
@@ -71,7 +74,34 @@ fn interface(
         ("slots.free", situation.slots_free(id, true, book).to_string()),
         ("ipv6.slots.free", situation.slots_free(id, false, book).to_string()),
     ];
+    let is_retired = known.facts.as_ref().is_some_and(|facts| situation.is_retired(facts));
+    if is_managed && !is_retired && situation.open_on(id).next().is_none() {
+        pairs.extend(settling(situation, id, known, book));
+    }
     object(names::INTERFACE, id, pairs.iter().map(|(name, value)| (*name, value.as_str())))
+}
+
+/// Counts what an interface is to get although no call brings it: EC2 shows it, and an earlier process may have taken it.
+fn settling<'a>(
+    situation: &'a Situation,
+    id: &'a str,
+    known: &'a SeenInterface,
+    book: &Book,
+) -> impl Iterator<Item = (&'static str, String)> + 'a {
+    let own = situation.ledger_of(id, book);
+    let is_it = move |net: &&IpNet| {
+        situation.seen.is_settling(id, **net) && situation.seen.is_shown(id, **net) && !own.contains(net)
+    };
+    let mut counts = BTreeMap::<_, u32>::new();
+    for net in known.carries.keys().filter(is_it) {
+        let name = match (net.addr().is_ipv4(), net.prefix_len() == net.max_prefix_len()) {
+            (true, true) => "settling.addresses",
+            (true, false) => "settling.prefixes",
+            (false, _) => "ipv6.settling.prefixes",
+        };
+        *counts.entry(name).or_default() += 1;
+    }
+    counts.into_iter().map(|(name, count)| (name, count.to_string()))
 }
 
 fn subnet(situation: &Situation, known: &Ec2Subnet) -> Result<Object, InvalidAttributes> {
@@ -145,6 +175,21 @@ mod tests {
                 "instance.type=t3.small,interfaces.free=1,interfaces.ipv6.slots=4,interfaces.slots=3,pods.max=11,prefixes.supported=true,schedulable=true,terminating=false,time.utc=1970-01-02T03:46:40Z",
             ]
         );
+    }
+
+    #[test]
+    fn what_has_not_settled_is_counted_until_the_ledger_has_it() {
+        let enis = [eni("eni-0", 0, &["10.0.0.5/32", "10.0.0.32/28", "2001:db8:0:1:5::/80"])];
+        let mut situation = situation(&[]);
+        situation.seen = crate::seen::SeenNode::new("i-1", seconds(60), true);
+        situation.seen.starts(seconds(1000));
+        situation.seen.described(&enis, seconds(1001));
+        let counts = "ipv6.settling.prefixes=1,ipv6.slots.free=3,managed=true,primary=true,settling.addresses=1,settling.prefixes=1,slots.free=1";
+        let all = &shown(&situation, &Ledger::new())[0];
+        assert!(all.contains(counts), "{all}");
+        assert!(!shown(&situation, &Ledger::of(&enis))[0].contains("settling"), "the ledger has it");
+        situation.seen.described(&enis, seconds(1060));
+        assert!(!shown(&situation, &Ledger::new())[0].contains("settling"), "it is adopted now");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! | EC2 | ledger | |
 //! |---|---|---|
-//! | shows it | has no range | a range is added, unless an open intent is about to |
+//! | shows it | has no range | a range is added, unless an open intent is about to, or an earlier process may have taken it |
 //! | shows it, and a witness names an address of it that the ledger has for nobody, or does not know | has no range, or one that drains | quarantine: the range drains, so that an import can take the address over |
 //! | shows it on an interface that serves no new pods | has a range | the range drains |
 //! | shows it | has a range that drains | the range is opened again |
@@ -111,6 +111,7 @@ fn stay_or_go(
                 // Where the ledger has owners, it was asked about all of them; nobody else came meanwhile.
                 let is_in_use = view.held + view.cooling > 0;
                 match stranger(book, witness, net).filter(|stranger| stranger.is_named || !is_in_use) {
+                    None if situation.seen.is_settling(id, net) => {}
                     None => {
                         difference.changes.push((drain(false), format!("EC2 shows {net} on interface {id}")));
                     }
@@ -211,14 +212,19 @@ fn adopt(
     }
     let own = situation.ledger_of(id, book);
     for net in &facts.carries {
-        if own.contains(net) || !seen.is_settled(id, *net) {
+        if own.contains(net) || !seen.is_shown(id, *net) {
+            continue;
+        }
+        let stranger = stranger(book, witness, *net);
+        // What a stranger may use is handed out to nobody, and can be there at once.
+        if stranger.is_none() && seen.is_settling(id, *net) {
             continue;
         }
         match supply(situation, book, facts, *net) {
             Ok(None) => {}
             Ok(Some(mut changes)) => {
                 let why = format!("EC2 shows {net} on interface {id}, and the ledger does not have it");
-                if let Some(Stranger { why, .. }) = stranger(book, witness, *net) {
+                if let Some(Stranger { why, .. }) = stranger {
                     if let [Supply::Add { pool, range }] = changes.as_slice() {
                         changes.push(drains(pool.clone(), range.name().clone()));
                     }

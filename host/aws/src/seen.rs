@@ -14,8 +14,8 @@
 //!
 //! The answer to a call that changes something is evidence of what that call did: what it brought is not doubted, and what
 //! it took is not brought back, by a describe within the window after it. An answer without the primary interface, which every instance
-//! has, and a failure change nothing. After a restart, what the process before took is not known: for a window, nothing is
-//! adopted. Pure; it reads no clock and holds no lock.
+//! has, and a failure change nothing. What an earlier process took is not known, whether the ledger has anything or not: what is first
+//! shown within a window of the start settles only when it is shown after that. Pure; it reads no clock and holds no lock.
 
 mod duty;
 mod fact;
@@ -43,7 +43,7 @@ pub struct SeenNode {
     interfaces: BTreeMap<String, SeenInterface>,
     /// Ranges and interfaces removed by our own calls, with the time.
     taken: BTreeMap<(String, Option<IpNet>), Duration>,
-    /// Time before which a describe may still show what an earlier process removed.
+    /// Time before which a describe may still show what an earlier process removed; zero if nothing was.
     settles: Duration,
     last: Option<Duration>,
     trouble: Option<String>,
@@ -98,11 +98,14 @@ impl SeenNode {
         self.manage_untagged = manage;
     }
 
+    /// A process starts. Another before it may have taken something that describes still show, and that no ledger has.
+    pub fn starts(&mut self, now: Duration) {
+        self.settles = now.saturating_add(self.window);
+    }
+
     /// The ledger has ranges of an interface: they are missed if EC2 does not show them.
     pub fn expect(&mut self, interface: &str, carries: impl IntoIterator<Item = IpNet>, now: Duration) {
         let expected = SeenFact::new(Evidence::Ledger, now);
-        // Where there is a ledger, there was a process before this one, and what it took last is not known.
-        self.settles = self.settles.max(now.saturating_add(self.window));
         let known = self.interfaces.entry(interface.to_owned()).or_insert_with(|| SeenInterface {
             facts: None,
             fact: expected.clone(),
@@ -246,12 +249,28 @@ impl SeenNode {
         Some(own.max(known.fact.standing(self.window)))
     }
 
-    /// Whether an address or prefix is there for sure, so that it may be handed out although the ledger does not have it.
+    /// Whether a describe shows an address or prefix, and nothing speaks against it.
     #[must_use]
-    pub fn is_settled(&self, interface: &str, net: IpNet) -> bool {
+    pub fn is_shown(&self, interface: &str, net: IpNet) -> bool {
         let fact = self.interfaces.get(interface).and_then(|known| known.carries.get(&net));
-        let is_late = fact.is_some_and(|fact| fact.by == Evidence::Described && fact.at >= self.settles);
-        is_late && self.standing_of(interface, net) == Some(SeenStanding::Confirmed)
+        fact.is_some_and(|fact| fact.by == Evidence::Described)
+            && self.standing_of(interface, net) == Some(SeenStanding::Confirmed)
+    }
+
+    /// Whether an earlier process may have taken an address or prefix, so that it must not be handed out yet.
+    #[must_use]
+    pub fn is_settling(&self, interface: &str, net: IpNet) -> bool {
+        let fact = self.interfaces.get(interface).and_then(|known| known.carries.get(&net));
+        fact.is_some_and(SeenFact::is_early)
+    }
+
+    /// Returns the time from which a describe settles what is settling; `None` if nothing is.
+    #[must_use]
+    pub fn settles(&self) -> Option<Duration> {
+        let mut known = self.interfaces.values();
+        let is_settling =
+            known.any(|known| known.fact.is_early() || known.carries.values().any(SeenFact::is_early));
+        is_settling.then_some(self.settles)
     }
 
     /// Lists what our calls removed from an interface so recently that a describe may still show it.
@@ -316,10 +335,8 @@ impl SeenNode {
     /// Whether anything is in doubt, so that EC2 should be asked again once the window has passed.
     #[must_use]
     pub fn has_doubts(&self) -> bool {
-        if self.last.is_some_and(|last| last < self.settles) {
-            return true;
-        }
-        let is_doubtful = |fact: &SeenFact| fact.standing(self.window) != SeenStanding::Confirmed;
+        let is_doubtful =
+            |fact: &SeenFact| fact.is_early() || fact.standing(self.window) != SeenStanding::Confirmed;
         self.interfaces
             .values()
             .any(|known| is_doubtful(&known.fact) || known.carries.values().any(is_doubtful))
@@ -343,15 +360,19 @@ impl SeenNode {
         }
         let carried: Vec<IpNet> =
             shown.carries.iter().copied().filter(|net| !self.is_taken(&shown.id, Some(*net), at)).collect();
+        let settles = self.settles;
+        let first = || SeenFact::first(by, at, settles);
+        // Nobody takes a primary interface.
+        let is_primary = self.duty(shown) == Duty::Primary;
         let known = self.interfaces.entry(shown.id.clone()).or_insert_with(|| SeenInterface {
             facts: None,
-            fact: SeenFact::new(by, at),
+            fact: if is_primary { SeenFact::new(by, at) } else { first() },
             carries: BTreeMap::new(),
         });
-        known.fact.confirm(by, at);
+        known.fact.confirm(by, at, settles);
         known.facts = Some(shown.clone());
         for net in carried {
-            known.carries.entry(net).or_insert_with(|| SeenFact::new(by, at)).confirm(by, at);
+            known.carries.entry(net).or_insert_with(first).confirm(by, at, settles);
         }
     }
 }

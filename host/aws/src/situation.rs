@@ -13,7 +13,7 @@ use tenure_types::{EffectKind, Pool};
 use crate::budget::{Budget, Unit};
 use crate::names;
 use crate::port::{Ec2Interface, Ec2Subnet, InstanceLimits};
-use crate::seen::{Duty, SeenNode};
+use crate::seen::{Duty, SeenInterface, SeenNode, SeenStanding};
 use crate::settings::Ec2Settings;
 
 /// The subnet and the groups of interfaces in a custom network, from the node's ENIConfig.
@@ -100,6 +100,8 @@ pub struct Situation {
     pub floor: u32,
     /// How long until EC2 is asked again what the subnets have.
     pub subnets_in: Duration,
+    /// Whether EC2 refuses another interface although the type has room for more than it shows.
+    pub is_hiding: bool,
 }
 
 impl Situation {
@@ -120,6 +122,7 @@ impl Situation {
             idle: BTreeMap::new(),
             floor: 1,
             subnets_in: Duration::ZERO,
+            is_hiding: false,
         }
     }
 
@@ -202,6 +205,18 @@ impl Situation {
     #[must_use]
     pub fn interfaces_free(&self) -> u32 {
         self.limits.map_or(0, |limits| limits.interfaces.saturating_sub(self.attached()))
+    }
+
+    /// Whether another interface fits, or another IPv4 address or prefix on one that is there for sure.
+    #[must_use]
+    pub fn has_room(&self) -> bool {
+        let has_slot = |(id, known): (&str, &SeenInterface)| {
+            let is_managed = known.facts.as_ref().is_some_and(|facts| self.seen.duty(facts).is_managed());
+            let used = known.carries.keys().filter(|net| net.addr().is_ipv4()).count();
+            let is_sure = self.seen.standing(id) == Some(SeenStanding::Confirmed);
+            is_managed && is_sure && u32::try_from(used).is_ok_and(|used| used < self.slots(true))
+        };
+        self.interfaces_free() > 0 || self.seen.interfaces().any(has_slot)
     }
 
     /// How many interfaces are coming.

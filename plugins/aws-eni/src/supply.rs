@@ -41,6 +41,8 @@ pub struct PoolSupply {
     pub subnets: Vec<SupplySubnet>,
     /// How many more interfaces the node may have.
     pub interfaces_room: u32,
+    /// Whether EC2 refuses another interface although the type has room for more than it shows.
+    pub is_hiding: bool,
     /// How many addresses or prefixes fit on a new interface.
     pub new_slots: u32,
     /// The addresses of one prefix.
@@ -51,9 +53,9 @@ pub struct PoolSupply {
     pub waiting: u32,
     /// The slots of interfaces on their way that nothing is assigned to yet.
     pub coming_slots: u32,
-    /// Single addresses that have been requested from EC2.
+    /// Single addresses that have been requested from EC2, or that the host is about to adopt.
     pub coming_addresses: u32,
-    /// Prefixes that have been requested from EC2.
+    /// Prefixes that have been requested from EC2, or that the host is about to adopt.
     pub coming_prefixes: u32,
 }
 
@@ -80,6 +82,21 @@ impl PoolSupply {
             interface.is_leaving || interface.runs.iter().any(|run| run.is_leaving)
         };
         self.interfaces.iter().any(is_leaving)
+    }
+
+    /// Says for people which interface EC2 may be hiding: one that has addresses in the ledger and that the host does not vouch for, or one
+    /// without which another would fit.
+    #[must_use]
+    pub fn doubt(&self) -> Option<String> {
+        let is_doubtful = |interface: &&NodeInterface| {
+            interface.duty == InterfaceDuty::Foreign && !interface.runs.is_empty()
+        };
+        let doubtful = self.interfaces.iter().find(is_doubtful);
+        let named =
+            doubtful.map(|interface| format!("EC2 is asked about {}, which is in doubt", interface.name));
+        let hidden =
+            || "EC2 refuses another one although it shows fewer than the instance type has".to_owned();
+        named.or_else(|| self.is_hiding.then(hidden))
     }
 
     /// The subnet of this name.

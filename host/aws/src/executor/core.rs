@@ -66,6 +66,10 @@ impl AwsCore {
         }
         let mut state = self.state();
         state.read(book, now);
+        // Where nothing is ever taken and the ledger is empty, no process has taken anything.
+        if !state.settings.fixed || !expected.is_empty() {
+            state.seen.starts(now);
+        }
         expected.into_iter().for_each(|(interface, nets)| state.seen.expect(&interface, nets, now));
     }
 
@@ -78,7 +82,11 @@ impl AwsCore {
             now,
             every: self.config.look_every,
             window: self.config.window,
-            doubts: state.seen.has_doubts() || !state.quarantine.is_empty() || is_behind,
+            settles: state.seen.settles(),
+            doubts: state.seen.has_doubts()
+                || !state.quarantine.is_empty()
+                || is_behind
+                || waits && state.is_hiding(),
             awaits_groups: state.named_groups.are_awaited(&state.seen, now),
             waits,
             sweeps: !state.settings.keep_leaked && !state.settings.fixed,
@@ -112,6 +120,7 @@ impl AwsCore {
             barred: Barred::all(&state.budget, now),
             idle: state.idle(now),
             floor: self.config.floor,
+            is_hiding: state.is_hiding(),
             backoffs,
             subnets_in: state.questions.wait_for_subnets(&circumstances),
         }

@@ -122,9 +122,9 @@ impl AwsCore {
             matches!(intent.kind, EffectKind::AttachInterface | EffectKind::DetachInterface)
         };
         let is_changing = self.tools.open().iter().any(|intent| is_changing(intent));
-        let mut state = self.state();
+        let (now, mut state) = (self.now(), self.state());
         let is_sure = !is_changing && !state.seen.has_doubts();
-        state.learn(is_sure);
+        state.learn(is_sure, now);
     }
 
     /// Describes the subnets; returns whether EC2 said what there are.

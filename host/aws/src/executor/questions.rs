@@ -2,9 +2,9 @@
 //!
 //! | question | usually | sooner |
 //! |---|---|---|
-//! | the interfaces of the node | [`AT_REST`] while the metadata service agrees with EC2's last word and nobody waits, else [`QUIETEST`] | in doubt, or new: a window; not answered: [`RETRIES`]; other security groups are awaited: the longest of these; a hint: at once |
-//! | the subnets of the zone | [`AT_REST`] | a pod waits for one: [`WAITED_FOR`] and up to a minute; a minimum is not there: [`LACKING`]; not answered: [`RETRIES`]; denied: [`DENIED`] |
-//! | interfaces that are attached to nothing | [`AT_REST`] | there may be some: [`RARELY`] |
+//! | the interfaces of the node | [`AT_REST`] while the metadata service agrees with EC2's last word and nobody waits, else [`QUIETEST`] | in doubt, or new: a window; settling: once that is over; not answered: [`RETRIES`]; other security groups are awaited: the longest of these; a hint: at once |
+//! | the subnets of the zone | [`SELDOM`] | a pod waits for one: [`WAITED_FOR`] and up to a minute; a minimum is not there: [`LACKING`]; not answered: [`RETRIES`]; denied: [`DENIED`] |
+//! | interfaces that are attached to nothing | [`DAILY`] | the first time: [`AT_REST`]; there may be some: [`RARELY`] |
 //!
 //! A node at rest makes one call at a time, and none for [`GAP`] after it.
 
@@ -38,6 +38,12 @@ const RARELY: Duration = Duration::from_secs(300);
 /// How often each question is asked while nothing speaks against what is known: within the time for which EC2's word about an address counts.
 const AT_REST: Duration = Duration::from_secs(7200);
 
+/// How often the subnets are described while nothing is lacking: others open and close them.
+const SELDOM: Duration = Duration::from_secs(6 * 3600);
+
+/// How often leaked interfaces are looked for once what earlier processes may have left was: what leaves some is known.
+const DAILY: Duration = Duration::from_secs(24 * 3600);
+
 /// The longest time between two looks at the interfaces while only EC2 can say that they are as before.
 const QUIETEST: Duration = Duration::from_secs(900);
 
@@ -69,6 +75,8 @@ pub(super) struct Circumstances {
     pub(super) window: Duration,
     /// Whether anything that EC2 showed is in doubt, or in quarantine.
     pub(super) doubts: bool,
+    /// The time from which a look settles what an earlier process may have taken; `None` if there is nothing to settle.
+    pub(super) settles: Option<Duration>,
     /// Whether requests wait for supply.
     pub(super) waits: bool,
     /// Whether leaked interfaces are looked for.
@@ -250,7 +258,11 @@ impl Questions {
         }
         times.push((self.subnets_at(of), LookQuestion::Subnets));
         if of.sweeps && self.interfaces.is_answered && self.subnets.is_answered {
-            let every = if self.sweeps_left > 0 || of.leaked { RARELY } else { AT_REST };
+            let every = match self.sweeps_left > 0 || of.leaked {
+                true => RARELY,
+                false if self.leaked.is_answered => DAILY,
+                false => AT_REST,
+            };
             times.push((self.leaked.after(every), LookQuestion::Leaked));
         }
         times
@@ -258,14 +270,18 @@ impl Questions {
 
     fn interfaces_at(&self, of: &Circumstances) -> Duration {
         let is_urgent = of.waits || self.is_waited_for(of) || !self.interfaces.is_answered;
+        let settles = of.settles.filter(|settles| self.interfaces.at.is_some_and(|last| last < *settles));
+        if let (Some(settles), 0, false) = (settles, self.interfaces.failures, of.awaits_groups) {
+            return settles;
+        }
         let every = match (self.interfaces.retry(is_urgent, of.every / 4), of.doubts) {
             (Some(retry), _) => retry,
             _ if of.awaits_groups => RETRIES.1.min(of.every),
             // What is in quarantine may be explained any time.
             (None, true) => of.every.min(of.window),
             (None, false) if self.is_news => of.every,
-            // Who waits may wait for what only a look would show.
-            (None, false) if of.is_agreed() && !of.waits => AT_REST.max(of.every),
+            // Who waits although nothing can be planned may wait for what only a look would show.
+            (None, false) if of.is_agreed() && !self.is_waited_for(of) => AT_REST.max(of.every),
             (None, false) => QUIETEST.max(of.every),
         };
         self.interfaces.after(every)
@@ -275,10 +291,10 @@ impl Questions {
         let (first, longest) = WAITED_FOR;
         if of.subnets_denied {
             // What is known suffices for the node's own subnets, and the answer would be the same.
-            return self.subnets.after(if of.discovers { DENIED } else { AT_REST });
+            return self.subnets.after(if of.discovers { DENIED } else { SELDOM });
         }
         let lacking = match self.lack {
-            None => AT_REST,
+            None => SELDOM,
             Some(SubnetLack { asked, .. }) if self.is_waited_for(of) => {
                 first.saturating_mul(1 << asked.saturating_sub(EAGER).min(8)).min(longest)
             }

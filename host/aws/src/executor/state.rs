@@ -57,7 +57,12 @@ pub(super) struct ExecutorState {
     pub(super) full: Option<(String, u32)>,
     /// EC2 says that the instance has no room for an interface.
     pub(super) is_full: bool,
+    /// Since when EC2 refuses another interface although the type has room for more than it shows.
+    refused_since: Option<Duration>,
 }
+
+/// For how long EC2 is believed that no other interface fits, although the type has room for more than it shows.
+const BELIEVED: Duration = Duration::from_secs(900);
 
 impl ExecutorState {
     pub(super) fn new(seen: SeenNode, limits: Option<InstanceLimits>, seed: u64, now: Duration) -> Self {
@@ -84,6 +89,7 @@ impl ExecutorState {
             calls: BTreeMap::new(),
             full: None,
             is_full: false,
+            refused_since: None,
         }
     }
 
@@ -135,10 +141,13 @@ impl ExecutorState {
     }
 
     /// Takes in what a full look teaches of the limits. What EC2 refused although it should fit lowers them to what there is; what there
-    /// is raises them. If the look `is_sure`, what was taught by a doubtful one is forgotten: should it be true, EC2 refuses again.
-    pub(super) fn learn(&mut self, is_sure: bool) {
+    /// is raises them. If the look `is_sure`, what was taught by a doubtful one is forgotten, and after a while also what contradicts the type:
+    /// should it be true, EC2 refuses again.
+    pub(super) fn learn(&mut self, is_sure: bool, now: Duration) {
         let (Some(limits), Some(told)) = (self.limits, self.told) else { return };
-        let before = if is_sure && self.is_doubtful_lesson { told } else { limits };
+        let is_old = self.refused_since.is_some_and(|since| now.saturating_sub(since) >= BELIEVED);
+        let before = if is_sure && (self.is_doubtful_lesson || is_old) { told } else { limits };
+        self.refused_since = self.refused_since.filter(|_| !(is_sure && is_old));
         self.is_doubtful_lesson &= !is_sure;
         let mut lessons = vec![self.shown()];
         if let Some((interface, asked)) = self.full.take()
@@ -151,6 +160,7 @@ impl ExecutorState {
             let places =
                 self.seen.interfaces().filter_map(|(_, known)| known.facts.as_ref()?.attachment.as_ref());
             let attached = number(places.filter(|attachment| attachment.card == 0).count());
+            self.refused_since = (attached < told.interfaces).then_some(now);
             lessons.push(Lesson::InstanceFull { attached });
         }
         let is_lowered = lessons.len() > 1;
@@ -160,6 +170,12 @@ impl ExecutorState {
         }
         self.is_doubtful_lesson |= is_lowered && !is_sure;
         self.limits = Some(after);
+    }
+
+    /// Whether EC2 refuses another interface although the type has room for more than it shows: it may be hiding one.
+    pub(super) fn is_hiding(&self) -> bool {
+        let limits = self.limits.zip(self.told);
+        self.refused_since.is_some() && limits.is_some_and(|(now, told)| now.interfaces < told.interfaces)
     }
 
     /// The interfaces and slots that EC2 shows.

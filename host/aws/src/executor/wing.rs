@@ -71,9 +71,9 @@ impl Wing for AwsCore {
     }
 
     fn planned(&self, situation: &Situation, status: &PlanStatus) {
-        // A full node lacks nothing that EC2 could have, and what is refused is not had of a subnet.
+        // A full node lacks nothing that a subnet could have, whatever else it waits for, and what is refused is not had of a subnet.
         let is_barred = !situation.barred.is_empty() && situation.backoffs.is_empty();
-        let lacks = status.code == Some(ErrorCode::NotYet) && !is_barred;
+        let lacks = status.code == Some(ErrorCode::NotYet) && !is_barred && situation.has_room();
         let waits = self.tools.waiting() > 0;
         self.state().questions.planned(lacks, waits, situation.now);
         // An effect may have been refused because EC2's word is too old.

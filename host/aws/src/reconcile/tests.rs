@@ -62,6 +62,28 @@ fn what_the_ledger_does_not_have_is_adopted() {
     );
 }
 
+/// A node that has just started with an empty ledger, and whose interface was described `after` so many seconds.
+fn started(after: u64) -> Situation {
+    let mut situation = situation(&[]);
+    situation.seen = SeenNode::new("i-1", seconds(60), true);
+    situation.seen.starts(seconds(1000));
+    situation.seen.described(&[primary()], seconds(1000 + after));
+    situation
+}
+
+#[test]
+fn what_another_process_may_have_taken_is_not_adopted_before_it_has_settled() {
+    let (used, ledger) = (UseVerdict::Used("a route".to_owned()), Ledger::new());
+    assert_eq!(found(&started(59), &ledger), [""; 0]);
+    assert_eq!(found(&started(60), &ledger), ["add 10.0.0.5/32 to ipv4"]);
+    let drained = ["add 10.0.0.5/32 to ipv4", "drain 10.0.0.5/32"];
+    assert_eq!(found_by(used, &started(1), &ledger).0, drained, "no other gets the address of a pod");
+    let mut adopted = Ledger::of(&[primary()]);
+    adopted.drain("10.0.0.5/32");
+    assert_eq!(found(&started(59), &adopted), [""; 0], "it is not opened either");
+    assert_eq!(found(&started(60), &adopted), ["open 10.0.0.5/32"]);
+}
+
 #[test]
 fn what_an_intent_is_about_and_what_is_not_managed_is_not_adopted() {
     let mut situation = situation(&[primary(), secondary()]);

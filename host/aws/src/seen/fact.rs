@@ -70,6 +70,8 @@ pub struct SeenFact {
     pub by: Evidence,
     /// Time of that evidence.
     pub at: Duration,
+    /// Whether nothing but describes shows it, all of them so early that they may be older than this process.
+    is_early: bool,
     /// The first and the latest describe since then that did not show it.
     missed: Option<(Duration, Duration)>,
 }
@@ -78,7 +80,7 @@ impl SeenFact {
     /// A new fact.
     #[must_use]
     pub fn new(by: Evidence, at: Duration) -> Self {
-        Self { by, at, missed: None }
+        Self { by, at, is_early: false, missed: None }
     }
 
     /// How it stands.
@@ -91,13 +93,25 @@ impl SeenFact {
         }
     }
 
-    /// Notes that a source showed it.
-    pub(super) fn confirm(&mut self, by: Evidence, at: Duration) {
+    /// Notes that a source showed it. Describes are early until `settles`.
+    pub(super) fn confirm(&mut self, by: Evidence, at: Duration, settles: Duration) {
         // What a call of ours did is better evidence than a describe of the time before or shortly after.
         let is_older = self.at > at;
         if !is_older {
-            *self = Self::new(by, at);
+            let is_early = self.is_early && by == Evidence::Described && at < settles;
+            *self = Self { is_early, ..Self::new(by, at) };
         }
+    }
+
+    /// A fact that nothing but this source shows.
+    pub(super) fn first(by: Evidence, at: Duration, settles: Duration) -> Self {
+        Self { is_early: by == Evidence::Described && at < settles, ..Self::new(by, at) }
+    }
+
+    /// Whether it is not there for sure yet, because an earlier process may have taken it.
+    #[must_use]
+    pub fn is_early(&self) -> bool {
+        self.is_early
     }
 
     /// A describe sent at `asked` did not show it.

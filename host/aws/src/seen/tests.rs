@@ -133,17 +133,31 @@ fn duties_follow_the_tags_the_type_and_the_card() {
 #[test]
 fn after_a_restart_nothing_is_settled_until_a_window_has_passed() {
     let mut seen = seen();
-    seen.described(&[primary()], seconds(0));
-    assert!(seen.is_settled("eni-0", net("10.0.0.4/32")), "there was no process before");
-    let mut seen = SeenNode::new("i-1", seconds(60), true);
+    seen.starts(seconds(5));
     seen.expect("eni-0", [net("10.0.0.4/32")], seconds(5));
+    seen.described(&[primary()], seconds(6));
+    assert!(!seen.has_doubts() && seen.settles().is_none(), "EC2 shows what the ledger has");
     seen.described(&[primary(), secondary()], seconds(64));
-    assert!(!seen.is_settled("eni-1", net("10.0.0.5/32")) && seen.has_doubts());
+    let (ledger, early) = (("eni-0", net("10.0.0.4/32")), ("eni-1", net("10.0.0.5/32")));
+    let is_settling = |seen: &SeenNode, (interface, net)| seen.is_settling(interface, net);
+    assert!(!is_settling(&seen, ledger) && is_settling(&seen, early) && seen.is_shown(early.0, early.1));
+    assert_eq!((seen.settles(), seen.has_doubts()), (Some(seconds(65)), true));
     seen.described(&[primary(), secondary()], seconds(65));
-    assert!(seen.is_settled("eni-1", net("10.0.0.5/32")) && !seen.has_doubts());
+    assert!(!is_settling(&seen, early) && !seen.has_doubts() && seen.settles().is_none());
     seen.unassigned("eni-1", net("10.0.0.5/32"), seconds(70));
     let taken = |now| seen.just_taken("eni-1", seconds(now)).collect::<Vec<_>>();
     assert_eq!((taken(129), taken(130)), (vec![net("10.0.0.5/32")], vec![]));
+}
+
+#[test]
+fn an_empty_ledger_settles_like_any_other() {
+    let mut seen = seen();
+    seen.starts(seconds(5));
+    seen.described(&[primary()], seconds(6));
+    assert!(seen.is_settling("eni-0", net("10.0.0.4/32")), "another process may have taken it just before");
+    seen.assigned("eni-0", &[net("10.0.0.4/32")], seconds(7));
+    assert!(!seen.is_settling("eni-0", net("10.0.0.4/32")), "EC2 has just assigned it");
+    assert!(!seen.has_doubts());
 }
 
 #[test]

@@ -1,7 +1,12 @@
 //! Assigning addresses or prefixes by count, which is never repeated unless EC2 said that nothing was done.
 
+use std::time::Duration;
+
 use super::{Answer, Change, IntentMemory, IntentProgress, Request, Step, StepEvent, StepFacts};
 use crate::port::{Failure, Which};
+
+/// How soon a describe that shows nothing new is repeated for the first time.
+const FIRST: Duration = Duration::from_secs(2);
 
 pub(super) fn next(interface: &str, reached: &IntentProgress, memory: &IntentMemory) -> Step {
     if let Some(why) = &memory.refused {
@@ -50,7 +55,9 @@ pub(super) fn heard(
                 memory.refused =
                     Some(format!("the answer was lost, and EC2 shows nothing new after {seconds} s"));
             } else {
-                memory.wait();
+                // An answer that lags a little is found soon; that nothing was done is known only at the end.
+                let pause = unsure.saturating_mul(2).saturating_add(FIRST);
+                memory.pause = Some(pause.min(facts.window.saturating_sub(unsure)));
             }
         }
     }

@@ -3,7 +3,8 @@
 //! ```text
 //! look ─ attached ─▶ detach ─▶ look, until it is off ─▶ delete ─▶ over
 //!   │ ─ off ─────────────────────────────────────────────▲
-//!   └ ─ not shown for a window, or somewhere else ─▶ over
+//!   │ ─ not shown for a window ──────────────────────────┘ over only if EC2 does not know it either
+//!   └ ─ somewhere else ─▶ over
 //! ```
 
 use std::time::Duration;
@@ -118,9 +119,10 @@ fn looked(
     facts: &StepFacts,
 ) {
     let Some(shown) = shown else {
-        match memory.unsure_for(facts.now) >= facts.window {
-            true => memory.is_over = true,
-            false => memory.wait(),
+        // A describe may hide what is there; a call that deletes it does not miss it.
+        reached.is_off = memory.unsure_for(facts.now) >= facts.window;
+        if !reached.is_off {
+            memory.wait();
         }
         return;
     };

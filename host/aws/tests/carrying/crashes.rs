@@ -1,8 +1,13 @@
 //! A crash, and a lost answer, before and after each call: nothing is done twice, and nothing leaks.
 
-use tenure_ec2_double::{Fault, Kind};
+use std::net::IpAddr;
+use std::time::Duration;
 
-use crate::cloud::{Cloud, Trip};
+use tenure_ec2_double::state::{Interface, Wanted};
+use tenure_ec2_double::{Fault, Kind};
+use tokio::time::sleep;
+
+use crate::cloud::{Cloud, Trip, limits};
 use crate::node::Node;
 use crate::usual::ONE;
 
@@ -99,6 +104,54 @@ async fn describes_that_lag_and_calls_that_do_not_find_what_is_new_leave_nothing
             .await;
         }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_interface_that_ec2_hides_while_it_is_detached_is_not_left_behind() {
+    let cloud = Cloud::new(1, &[24]);
+    let mut node = Node::start(&cloud, "t3.small", ONE).await;
+    *node.routes.links.lock().unwrap() = None;
+    for pod in 0..5 {
+        node.add(pod).await.unwrap();
+    }
+    for pod in 0..5 {
+        node.del(pod).await;
+    }
+    let calls = |cloud: &Cloud| cloud.inner().calls.get("DetachNetworkInterface").copied();
+    while calls(&cloud).is_none() {
+        node.rest(1).await;
+    }
+    {
+        let mut inner = cloud.inner();
+        let is_further = |known: &Interface| known.attachment.as_ref().is_none_or(|place| place.device > 0);
+        let further = inner.state.interfaces().all().filter(|known| is_further(known));
+        let hidden: Vec<String> = further.map(|known| known.id.clone()).collect();
+        inner.state.consistency.describe_hides.extend(hidden);
+    }
+    node.rest(300).await;
+    cloud.inner().state.consistency.describe_hides.clear();
+    node.settles("at the end").await;
+}
+
+/// The node loses its state right after an address was taken off it, and EC2 still shows that address: no pod gets it.
+#[tokio::test(start_paused = true)]
+async fn an_address_that_was_taken_before_a_start_is_not_adopted_by_an_empty_ledger() {
+    let cloud = Cloud::new(3, &[24]);
+    cloud.inner().state.consistency.describe_lag_ms = 20_000;
+    let instance = cloud.launch("t3.small");
+    let primary = cloud.carried(&instance).into_keys().next().unwrap();
+    let now = cloud.now();
+    let taken = cloud.inner().state.assign(&primary, &Wanted::Count(2), false, now).unwrap().addresses;
+    sleep(Duration::from_secs(60)).await;
+    let now = cloud.now();
+    cloud.inner().state.unassign(&primary, &taken[..1], &[], now).unwrap();
+    let mut node = Node::of(&cloud, instance, limits("t3.small"), ONE).await;
+    for pod in 0..2 {
+        node.add_within(pod, 75).await.unwrap();
+        assert_ne!(node.pods[&pod], IpAddr::from(taken[0]));
+    }
+    assert!(node.pods.values().any(|pod| *pod == IpAddr::from(taken[1])), "what is there is adopted");
+    assert_eq!(cloud.verdict(), []);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,6 +1,8 @@
 //! Random lives: pods come and go, calls fail, answers are lost, the process is killed; EC2 hides an interface while its subnets are full and the
 //! process begins again.
 
+use std::collections::BTreeSet;
+
 use tenure_ec2_double::state::{Creation, Wanted};
 use tenure_ec2_double::{Fault, Kind};
 use tenure_fixtures::random::{Random, many_seeds};
@@ -13,6 +15,13 @@ const LIVES: u64 = 12;
 
 /// How soon a pod is served after all faults are over, in seconds: the longest pause of a call that was refused, and what follows from it.
 const SOON: u64 = 110;
+
+/// How soon a pod is served that waits while they end, in seconds: the longest wait for the budget's next call, which is 75 s, and until EC2's
+/// describes, which lag for up to 30 s, show the interface that is then made.
+const NEXT: u64 = 75 + 45;
+
+/// For how long a pod is waited with before it counts as one that waits, in seconds.
+const PATIENCE: u64 = 120;
 
 async fn life(seed: u64) {
     let mut random = Random::new(seed);
@@ -72,11 +81,20 @@ async fn life(seed: u64) {
             }
         }
     }
+    let words = format!("TENURE_SEED={seed}");
+    if trouble.is_over() {
+        trouble = Trouble::begin(&cloud, &mut node, &mut random).await;
+    }
+    let waiting = first_that_waits(&mut node).await;
     cloud.inner().faults.clear();
     cloud.inner().trip = None;
     trouble.pass(&cloud);
     trouble.pass(&cloud);
-    let words = format!("TENURE_SEED={seed}");
+    if let Some(pod) = waiting {
+        let served = node.add_within(pod, NEXT).await;
+        assert!(served.is_ok(), "{words}: pod {pod}, which waits: {served:?}");
+    }
+    pods.extend(node.pods.keys().copied().filter(|pod| *pod >= FIRST));
     for pod in pods {
         node.del(pod).await;
     }
@@ -91,6 +109,23 @@ async fn life(seed: u64) {
     assert_eq!(node.handle.status().limits, Some(limits("t3.small")), "{words}");
     node.settles(&words).await;
 }
+
+/// The number of the first pod that comes at the end of a life.
+const FIRST: u32 = 200;
+
+/// Pods come until one waits; none does once the node has all that fits on its type.
+async fn first_that_waits(node: &mut Node) -> Option<u32> {
+    for pod in FIRST.. {
+        let used: usize = node.cloud.carried(&node.instance).values().map(BTreeSet::len).sum();
+        if node.add_within(pod, PATIENCE).await.is_err() {
+            return Some(pod).filter(|_| used < MOST);
+        }
+    }
+    None
+}
+
+/// How many addresses and prefixes fit on a t3.small.
+const MOST: usize = 9;
 
 /// Three faults at once: EC2 hides one of the node's interfaces, others use the subnets up, and the process begins again.
 #[derive(Default)]
@@ -144,6 +179,7 @@ fn hide(cloud: &Cloud, node: &Node) -> Option<String> {
 fn use_up(cloud: &Cloud) -> Vec<String> {
     let now = cloud.now();
     let mut inner = cloud.inner();
+    inner.state.note(now);
     let free: Vec<_> =
         inner.state.subnets().values().map(|known| (known.id.clone(), known.free_at(now))).collect();
     let with_some = free.into_iter().filter(|(_, free)| *free > 1);

@@ -124,7 +124,7 @@ async fn limits_that_were_wrong_are_learnt() {
     node.rest(600).await;
     assert_eq!(cloud.inner().changes.len(), before, "it is full, and nothing is tried");
     let words = node.handle.status().plan.unwrap().words.unwrap_or_default();
-    assert!(words.contains("full"), "{words}");
+    assert!(words.contains("EC2 refuses another one although it shows fewer"), "{words}");
     node.settles("at the end").await;
 }
 

@@ -66,7 +66,13 @@ pub(super) fn grow(supply: &PoolSupply, rule: &PoolRule<'_>, only_demand: bool) 
             "no interface has room before those that are being given back have gone; {}",
             rule.explain(&counts)
         ))),
-        _ => Some(Lack::Full(format!("no interface has room, and no more fit; {}", rule.explain(&counts)))),
+        _ => Some(match supply.doubt() {
+            // What EC2 does not show may have room, and a limit that was learnt from that is none.
+            Some(doubt) => {
+                Lack::Waiting(format!("no other interface has room, and {doubt}; {}", rule.explain(&counts)))
+            }
+            None => Lack::Full(format!("no interface has room, and no more fit; {}", rule.explain(&counts))),
+        }),
     };
     Growth { steps: filling.steps, lack }
 }

@@ -44,6 +44,14 @@ pub fn look(settings: &AwsSettings, state: &SupplySituation, pool: &Pool) -> Poo
     let allowed = settings.most_interfaces.map_or(of_type, |most| of_type.min(most.saturating_sub(attached)));
     // IPv6 addresses are on the interfaces that IPv4 needs, if there is IPv4.
     let may_attach = !is_ipv6 || !settings.ipv4;
+    // What settles is adopted within a minute.
+    let settling = |name| {
+        state.objects(INTERFACES).filter_map(|object| object.number(name)).fold(0, u32::saturating_add)
+    };
+    let (settling_addresses, settling_prefixes) = match is_ipv6 {
+        true => (0, settling("ipv6.settling.prefixes")),
+        false => (settling("settling.addresses"), settling("settling.prefixes")),
+    };
     let new_slots = state.number(if is_ipv6 { "interfaces.ipv6.slots" } else { "interfaces.slots" });
     let new_slots = new_slots.unwrap_or_default();
     let of_all = state.number("interfaces.slots").unwrap_or_default();
@@ -51,13 +59,14 @@ pub fn look(settings: &AwsSettings, state: &SupplySituation, pool: &Pool) -> Poo
     PoolSupply {
         interfaces: interfaces.into_values().collect(),
         interfaces_room: if may_attach { allowed.saturating_sub(pending.interfaces) } else { 0 },
+        is_hiding: state.attributes.get("interfaces.hidden") == Some(TRUE),
         new_slots,
         coming_slots: pending.interfaces.saturating_mul(new_slots).saturating_sub(pending.interface_slots),
         prefix_size: if is_ipv6 { u32::MAX } else { IPV4_PREFIX },
         most_pods: settings.most_pods.or(state.number("pods.max")).unwrap_or(USUAL_PODS.max(of_type)),
         waiting: state.waiting(pool.index),
-        coming_addresses: pending.addresses,
-        coming_prefixes: pending.prefixes,
+        coming_addresses: pending.addresses.saturating_add(settling_addresses),
+        coming_prefixes: pending.prefixes.saturating_add(settling_prefixes),
         subnets,
     }
 }

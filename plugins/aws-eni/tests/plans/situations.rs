@@ -169,6 +169,32 @@ fn what_somebody_else_manages_or_the_host_does_not_show_is_left_alone() {
 }
 
 #[test]
+fn a_pod_waits_while_an_interface_is_in_doubt_instead_of_finding_the_node_full() {
+    let mut world = World::with(T3_SMALL, "{}", &[3, 3, 3], false);
+    for eni in 0..3 {
+        world.hold(eni, 3, 1);
+    }
+    world.waiting = 1;
+    assert!(cause(&world).contains("no interface has room, and no more fit"), "{}", cause(&world));
+    world.attributes.set("interfaces.hidden", "true");
+    assert!(cause(&world).contains("EC2 refuses another one although it shows fewer"), "{}", cause(&world));
+    world.enis[2].attributes.set("managed", "false");
+    assert!(cause(&world).contains("EC2 is asked about eni-2, which is in doubt"), "{}", cause(&world));
+    assert_eq!(plan(&world), "not yet");
+}
+
+#[test]
+fn what_is_about_to_be_adopted_is_not_requested_from_ec2() {
+    let mut world = World::with(T3_SMALL, r#"{ "warm": { "addresses": 1 } }"#, &[1], false);
+    world.waiting = 2;
+    assert_eq!(plan(&world), "assign 2 on eni-0");
+    world.enis[0].attributes.set("settling.addresses", "2");
+    assert_eq!(plan(&world), "nothing");
+    world.waiting = 3;
+    assert_eq!(plan(&world), "assign 1 on eni-0", "the rest is");
+}
+
+#[test]
 fn a_draining_range_is_released_once_it_is_unused() {
     let mut world = World::with(T3_SMALL, "{}", &[3], false);
     world.hold(0, 1, 1);

@@ -31,6 +31,15 @@ fn at_the_start_all_that_a_plan_needs_is_asked_at_once() {
     assert_eq!(questions.wait(&at(5)), seconds(300), "unless an intent was open");
 }
 
+#[test]
+fn what_settles_is_looked_at_as_soon_as_it_may_have() {
+    let mut questions = answered();
+    let settling = |now| Circumstances { settles: Some(seconds(1050)), doubts: true, ..at(now) };
+    assert_eq!(questions.wait(&settling(1001)), seconds(49));
+    questions.interfaces_asked(Some(false), seconds(1050), 1000);
+    assert_eq!(questions.wait(&settling(1050)), seconds(60), "it was not shown, and is in doubt");
+}
+
 /// The questions of so many hours at rest, with the time of each; `agrees` is whether the metadata service agrees with EC2 meanwhile.
 fn at_rest(hours: u64, agrees: bool) -> Vec<(u64, LookQuestion)> {
     let at = |now| Circumstances { agreed: agrees.then(|| seconds(now - 300)), ..at(now) };
@@ -59,19 +68,38 @@ fn a_node_at_rest_makes_one_call_at_a_time() {
         let calls = at_rest(4, agrees);
         let count = |of| calls.iter().filter(|(_, question)| *question == of).count();
         assert!(looks.contains(&count(LookQuestion::Interfaces)), "{calls:?}");
-        assert!((1..=2).contains(&count(LookQuestion::Subnets)), "{calls:?}");
-        assert!((1..=2).contains(&count(LookQuestion::Leaked)), "{calls:?}");
+        assert_eq!((count(LookQuestion::Subnets), count(LookQuestion::Leaked)), (0, 0), "{calls:?}");
     }
+    let day = at_rest(30, true);
+    let count = |of| day.iter().filter(|(_, question)| *question == of).count();
+    assert_eq!((count(LookQuestion::Subnets), count(LookQuestion::Leaked)), (4, 1), "{day:?}");
+}
+
+#[test]
+fn what_earlier_processes_left_is_looked_for_two_hours_after_the_start_and_then_each_day() {
+    let mut questions = Questions::new(seconds(1000));
+    questions.interfaces_asked(Some(false), seconds(1000), 1000);
+    questions.subnets_asked(true, seconds(1000), 1000);
+    let agreed = |now| Circumstances { agreed: Some(seconds(now)), ..at(now) };
+    assert!(!questions.due(&agreed(8199)).contains(&LookQuestion::Leaked));
+    assert!(questions.times(&agreed(8200)).contains(&(seconds(8200), LookQuestion::Leaked)));
+    questions.leaked_asked(true, seconds(8200), 1000);
+    assert!(questions.times(&agreed(8200)).contains(&(seconds(8200 + 86400), LookQuestion::Leaked)));
 }
 
 #[test]
 fn the_metadata_services_word_counts_for_twenty_minutes() {
-    let questions = answered();
-    let wait = |agreed| questions.wait(&Circumstances { agreed: Some(seconds(agreed)), ..at(3000) });
-    assert_eq!(wait(1801), seconds(5200));
-    assert_eq!(wait(1800), Duration::ZERO);
+    let mut questions = answered();
+    let wait = |questions: &Questions, agreed| {
+        questions.wait(&Circumstances { agreed: Some(seconds(agreed)), ..at(3000) })
+    };
+    assert_eq!(wait(&questions, 1801), seconds(5200));
+    assert_eq!(wait(&questions, 1800), Duration::ZERO);
     let waits = Circumstances { agreed: Some(seconds(2900)), waits: true, ..at(3000) };
-    assert_eq!(questions.wait(&waits), Duration::ZERO, "a pod waits, and the last look is old");
+    assert_eq!(questions.wait(&waits), seconds(5200), "a pod waits for what is on its way");
+    questions.planned(true, true, seconds(2999));
+    questions.subnets_asked(true, seconds(2999), 1000);
+    assert_eq!(questions.wait(&waits), Duration::ZERO, "nothing can be planned, and the last look is old");
 }
 
 #[test]
