@@ -6,14 +6,15 @@ use std::process::Command;
 
 use anyhow::{Result, ensure};
 
-use crate::command::{lines, run, succeeds};
+use crate::command::{run, succeeds};
 use crate::image::ImageArguments;
+use crate::programs::TestProgram;
 use crate::progress::StepProgress;
 use crate::tally::TestTally;
 use crate::workspace::{WHOLE, Workspace};
 use crate::{
     bench, cache, chart, demo, dependencies, dist, failures, fuzz, image, kubernetes, moto, packages, pages,
-    prose, shape, tools,
+    programs, prose, shape, tools,
 };
 
 /// The state that the steps share.
@@ -108,8 +109,8 @@ fn advisories(context: &mut Context<'_>) -> Result<()> {
 
 /// Unit, integration, end-to-end and documentation tests.
 fn tests(context: &mut Context<'_>) -> Result<()> {
-    let command = cargo(context);
-    counted(context, command, &[])
+    let programs = programs::build(|| cargo(context), &[]);
+    counted(context, programs)
 }
 
 /// Runs the plugin's tests with the plugin as it is shipped: static, optimised, and aborting on panic.
@@ -127,10 +128,14 @@ fn plugin(context: &mut Context<'_>) -> Result<()> {
         }
         symlink(from, to)?;
     }
-    let mut command = cargo(context);
-    command.env("TENURE_BIN_DIR", shipped);
+    let shipped = || {
+        let mut command = cargo(context);
+        command.env("TENURE_BIN_DIR", &shipped);
+        command
+    };
     let suites = ["--test", "acceptance", "--test", "plugins", "--test", "interrupted"];
-    counted(context, command, &suites)
+    let programs = programs::build(shipped, &suites);
+    counted(context, programs)
 }
 
 /// Checks that each measurement of the bench runs.
@@ -159,12 +164,9 @@ fn kubelet(context: &mut Context<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Runs tests of the workspace, and counts them.
-fn counted(context: &mut Context<'_>, mut command: Command, which: &[&str]) -> Result<()> {
-    let result = lines(command.args(["test", "--no-fail-fast"]).args(WHOLE).args(which), |line| {
-        println!("{line}");
-        context.tally.read(line);
-    });
+/// Runs test programs, if they could be built, and counts their tests.
+fn counted(context: &mut Context<'_>, programs: Result<Vec<TestProgram>>) -> Result<()> {
+    let result = programs.and_then(|programs| programs::run(context.workspace, programs, &mut context.tally));
     if result.is_err() {
         context.tally.runner_failed();
     }
