@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, mpsc};
@@ -20,22 +21,22 @@ use crate::progress;
 use crate::tally::TestTally;
 use crate::workspace::{WHOLE, Workspace};
 
-/// The number of programs that run at once. Each runs as many tests at once as there are processors.
-const AT_ONCE: usize = 2;
+/// The number of programs that run at once, beyond one for each processor. Each runs as many tests at once as there are processors.
+const MORE: usize = 1;
 
 /// Programs that no other one runs beside.
 const ALONE: [&str; 0] = [];
 
-/// The examples in the documentation, which cargo builds and runs.
-const EXAMPLES: &str = "--doc";
+/// The command for the examples in the documentation, which cargo builds and runs.
+const EXAMPLES: &str = "cargo test --doc";
 
 /// The file with the milliseconds that each program took in the last run.
 const TIMES: &str = "times";
 
-/// A test program, or all examples in the documentation.
+/// A test program, all examples in the documentation, or another program that tests.
 #[derive(Debug)]
 pub(crate) struct TestProgram {
-    /// The arguments of `cargo test` that run it, such as `-p tenure-e2e --test crash`.
+    /// The command that runs it alone, such as `cargo test -p tenure-e2e --test crash`.
     name: String,
     command: Command,
 }
@@ -65,8 +66,8 @@ pub(crate) fn build(cargo: impl Fn() -> Command, which: &[&str]) -> Result<Vec<T
     }
     if which.is_empty() {
         let mut command = cargo();
-        command.args(["test", EXAMPLES, "--no-fail-fast"]).args(WHOLE);
-        programs.push(TestProgram { name: EXAMPLES.to_owned(), command });
+        command.args(["test", "--doc", "--no-fail-fast"]).args(WHOLE);
+        programs.push(TestProgram::new(EXAMPLES, command));
     }
     Ok(programs)
 }
@@ -92,7 +93,7 @@ fn built(message: &str) -> Option<TestProgram> {
     let mut command = Command::new(text("/executable")?);
     // As cargo starts it.
     command.current_dir(folder).env("CARGO_MANIFEST_DIR", folder);
-    Some(TestProgram { name: format!("-p {package} {target}"), command })
+    Some(TestProgram::new(format!("cargo test -p {package} {target}"), command))
 }
 
 /// Runs the programs, those first that took longest in the last run. Prints a line for each that passes, and all the output of one that
@@ -119,23 +120,31 @@ pub(crate) fn run(
             own.read(line);
             tally.read(line);
         }
-        let (name, took) = (&end.name, end.took.as_secs_f64());
-        println!("({count}/{total}) {name}: {own} in {took:.1} s");
+        let result = if end.passed { "ok" } else { "FAILED" };
+        if !end.passed {
+            println!("{}", end.output);
+        }
+        println!("({count}/{total}) {}: {result} in {:.1} s: {own}", end.name, end.took.as_secs_f64());
         if end.passed {
             times.set(end.name, end.took);
         } else {
-            println!("{}\n({count}/{total}) {name}: FAILED, repeat it with `cargo test {name}`", end.output);
             failed.push(end.name);
         }
     };
     let start = |program: TestProgram| program.run(&logs);
-    side_by_side(together, AT_ONCE, start, &mut ended);
+    let processors = thread::available_parallelism().map_or(1, NonZero::get);
+    side_by_side(together, processors + MORE, start, &mut ended);
     side_by_side(alone, 1, start, &mut ended);
     times.write()?;
     if failed.is_empty() { Ok(()) } else { bail!("failed: {}", failed.join(", ")) }
 }
 
 impl TestProgram {
+    /// A program that is not built by `cargo test`; `name` is the command that runs it alone.
+    pub(crate) fn new(name: impl Into<String>, command: Command) -> Self {
+        Self { name: name.into(), command }
+    }
+
     /// Runs it to its end.
     fn run(mut self, logs: &Path) -> ProgramEnd {
         let start = progress::now();
@@ -231,9 +240,12 @@ mod tests {
         };
         let names = |id: &str, kind: &str| built(&message(id, kind, true)).map(|program| program.name);
         let named = "path+file:///tenure/host/e2e#tenure-e2e@0.1.0";
-        assert_eq!(names(named, "test").as_deref(), Some("-p tenure-e2e --test crash"));
-        assert_eq!(names(named, "bin").as_deref(), Some("-p tenure-e2e --bin crash"));
-        assert_eq!(names("path+file:///tenure/deploy/xtask#0.1.0", "lib").as_deref(), Some("-p xtask --lib"));
+        assert_eq!(names(named, "test").as_deref(), Some("cargo test -p tenure-e2e --test crash"));
+        assert_eq!(names(named, "bin").as_deref(), Some("cargo test -p tenure-e2e --bin crash"));
+        assert_eq!(
+            names("path+file:///tenure/deploy/xtask#0.1.0", "lib").as_deref(),
+            Some("cargo test -p xtask --lib")
+        );
         let program = built(&message(named, "test", true)).unwrap();
         assert_eq!(program.command.get_program(), "/target/crash-1");
         assert_eq!(program.command.get_current_dir(), Some(Path::new("/tenure/host/e2e")));
@@ -260,7 +272,7 @@ mod tests {
         let program = |name: &str, script: &str| {
             let mut command = Command::new("sh");
             command.args(["-c", script]);
-            TestProgram { name: name.to_owned(), command }
+            TestProgram::new(name, command)
         };
         let result =
             "test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s";

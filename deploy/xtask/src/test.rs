@@ -52,8 +52,6 @@ const STEPS: &[CheckStep] = &[
     CheckStep("image", Some("build"), |context| {
         image::image(context.workspace, &ImageArguments::of_test_run())
     }),
-    CheckStep("kubelet", Some("build"), kubelet),
-    CheckStep("bench", Some("build"), bench),
     CheckStep("fuzz", None, |context| fuzz::fuzz(context.workspace, 20, None)),
     CheckStep("reference", None, |context| {
         run(cargo(context).arg("doc").args(WHOLE).arg("--no-deps").env("RUSTDOCFLAGS", "--deny warnings"))
@@ -107,10 +105,32 @@ fn advisories(context: &mut Context<'_>) -> Result<()> {
     run(cargo(context).args(["deny", "--workspace", "check", "--disable-fetch", "advisories"]))
 }
 
-/// Unit, integration, end-to-end and documentation tests.
+/// Unit, integration, end-to-end and documentation tests, a node of Kubernetes, and the bench.
 fn tests(context: &mut Context<'_>) -> Result<()> {
+    let missing: Vec<_> = bench::missing().into_iter().map(|what| format!("missing: {what}")).collect();
+    let mut beside = Vec::new();
+    if can_run(context, "kubelet", &demo::kubernetes::obstacles())? {
+        let mut play = Command::new(context.workspace.binaries().join("xtask"));
+        play.current_dir(&context.workspace.root).args(["demo", "--kubernetes", "--check"]);
+        beside.push(TestProgram::new("cargo xtask demo --kubernetes --check", play));
+    }
+    if can_run(context, "bench", &missing)? {
+        beside.push(TestProgram::new("cargo xtask bench --short", bench::short_run(context.workspace)));
+    }
     let programs = programs::build(|| cargo(context), &[]);
-    counted(context, programs)
+    counted(context, programs.map(|programs| beside.into_iter().chain(programs).collect()))
+}
+
+/// Whether this machine can run a program; if it cannot, the notes say why.
+fn can_run(context: &mut Context<'_>, name: &str, obstacles: &[String]) -> Result<bool> {
+    if obstacles.is_empty() {
+        return Ok(true);
+    }
+    let note = format!("SKIP {name}: {}", obstacles.join("; "));
+    ensure!(!in_ci(), "this must not be skipped in CI: {note}");
+    println!("{note}");
+    context.notes.push(note);
+    Ok(false)
 }
 
 /// Runs the plugin's tests with the plugin as it is shipped: static, optimised, and aborting on panic.
@@ -136,32 +156,6 @@ fn plugin(context: &mut Context<'_>) -> Result<()> {
     let suites = ["--test", "acceptance", "--test", "plugins", "--test", "interrupted"];
     let programs = programs::build(shipped, &suites);
     counted(context, programs)
-}
-
-/// Checks that each measurement of the bench runs.
-fn bench(context: &mut Context<'_>) -> Result<()> {
-    let missing = bench::missing();
-    if missing.is_empty() {
-        return bench::run_short(context.workspace);
-    }
-    ensure!(!in_ci(), "the bench must not be skipped in CI; missing: {}", missing.join(", "));
-    let note = format!("SKIP bench: missing {}", missing.join(", "));
-    println!("{note}");
-    context.notes.push(note);
-    Ok(())
-}
-
-/// Plays the demonstration on a real node with the development build.
-fn kubelet(context: &mut Context<'_>) -> Result<()> {
-    let obstacles = demo::kubernetes::obstacles();
-    if obstacles.is_empty() {
-        return demo::kubernetes::show(context.workspace, false);
-    }
-    ensure!(!in_ci(), "the node of Kubernetes must not be skipped in CI: {}", obstacles.join("; "));
-    let note = format!("SKIP kubelet: this machine cannot run a node: {}", obstacles.join("; "));
-    println!("{note}");
-    context.notes.push(note);
-    Ok(())
 }
 
 /// Runs test programs, if they could be built, and counts their tests.
