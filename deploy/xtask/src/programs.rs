@@ -1,8 +1,9 @@
 //! Runs the test programs side by side. A test waits for most of its time, for a daemon, a lease or a deadline, so one program after
-//! the other would leave a processor idle.
+//! the other would leave the processors idle. What is left of them is for the compiler, which checks something else meanwhile.
 //!
 //! `cargo test` builds the programs and says where they are; [`TestTally`] counts what they print.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::num::NonZero;
@@ -24,21 +25,17 @@ use crate::workspace::{WHOLE, Workspace};
 /// The number of programs that run at once, beyond one for each processor. Each runs as many tests at once as there are processors.
 const MORE: usize = 1;
 
-/// Programs that no other one runs beside.
-const ALONE: [&str; 0] = [];
-
-/// The command for the examples in the documentation, which cargo builds and runs.
-const EXAMPLES: &str = "cargo test --doc";
-
 /// The file with the milliseconds that each program took in the last run.
 const TIMES: &str = "times";
 
-/// A test program, all examples in the documentation, or another program that tests.
+/// A test program, or another one that tests.
 #[derive(Debug)]
 pub(crate) struct TestProgram {
     /// The command that runs it alone, such as `cargo test -p tenure-e2e --test crash`.
     name: String,
     command: Command,
+    /// Whether it takes only the time that other programs leave: one after the other, with a low priority.
+    is_patient: bool,
 }
 
 /// The end of a test program.
@@ -51,23 +48,16 @@ struct ProgramEnd {
     passed: bool,
 }
 
-/// Builds test programs of the workspace: those that the arguments of `cargo test` select, or all of them and the examples in the
-/// documentation.
+/// Builds the test programs of the workspace that the arguments of `cargo test` select, or all of them.
 ///
 /// # Errors
 /// If they cannot be built.
-pub(crate) fn build(cargo: impl Fn() -> Command, which: &[&str]) -> Result<Vec<TestProgram>> {
+pub(crate) fn build(mut cargo: Command, which: &[&str]) -> Result<Vec<TestProgram>> {
     let mut programs = Vec::new();
-    let mut build = cargo();
-    build.args(["test", "--no-run", "--message-format", "json-render-diagnostics"]).args(WHOLE).args(which);
-    command::lines(&mut build, |line| programs.extend(built(line)))?;
+    cargo.args(["test", "--no-run", "--message-format", "json-render-diagnostics"]).args(WHOLE).args(which);
+    command::lines(&mut cargo, |line| programs.extend(built(line)))?;
     for program in &mut programs {
-        program.command.envs(build.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    }
-    if which.is_empty() {
-        let mut command = cargo();
-        command.args(["test", "--doc", "--no-fail-fast"]).args(WHOLE);
-        programs.push(TestProgram::new(EXAMPLES, command));
+        program.command.envs(cargo.get_envs().filter_map(|(name, value)| Some((name, value?))));
     }
     Ok(programs)
 }
@@ -101,40 +91,35 @@ fn built(message: &str) -> Option<TestProgram> {
 ///
 /// # Errors
 /// Names the programs that failed.
-pub(crate) fn run(
-    workspace: &Workspace,
-    mut programs: Vec<TestProgram>,
-    tally: &mut TestTally,
-) -> Result<()> {
+pub(crate) fn run(workspace: &Workspace, programs: Vec<TestProgram>, tally: &mut TestTally) -> Result<()> {
     let logs = workspace.target.join("tests");
     fs::create_dir_all(&logs).with_context(|| format!("cannot create {}", logs.display()))?;
     let mut times = LastTimes::read(logs.join(TIMES));
-    programs.sort_by_key(|program| std::cmp::Reverse(times.of(&program.name)));
-    let (alone, together): (Vec<_>, Vec<_>) =
-        programs.into_iter().partition(|program| ALONE.contains(&program.name.as_str()));
-    let (total, mut count, mut failed) = (together.len() + alone.len(), 0, Vec::new());
-    let mut ended = |end: ProgramEnd| {
+    let (total, mut count, mut failed) = (programs.len(), 0, Vec::new());
+    let (patient, mut together): (Vec<_>, Vec<_>) =
+        programs.into_iter().partition(|program| program.is_patient);
+    together.sort_by_key(|program| Reverse(times.of(&program.name)));
+    let processors = thread::available_parallelism().map_or(1, NonZero::get);
+    let lanes = [(together, processors + MORE), (patient, 1)];
+    let ended = |end: ProgramEnd| {
         count += 1;
         let mut own = TestTally::default();
         for line in end.output.lines() {
             own.read(line);
             tally.read(line);
         }
-        let result = if end.passed { "ok" } else { "FAILED" };
-        if !end.passed {
-            println!("{}", end.output);
-        }
-        println!("({count}/{total}) {}: {result} in {:.1} s: {own}", end.name, end.took.as_secs_f64());
-        if end.passed {
-            times.set(end.name, end.took);
+        let ProgramEnd { name, took, output, passed } = end;
+        let counts = if own.is_empty() { String::new() } else { format!(", {own}") };
+        let seconds = took.as_secs_f64();
+        if passed {
+            println!("({count}/{total}) {name}: ok in {seconds:.1} s{counts}");
+            times.set(name, took);
         } else {
-            failed.push(end.name);
+            println!("{output}\n({count}/{total}) {name}: FAILED in {seconds:.1} s{counts}");
+            failed.push(name);
         }
     };
-    let start = |program: TestProgram| program.run(&logs);
-    let processors = thread::available_parallelism().map_or(1, NonZero::get);
-    side_by_side(together, processors + MORE, start, &mut ended);
-    side_by_side(alone, 1, start, &mut ended);
+    side_by_side(lanes, |program| program.run(&logs), ended);
     times.write()?;
     if failed.is_empty() { Ok(()) } else { bail!("failed: {}", failed.join(", ")) }
 }
@@ -142,7 +127,18 @@ pub(crate) fn run(
 impl TestProgram {
     /// A program that is not built by `cargo test`; `name` is the command that runs it alone.
     pub(crate) fn new(name: impl Into<String>, command: Command) -> Self {
-        Self { name: name.into(), command }
+        Self { name: name.into(), command, is_patient: false }
+    }
+
+    /// A command of cargo's that compiles for most of its time.
+    pub(crate) fn patient(name: impl Into<String>, command: &Command) -> Self {
+        let mut nice = Command::new("nice");
+        nice.arg(command.get_program()).args(command.get_args());
+        nice.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        if let Some(folder) = command.get_current_dir() {
+            nice.current_dir(folder);
+        }
+        Self { name: name.into(), command: nice, is_patient: true }
     }
 
     /// Runs it to its end.
@@ -168,25 +164,27 @@ impl TestProgram {
     }
 }
 
-/// Works on jobs in their order, so many at once, and gives each result to `ended`, on the caller's thread.
-fn side_by_side<J: Send, R: Send>(
-    jobs: Vec<J>,
-    at_once: usize,
+/// Works on jobs. Each lane has its own, and works on so many of them at once, in their order. Gives each result to `ended`, on the
+/// caller's thread.
+fn side_by_side<J: Send, R: Send, const N: usize>(
+    lanes: [(Vec<J>, usize); N],
     work: impl Fn(J) -> R + Sync,
     ended: impl FnMut(R),
 ) {
-    let waiting = &Mutex::new(jobs.into_iter());
-    let next = || hold(waiting).next();
+    let lanes = lanes.map(|(jobs, at_once)| (Mutex::new(jobs.into_iter()), at_once));
     let (sender, results) = mpsc::channel();
     thread::scope(|scope| {
-        for _ in 0..at_once {
-            let (sender, work) = (sender.clone(), &work);
-            scope.spawn(move || {
-                while let Some(job) = next() {
-                    // The receiver lives until all have ended.
-                    let _ = sender.send(work(job));
-                }
-            });
+        for (waiting, at_once) in &lanes {
+            for _ in 0..*at_once {
+                let (sender, work) = (sender.clone(), &work);
+                scope.spawn(move || {
+                    let next = || hold(waiting).next();
+                    while let Some(job) = next() {
+                        // The receiver lives until all have ended.
+                        let _ = sender.send(work(job));
+                    }
+                });
+            }
         }
         drop(sender);
         results.into_iter().for_each(ended);
@@ -254,14 +252,16 @@ mod tests {
     }
 
     #[test]
-    fn jobs_run_side_by_side_in_their_order_and_no_more_than_so_many() {
-        let meet = Barrier::new(2);
+    fn the_jobs_of_all_lanes_run_side_by_side_and_those_of_one_in_their_order() {
+        let meet = Barrier::new(3);
         let mut ended = Vec::new();
-        // Neither of a pair ends before the other has begun.
-        side_by_side(vec![1, 2, 3, 4, 5, 6], 2, |job| (meet.wait(), job).1, |job| ended.push(job));
-        assert_eq!(ended.len(), 6);
+        // None of three ends before the others have begun.
+        let lanes = [(vec![1, 2, 3, 4], 2), (vec![10, 20], 1)];
+        side_by_side(lanes, |job| (meet.wait(), job).1, |job| ended.push(job));
+        let slow: Vec<_> = ended.iter().copied().filter(|job| *job >= 10).collect();
+        assert_eq!((ended.len(), slow), (6, vec![10, 20]));
         let mut in_turn = Vec::new();
-        side_by_side(vec![3, 1, 2], 1, |job| job, |job| in_turn.push(job));
+        side_by_side([(vec![3, 1, 2], 1)], |job| job, |job| in_turn.push(job));
         assert_eq!(in_turn, [3, 1, 2]);
     }
 

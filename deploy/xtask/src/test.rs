@@ -13,7 +13,7 @@ use crate::progress::StepProgress;
 use crate::tally::TestTally;
 use crate::workspace::{WHOLE, Workspace};
 use crate::{
-    bench, cache, chart, demo, dependencies, dist, failures, fuzz, image, kubernetes, moto, packages, pages,
+    bench, cache, chart, demo, dependencies, dist, failures, image, kubernetes, moto, packages, pages,
     programs, prose, shape, tools,
 };
 
@@ -52,11 +52,6 @@ const STEPS: &[CheckStep] = &[
     CheckStep("image", Some("build"), |context| {
         image::image(context.workspace, &ImageArguments::of_test_run())
     }),
-    CheckStep("fuzz", None, |context| fuzz::fuzz(context.workspace, 20, None)),
-    CheckStep("reference", None, |context| {
-        run(cargo(context).arg("doc").args(WHOLE).arg("--no-deps").env("RUSTDOCFLAGS", "--deny warnings"))
-    }),
-    CheckStep("packages", None, |context| packages::check(context.workspace)),
     CheckStep("pages", Some("build"), |context| pages::check(context.workspace)),
     CheckStep("dependencies", None, |context| dependencies::check(context.workspace)),
     CheckStep("failures", None, |context| failures::check(context.workspace)),
@@ -105,19 +100,34 @@ fn advisories(context: &mut Context<'_>) -> Result<()> {
     run(cargo(context).args(["deny", "--workspace", "check", "--disable-fetch", "advisories"]))
 }
 
-/// Unit, integration, end-to-end and documentation tests, a node of Kubernetes, and the bench.
+/// Unit, integration and end-to-end tests, a node of Kubernetes, and the bench; and, while they wait, what needs the compiler: examples in
+/// the documentation, its pages, the packages, and fuzzing.
 fn tests(context: &mut Context<'_>) -> Result<()> {
-    let missing: Vec<_> = bench::missing().into_iter().map(|what| format!("missing: {what}")).collect();
-    let mut beside = Vec::new();
+    let workspace = context.workspace;
+    let task = |arguments: &[&str]| {
+        let mut command = Command::new(workspace.binaries().join("xtask"));
+        command.current_dir(&workspace.root).args(arguments);
+        command
+    };
+    let mut examples = cargo(context);
+    examples.args(["test", "--doc", "--no-fail-fast"]).args(WHOLE);
+    let mut reference = cargo(context);
+    reference.arg("doc").args(WHOLE).arg("--no-deps").env("RUSTDOCFLAGS", "--deny warnings");
+    let mut beside = vec![
+        TestProgram::patient("cargo package", &packages::checking(workspace)?),
+        TestProgram::patient("cargo test --doc", &examples),
+        TestProgram::patient("cargo doc", &reference),
+        TestProgram::patient("cargo xtask fuzz", &task(&["fuzz", "--seconds", "20"])),
+    ];
     if can_run(context, "kubelet", &demo::kubernetes::obstacles())? {
-        let mut play = Command::new(context.workspace.binaries().join("xtask"));
-        play.current_dir(&context.workspace.root).args(["demo", "--kubernetes", "--check"]);
-        beside.push(TestProgram::new("cargo xtask demo --kubernetes --check", play));
+        let play = ["demo", "--kubernetes", "--check"];
+        beside.push(TestProgram::new(format!("cargo xtask {}", play.join(" ")), task(&play)));
     }
+    let missing: Vec<_> = bench::missing().into_iter().map(|what| format!("missing: {what}")).collect();
     if can_run(context, "bench", &missing)? {
-        beside.push(TestProgram::new("cargo xtask bench --short", bench::short_run(context.workspace)));
+        beside.push(TestProgram::new("cargo xtask bench --short", bench::short_run(workspace)));
     }
-    let programs = programs::build(|| cargo(context), &[]);
+    let programs = programs::build(cargo(context), &[]);
     counted(context, programs.map(|programs| beside.into_iter().chain(programs).collect()))
 }
 
@@ -148,13 +158,10 @@ fn plugin(context: &mut Context<'_>) -> Result<()> {
         }
         symlink(from, to)?;
     }
-    let shipped = || {
-        let mut command = cargo(context);
-        command.env("TENURE_BIN_DIR", &shipped);
-        command
-    };
+    let mut command = cargo(context);
+    command.env("TENURE_BIN_DIR", shipped);
     let suites = ["--test", "acceptance", "--test", "plugins", "--test", "interrupted"];
-    let programs = programs::build(shipped, &suites);
+    let programs = programs::build(command, &suites);
     counted(context, programs)
 }
 
