@@ -130,6 +130,13 @@ impl TestProgram {
         Self { name: name.into(), command, is_patient: false }
     }
 
+    /// The same program, with the variables before its command that it runs with.
+    #[must_use]
+    pub(crate) fn with(mut self, variables: &str) -> Self {
+        self.name = format!("{variables} {}", self.name);
+        self
+    }
+
     /// A command of cargo's that compiles for most of its time.
     pub(crate) fn patient(name: impl Into<String>, command: &Command) -> Self {
         let mut nice = Command::new("nice");
@@ -144,7 +151,8 @@ impl TestProgram {
     /// Runs it to its end.
     fn run(mut self, logs: &Path) -> ProgramEnd {
         let start = progress::now();
-        let log = logs.join(self.name.replace(' ', "")).with_extension("log");
+        let safe = |character: char| if character.is_ascii_alphanumeric() { character } else { '-' };
+        let log = logs.join(self.name.chars().map(safe).collect::<String>() + ".log");
         let ended = self.attempt(&log);
         let took = progress::now().saturating_sub(start);
         let mut output =

@@ -47,7 +47,6 @@ const STEPS: &[CheckStep] = &[
     CheckStep("advisories", None, advisories),
     CheckStep("build", None, |context| run(cargo(context).arg("build").args(WHOLE).arg("--all-targets"))),
     CheckStep("tests", Some("build"), tests),
-    CheckStep("plugin", Some("build"), plugin),
     CheckStep("chart", Some("build"), |context| chart::check(context.workspace)),
     CheckStep("image", Some("build"), |context| {
         image::image(context.workspace, &ImageArguments::of_test_run())
@@ -100,35 +99,47 @@ fn advisories(context: &mut Context<'_>) -> Result<()> {
     run(cargo(context).args(["deny", "--workspace", "check", "--disable-fetch", "advisories"]))
 }
 
+/// Runs all test programs, and counts their tests.
+fn tests(context: &mut Context<'_>) -> Result<()> {
+    let programs = test_programs(context);
+    let result = programs.and_then(|programs| programs::run(context.workspace, programs, &mut context.tally));
+    if result.is_err() {
+        context.tally.runner_failed();
+    }
+    ensure!(!in_ci() || context.tally.missed() == 0, "tests must not be skipped in CI");
+    result
+}
+
 /// Unit, integration and end-to-end tests, a node of Kubernetes, and the bench; and, while they wait, what needs the compiler: examples in
 /// the documentation, its pages, the packages, and fuzzing.
-fn tests(context: &mut Context<'_>) -> Result<()> {
+fn test_programs(context: &mut Context<'_>) -> Result<Vec<TestProgram>> {
     let workspace = context.workspace;
     let task = |arguments: &[&str]| {
         let mut command = Command::new(workspace.binaries().join("xtask"));
         command.current_dir(&workspace.root).args(arguments);
         command
     };
+    let mut programs = programs::build(cargo(context), &[])?;
+    programs.extend(shipped(context)?);
+    if can_run(context, "kubelet", &demo::kubernetes::obstacles())? {
+        let play = ["demo", "--kubernetes", "--check"];
+        programs.push(TestProgram::new(format!("cargo xtask {}", play.join(" ")), task(&play)));
+    }
+    let missing: Vec<_> = bench::missing().into_iter().map(|what| format!("missing: {what}")).collect();
+    if can_run(context, "bench", &missing)? {
+        programs.push(TestProgram::new("cargo xtask bench --short", bench::short_run(workspace)));
+    }
     let mut examples = cargo(context);
     examples.args(["test", "--doc", "--no-fail-fast"]).args(WHOLE);
     let mut reference = cargo(context);
     reference.arg("doc").args(WHOLE).arg("--no-deps").env("RUSTDOCFLAGS", "--deny warnings");
-    let mut beside = vec![
+    programs.extend([
         TestProgram::patient("cargo package", &packages::checking(workspace)?),
         TestProgram::patient("cargo test --doc", &examples),
         TestProgram::patient("cargo doc", &reference),
         TestProgram::patient("cargo xtask fuzz", &task(&["fuzz", "--seconds", "20"])),
-    ];
-    if can_run(context, "kubelet", &demo::kubernetes::obstacles())? {
-        let play = ["demo", "--kubernetes", "--check"];
-        beside.push(TestProgram::new(format!("cargo xtask {}", play.join(" ")), task(&play)));
-    }
-    let missing: Vec<_> = bench::missing().into_iter().map(|what| format!("missing: {what}")).collect();
-    if can_run(context, "bench", &missing)? {
-        beside.push(TestProgram::new("cargo xtask bench --short", bench::short_run(workspace)));
-    }
-    let programs = programs::build(cargo(context), &[]);
-    counted(context, programs.map(|programs| beside.into_iter().chain(programs).collect()))
+    ]);
+    Ok(programs)
 }
 
 /// Whether this machine can run a program; if it cannot, the notes say why.
@@ -143,11 +154,11 @@ fn can_run(context: &mut Context<'_>, name: &str, obstacles: &[String]) -> Resul
     Ok(false)
 }
 
-/// Runs the plugin's tests with the plugin as it is shipped: static, optimised, and aborting on panic.
-fn plugin(context: &mut Context<'_>) -> Result<()> {
+/// The plugin's tests once more, with the plugin as it is shipped: static, optimised, and aborting on panic.
+fn shipped(context: &Context<'_>) -> Result<impl Iterator<Item = TestProgram>> {
     let shipped = context.workspace.target.join("shipped");
     fs::create_dir_all(&shipped)?;
-    let debug = context.workspace.target.join("debug");
+    let debug = context.workspace.binaries();
     let plugin = dist::shim(context.workspace)?;
     for (name, from) in
         [("tenure", plugin), ("tenured", debug.join("tenured")), ("tenurectl", debug.join("tenurectl"))]
@@ -159,18 +170,8 @@ fn plugin(context: &mut Context<'_>) -> Result<()> {
         symlink(from, to)?;
     }
     let mut command = cargo(context);
-    command.env("TENURE_BIN_DIR", shipped);
+    command.env("TENURE_BIN_DIR", &shipped);
     let suites = ["--test", "acceptance", "--test", "plugins", "--test", "interrupted"];
-    let programs = programs::build(command, &suites);
-    counted(context, programs)
-}
-
-/// Runs test programs, if they could be built, and counts their tests.
-fn counted(context: &mut Context<'_>, programs: Result<Vec<TestProgram>>) -> Result<()> {
-    let result = programs.and_then(|programs| programs::run(context.workspace, programs, &mut context.tally));
-    if result.is_err() {
-        context.tally.runner_failed();
-    }
-    ensure!(!in_ci() || context.tally.missed() == 0, "tests must not be skipped in CI");
-    result
+    let programs = programs::build(command, &suites)?.into_iter();
+    Ok(programs.map(move |program| program.with(&format!("TENURE_BIN_DIR={}", shipped.display()))))
 }
