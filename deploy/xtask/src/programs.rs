@@ -43,7 +43,7 @@ pub(crate) struct TestProgram {
 struct ProgramEnd {
     name: String,
     took: Duration,
-    /// Its output if it has passed, and otherwise also why it has not.
+    /// The output if it has passed, and otherwise also why it has not.
     output: String,
     passed: bool,
 }
