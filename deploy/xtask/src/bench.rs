@@ -45,15 +45,14 @@ pub(crate) fn bench(
 /// When something cannot be built, or a measurement fails.
 pub(crate) fn short(workspace: &Workspace) -> Result<()> {
     run(workspace.cargo().arg("build").args(WHOLE).arg("--all-targets"))?;
-    run_short(workspace)
+    run(&mut short_run(workspace))
 }
 
-/// Checks with the development build that each measurement runs; the figures mean nothing.
-///
-/// # Errors
-/// When a measurement fails.
-pub(crate) fn run_short(workspace: &Workspace) -> Result<()> {
-    run(measuring(workspace, "debug", "debug").arg("--short"))
+/// The command that checks with the development build that each measurement runs; its figures mean nothing.
+pub(crate) fn short_run(workspace: &Workspace) -> Command {
+    let mut bench = measuring(workspace, "debug", "debug");
+    bench.arg("--short");
+    bench
 }
 
 /// The programs that a short run needs and this machine lacks, each with its Debian package.

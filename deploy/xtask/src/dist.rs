@@ -27,10 +27,7 @@ pub(crate) fn dist(workspace: &Workspace) -> Result<()> {
     for folder in ["policies", "man", "completions", "wit"] {
         fs::create_dir_all(dist.join(folder))?;
     }
-    let policies = release(workspace, "tenure-daemon", &["--features", "aws,cluster"])?
-        .context("the policies were not built")?;
-    release(workspace, "tenure-ctl", &[])?;
-    release(workspace, "tenure-operator", &[])?;
+    let policies = release(workspace)?;
     for name in ["tenured", "tenurectl", "tenure-operator"] {
         fs::copy(workspace.target.join("release").join(name), dist.join(name))?;
     }
@@ -74,22 +71,33 @@ fn interface(dist: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Builds a package in release mode, alone, so that no other package enables features in it.
+/// The packages of the programs that are linked dynamically, and their features.
+const PROGRAMS: [&str; 8] = [
+    "--package",
+    "tenure-daemon",
+    "--package",
+    "tenure-ctl",
+    "--package",
+    "tenure-operator",
+    "--features",
+    "tenure-daemon/aws,tenure-daemon/cluster",
+];
+
+/// Builds the programs in release mode, with one set of features, as the tests build them: each crate that they share, such as the compiler
+/// of policies, is compiled once.
 ///
-/// Returns the folder of the embedded policies if the package embeds them: the released policies are byte for byte those in
-/// the daemon.
-fn release(workspace: &Workspace, package: &str, features: &[&str]) -> Result<Option<PathBuf>> {
+/// Returns the folder of the embedded policies: the released policies are byte for byte those in the daemon.
+fn release(workspace: &Workspace) -> Result<PathBuf> {
     let mut policies = None;
-    let arguments =
-        ["build", "--release", "--package", package, "--message-format", "json-render-diagnostics"];
-    lines(workspace.cargo().args(arguments).args(features), |line| {
+    let arguments = ["build", "--release", "--message-format", "json-render-diagnostics"];
+    lines(workspace.cargo().args(arguments).args(PROGRAMS), |line| {
         let message: Value = serde_json::from_str(line).unwrap_or_default();
         let text = |key: &str| message.get(key).and_then(Value::as_str).unwrap_or_default();
         if text("reason") == "build-script-executed" && text("package_id").contains("/host/policy#") {
             policies = Some(PathBuf::from(text("out_dir")));
         }
     })?;
-    Ok(policies)
+    policies.context("the policies were not built")
 }
 
 /// Builds the plugin as a static program, with musl if this toolchain has it or can install it.

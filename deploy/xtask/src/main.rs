@@ -17,6 +17,7 @@ mod kubernetes;
 mod moto;
 mod packages;
 mod pages;
+mod programs;
 mod progress;
 mod prose;
 #[cfg(test)]

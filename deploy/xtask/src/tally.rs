@@ -49,6 +49,11 @@ impl TestTally {
         self.failed = self.failed.max(1);
     }
 
+    /// Whether no test has ended.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.passed + self.failed + self.skipped == 0
+    }
+
     /// How many tests were skipped that must run everywhere.
     pub(crate) fn missed(&self) -> u64 {
         let optional = self.reasons.values().filter(|reason| reason.starts_with(OPTIONAL)).count();

@@ -6,14 +6,15 @@ use std::process::Command;
 
 use anyhow::{Result, ensure};
 
-use crate::command::{lines, run, succeeds};
+use crate::command::{run, succeeds};
 use crate::image::ImageArguments;
+use crate::programs::TestProgram;
 use crate::progress::StepProgress;
 use crate::tally::TestTally;
 use crate::workspace::{WHOLE, Workspace};
 use crate::{
-    bench, cache, chart, demo, dependencies, dist, failures, fuzz, image, kubernetes, moto, packages, pages,
-    prose, shape, tools,
+    bench, cache, chart, demo, dependencies, dist, failures, image, kubernetes, moto, packages, pages,
+    programs, prose, shape, tools,
 };
 
 /// The state that the steps share.
@@ -46,18 +47,10 @@ const STEPS: &[CheckStep] = &[
     CheckStep("advisories", None, advisories),
     CheckStep("build", None, |context| run(cargo(context).arg("build").args(WHOLE).arg("--all-targets"))),
     CheckStep("tests", Some("build"), tests),
-    CheckStep("plugin", Some("build"), plugin),
     CheckStep("chart", Some("build"), |context| chart::check(context.workspace)),
     CheckStep("image", Some("build"), |context| {
         image::image(context.workspace, &ImageArguments::of_test_run())
     }),
-    CheckStep("kubelet", Some("build"), kubelet),
-    CheckStep("bench", Some("build"), bench),
-    CheckStep("fuzz", None, |context| fuzz::fuzz(context.workspace, 20, None)),
-    CheckStep("reference", None, |context| {
-        run(cargo(context).arg("doc").args(WHOLE).arg("--no-deps").env("RUSTDOCFLAGS", "--deny warnings"))
-    }),
-    CheckStep("packages", None, |context| packages::check(context.workspace)),
     CheckStep("pages", Some("build"), |context| pages::check(context.workspace)),
     CheckStep("dependencies", None, |context| dependencies::check(context.workspace)),
     CheckStep("failures", None, |context| failures::check(context.workspace)),
@@ -106,17 +99,66 @@ fn advisories(context: &mut Context<'_>) -> Result<()> {
     run(cargo(context).args(["deny", "--workspace", "check", "--disable-fetch", "advisories"]))
 }
 
-/// Unit, integration, end-to-end and documentation tests.
+/// Runs all test programs, and counts their tests.
 fn tests(context: &mut Context<'_>) -> Result<()> {
-    let command = cargo(context);
-    counted(context, command, &[])
+    let programs = test_programs(context);
+    let result = programs.and_then(|programs| programs::run(context.workspace, programs, &mut context.tally));
+    if result.is_err() {
+        context.tally.runner_failed();
+    }
+    ensure!(!in_ci() || context.tally.missed() == 0, "tests must not be skipped in CI");
+    result
 }
 
-/// Runs the plugin's tests with the plugin as it is shipped: static, optimised, and aborting on panic.
-fn plugin(context: &mut Context<'_>) -> Result<()> {
+/// Unit, integration and end-to-end tests, a node of Kubernetes, and the bench; and, while they wait, what needs the compiler: examples in
+/// the documentation, its pages, the packages, and fuzzing.
+fn test_programs(context: &mut Context<'_>) -> Result<Vec<TestProgram>> {
+    let workspace = context.workspace;
+    let task = |arguments: &[&str]| {
+        let mut command = Command::new(workspace.binaries().join("xtask"));
+        command.current_dir(&workspace.root).args(arguments);
+        command
+    };
+    let mut programs = programs::build(cargo(context), &[])?;
+    programs.extend(shipped(context)?);
+    if can_run(context, "kubelet", &demo::kubernetes::obstacles())? {
+        let play = ["demo", "--kubernetes", "--check"];
+        programs.push(TestProgram::new(format!("cargo xtask {}", play.join(" ")), task(&play)));
+    }
+    let missing: Vec<_> = bench::missing().into_iter().map(|what| format!("missing: {what}")).collect();
+    if can_run(context, "bench", &missing)? {
+        programs.push(TestProgram::new("cargo xtask bench --short", bench::short_run(workspace)));
+    }
+    let mut examples = cargo(context);
+    examples.args(["test", "--doc", "--no-fail-fast"]).args(WHOLE);
+    let mut reference = cargo(context);
+    reference.arg("doc").args(WHOLE).arg("--no-deps").env("RUSTDOCFLAGS", "--deny warnings");
+    programs.extend([
+        TestProgram::patient("cargo package", &packages::checking(workspace)?),
+        TestProgram::patient("cargo test --doc", &examples),
+        TestProgram::patient("cargo doc", &reference),
+        TestProgram::patient("cargo xtask fuzz", &task(&["fuzz", "--seconds", "20"])),
+    ]);
+    Ok(programs)
+}
+
+/// Whether this machine can run a program; if it cannot, the notes say why.
+fn can_run(context: &mut Context<'_>, name: &str, obstacles: &[String]) -> Result<bool> {
+    if obstacles.is_empty() {
+        return Ok(true);
+    }
+    let note = format!("SKIP {name}: {}", obstacles.join("; "));
+    ensure!(!in_ci(), "this must not be skipped in CI: {note}");
+    println!("{note}");
+    context.notes.push(note);
+    Ok(false)
+}
+
+/// The plugin's tests once more, with the plugin as it is shipped: static, optimised, and aborting on panic.
+fn shipped(context: &Context<'_>) -> Result<impl Iterator<Item = TestProgram>> {
     let shipped = context.workspace.target.join("shipped");
     fs::create_dir_all(&shipped)?;
-    let debug = context.workspace.target.join("debug");
+    let debug = context.workspace.binaries();
     let plugin = dist::shim(context.workspace)?;
     for (name, from) in
         [("tenure", plugin), ("tenured", debug.join("tenured")), ("tenurectl", debug.join("tenurectl"))]
@@ -128,46 +170,8 @@ fn plugin(context: &mut Context<'_>) -> Result<()> {
         symlink(from, to)?;
     }
     let mut command = cargo(context);
-    command.env("TENURE_BIN_DIR", shipped);
+    command.env("TENURE_BIN_DIR", &shipped);
     let suites = ["--test", "acceptance", "--test", "plugins", "--test", "interrupted"];
-    counted(context, command, &suites)
-}
-
-/// Checks that each measurement of the bench runs.
-fn bench(context: &mut Context<'_>) -> Result<()> {
-    let missing = bench::missing();
-    if missing.is_empty() {
-        return bench::run_short(context.workspace);
-    }
-    ensure!(!in_ci(), "the bench must not be skipped in CI; missing: {}", missing.join(", "));
-    let note = format!("SKIP bench: missing {}", missing.join(", "));
-    println!("{note}");
-    context.notes.push(note);
-    Ok(())
-}
-
-/// Plays the demonstration on a real node with the development build.
-fn kubelet(context: &mut Context<'_>) -> Result<()> {
-    let obstacles = demo::kubernetes::obstacles();
-    if obstacles.is_empty() {
-        return demo::kubernetes::show(context.workspace, false);
-    }
-    ensure!(!in_ci(), "the node of Kubernetes must not be skipped in CI: {}", obstacles.join("; "));
-    let note = format!("SKIP kubelet: this machine cannot run a node: {}", obstacles.join("; "));
-    println!("{note}");
-    context.notes.push(note);
-    Ok(())
-}
-
-/// Runs tests of the workspace, and counts them.
-fn counted(context: &mut Context<'_>, mut command: Command, which: &[&str]) -> Result<()> {
-    let result = lines(command.args(["test", "--no-fail-fast"]).args(WHOLE).args(which), |line| {
-        println!("{line}");
-        context.tally.read(line);
-    });
-    if result.is_err() {
-        context.tally.runner_failed();
-    }
-    ensure!(!in_ci() || context.tally.missed() == 0, "tests must not be skipped in CI");
-    result
+    let programs = programs::build(command, &suites)?.into_iter();
+    Ok(programs.map(move |program| program.with(&format!("TENURE_BIN_DIR={}", shipped.display()))))
 }

@@ -20,7 +20,7 @@ use crate::{evidence, scratch, systemd, wait};
 static ROOMS: AtomicU32 = AtomicU32::new(0);
 
 /// The longest that an enclave may take to be there, on a busy machine.
-const LIMIT: Duration = Duration::from_secs(10);
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// An empty /run, and a private directory for libcni's caches.
 const PREPARE: &str = "set -e

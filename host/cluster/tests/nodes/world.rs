@@ -28,7 +28,7 @@ use tokio::runtime::Runtime;
 use crate::node::Node;
 
 /// The longest that anything may take on a busy machine.
-pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+pub(crate) const LIMIT: Duration = Duration::from_secs(180);
 
 /// The pool of the nodes.
 pub(crate) const POOL: &str = "pods";

@@ -6,18 +6,15 @@ use tenure_rpc::status::from_status;
 use tenure_rpc::v1::Invocation;
 use tenure_rpc::v1::cni_client::CniClient;
 use tenure_types::{Error, ErrorCode, Moment};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{sleep, timeout};
 
 use super::*;
 use crate::clock::KernelClock;
-use crate::config::HostLocalTable;
+use crate::config::{HostLocalTable, LimitsTable};
 use crate::fault;
 
 /// The time limit for any wait, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
-
-/// How soon the daemon must exit after its writer failed.
-const WITHIN: Duration = Duration::from_secs(1);
 
 /// The kernel's clocks; once armed, reading them panics on the checkpoint's thread.
 #[derive(Default)]
@@ -68,7 +65,9 @@ async fn a_writer_that_panics_ends_the_daemon_with_an_error_that_names_it() {
             followed: None,
         },
     };
-    let config = Config { host_local: HostLocalTable { ignore: true }, ..Config::default() };
+    // A daemon that drained would not end within any limit here.
+    let limits = LimitsTable { drain_seconds: 3600, ..LimitsTable::default() };
+    let config = Config { host_local: HostLocalTable { ignore: true }, limits, ..Config::default() };
     let app = App::build(config, outside).unwrap();
     let running = tokio::spawn(async move { app.run(&mut Signals::listen().unwrap()).await });
 
@@ -82,11 +81,9 @@ async fn a_writer_that_panics_ends_the_daemon_with_an_error_that_names_it() {
     timeout(LIMIT, served).await.unwrap();
 
     clock.0.store(true, Ordering::SeqCst);
-    let began = Instant::now();
     let refused = add(socket.clone(), "second").await.unwrap_err();
     assert!(matches!(refused.code, ErrorCode::CheckpointFailed | ErrorCode::Unreachable), "{refused:?}");
     let error = timeout(LIMIT, running).await.unwrap().unwrap().unwrap_err();
-    assert!(began.elapsed() < WITHIN, "it took {:?}", began.elapsed());
     assert_eq!(format!("{error:#}"), "part checkpoint has ended: its thread panicked: the clock is gone");
     assert_eq!(fault::code(&error), tenure_supervise::exit::TRANSIENT, "the service manager restarts it");
     assert!(!socket.exists(), "no socket is left without a daemon");
