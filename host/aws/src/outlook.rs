@@ -76,23 +76,24 @@ fn interface(
     ];
     let is_retired = known.facts.as_ref().is_some_and(|facts| situation.is_retired(facts));
     if is_managed && !is_retired && situation.open_on(id).next().is_none() {
-        pairs.extend(settling(situation, id, known, book));
+        let counts = settling(situation, id, known, book);
+        pairs.extend(counts.into_iter().map(|(name, count)| (name, count.to_string())));
     }
     object(names::INTERFACE, id, pairs.iter().map(|(name, value)| (*name, value.as_str())))
 }
 
 /// Counts what an interface is to get although no call brings it: EC2 shows it, and an earlier process may have taken it.
-fn settling<'a>(
-    situation: &'a Situation,
-    id: &'a str,
-    known: &'a SeenInterface,
+fn settling(
+    situation: &Situation,
+    id: &str,
+    known: &SeenInterface,
     book: &Book,
-) -> impl Iterator<Item = (&'static str, String)> + 'a {
+) -> BTreeMap<&'static str, u32> {
     let own = situation.ledger_of(id, book);
-    let is_it = move |net: &&IpNet| {
+    let is_it = |net: &&IpNet| {
         situation.seen.is_settling(id, **net) && situation.seen.is_shown(id, **net) && !own.contains(net)
     };
-    let mut counts = BTreeMap::<_, u32>::new();
+    let mut counts = BTreeMap::<&str, u32>::new();
     for net in known.carries.keys().filter(is_it) {
         let name = match (net.addr().is_ipv4(), net.prefix_len() == net.max_prefix_len()) {
             (true, true) => "settling.addresses",
@@ -101,7 +102,7 @@ fn settling<'a>(
         };
         *counts.entry(name).or_default() += 1;
     }
-    counts.into_iter().map(|(name, count)| (name, count.to_string()))
+    counts
 }
 
 fn subnet(situation: &Situation, known: &Ec2Subnet) -> Result<Object, InvalidAttributes> {

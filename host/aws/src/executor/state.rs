@@ -20,6 +20,9 @@ use super::groups::{self, NamedGroups};
 use super::questions::Questions;
 use super::trouble::Silences;
 
+/// For how long EC2 is believed that no other interface fits, although the type has room for more than it shows.
+const BELIEVED: Duration = Duration::from_secs(900);
+
 /// The state of an executor.
 #[derive(Debug)]
 pub(super) struct ExecutorState {
@@ -60,9 +63,6 @@ pub(super) struct ExecutorState {
     /// Since when EC2 refuses another interface although the type has room for more than it shows.
     refused_since: Option<Duration>,
 }
-
-/// For how long EC2 is believed that no other interface fits, although the type has room for more than it shows.
-const BELIEVED: Duration = Duration::from_secs(900);
 
 impl ExecutorState {
     pub(super) fn new(seen: SeenNode, limits: Option<InstanceLimits>, seed: u64, now: Duration) -> Self {

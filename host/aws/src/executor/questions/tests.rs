@@ -40,6 +40,29 @@ fn what_settles_is_looked_at_as_soon_as_it_may_have() {
     assert_eq!(questions.wait(&settling(1050)), seconds(60), "it was not shown, and is in doubt");
 }
 
+#[test]
+fn the_book_has_these_times() {
+    let page = |name| {
+        let path = format!("{}/../../deploy/book/src/{name}", env!("CARGO_MANIFEST_DIR"));
+        std::fs::read_to_string(path).unwrap()
+    };
+    let hours = [AT_REST, SELDOM, DAILY].map(|time| time.as_secs() / 3600);
+    assert_eq!((hours, DENIED, RETRIES), ([2, 6, 24], seconds(75), (seconds(2), seconds(8))));
+    for row in [
+        "| `DescribeNetworkInterfaces` | after 2, 4 and 8 seconds; then every 8 seconds while",
+        "| `DescribeSubnets` | every minute and a quarter with discovery, and every six hours without |",
+    ] {
+        assert!(page("aws-iam.md").contains(row), "{row}");
+    }
+    for words in [
+        "| the interfaces | every two hours at rest,",
+        "| the subnets | at the start, every six hours,",
+        "otherwise two hours after the start, and then daily |",
+    ] {
+        assert!(page("aws-eni.md").contains(words), "{words}");
+    }
+}
+
 /// The questions of so many hours at rest, with the time of each; `agrees` is whether the metadata service agrees with EC2 meanwhile.
 fn at_rest(hours: u64, agrees: bool) -> Vec<(u64, LookQuestion)> {
     let at = |now| Circumstances { agreed: agrees.then(|| seconds(now - 300)), ..at(now) };
