@@ -71,7 +71,7 @@ impl Wing for AwsCore {
     }
 
     fn planned(&self, situation: &Situation, status: &PlanStatus) {
-        // A full node lacks nothing that a subnet could have, whatever else it waits for, and what is refused is not had of a subnet.
+        // A full node lacks nothing that a subnet could have, and no subnet has what is refused.
         let is_barred = !situation.barred.is_empty() && situation.backoffs.is_empty();
         let lacks = status.code == Some(ErrorCode::NotYet) && !is_barred && situation.has_room();
         let waits = self.tools.waiting() > 0;
