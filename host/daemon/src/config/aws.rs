@@ -13,7 +13,7 @@ use tenure_types::NetworkName;
 pub(crate) struct AwsTable {
     /// The network whose supply are the node's interfaces. Its policy plans what is assigned, released, attached and detached; `aws-eni`, which is built in, is for that.
     pub(crate) network: Option<String>,
-    /// The EC2 service's URL: with https, except on loopback or link-local addresses. Without it, `AWS_ENDPOINT_URL_EC2` or `AWS_ENDPOINT_URL` in the environment is used, or else the region's own. No setting of a network leads requests elsewhere.
+    /// The EC2 service's URL: with https, except on loopback. Without it, `AWS_ENDPOINT_URL_EC2` or `AWS_ENDPOINT_URL` in the environment is used, or else the region's own. No setting of a network leads requests elsewhere.
     pub(crate) ec2_endpoint: Option<String>,
     /// The instance metadata service's URL. Without it, `AWS_EC2_METADATA_SERVICE_ENDPOINT` in the environment is used, or else `http://169.254.169.254`.
     pub(crate) imds_endpoint: Option<String>,
@@ -86,7 +86,7 @@ impl AwsTable {
             }
         }
         if self.ec2_endpoint.as_ref().is_some_and(|url| !is_private(url)) {
-            return wrong("ec2_endpoint", "must be https://..., except on loopback or link-local addresses");
+            return wrong("ec2_endpoint", "must be https://..., except on loopback");
         }
         for (field, seconds) in
             [("look_seconds", self.look_seconds), ("consistency_seconds", self.consistency_seconds)]
@@ -130,7 +130,7 @@ fn is_url(text: &str) -> bool {
     rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/') && !rest.contains(' '))
 }
 
-/// Whether nobody between listens to what is sent to a URL: by TLS, or because the address is on this node or its own link.
+/// Whether nobody between listens to what is sent to a URL: by TLS, or because the address is on this node.
 pub(crate) fn is_private(url: &str) -> bool {
     let Some(rest) = url.strip_prefix("http://") else { return url.starts_with("https://") };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
@@ -143,8 +143,7 @@ pub(crate) fn is_private(url: &str) -> bool {
         None => authority.split(':').next().unwrap_or_default(),
     };
     match host.parse::<IpAddr>() {
-        Ok(IpAddr::V4(address)) => address.is_loopback() || address.is_link_local(),
-        Ok(IpAddr::V6(address)) => address.is_loopback() || address.is_unicast_link_local(),
+        Ok(address) => address.is_loopback(),
         Err(_) => host == "localhost",
     }
 }
@@ -169,14 +168,14 @@ mod tests {
             "http://127.9.9.9/",
             "http://[::1]:80/x",
             "http://localhost:1",
-            "http://169.254.1.2",
-            "http://[fe80::1]",
         ] {
             assert!(is_private(good), "{good}");
         }
         for bad in [
             "http://ec2.example",
             "http://10.79.0.1:8101",
+            "http://169.254.1.2",
+            "http://[fe80::1]",
             "http://127.0.0.1.example",
             "http://127.0.0.1@ec2.example/",
             "http://localhost@ec2.example",
