@@ -121,11 +121,6 @@ impl Leader {
         *lease = self.renewed;
     }
 
-    /// Whether its next write is one that does the most harm if it is late.
-    pub(super) fn is_about_to_harm(&self) -> bool {
-        matches!(self.plans.front(), Some(Planned::Write(write)) if write.is_grave())
-    }
-
     /// Whether a refused mark of its own stays.
     pub(super) fn keeps_refused_mark(&self) -> bool {
         self.refusals.values().any(|passes| *passes > 40)

@@ -3,6 +3,8 @@
 mod faults;
 mod people;
 
+pub(super) use self::faults::{DELETED_NODE, RESTORE};
+
 use std::sync::Arc;
 
 use ipnet::IpNet;
@@ -67,20 +69,20 @@ pub(super) struct World {
     leaders: [Leader; 2],
     /// The kinds of addresses that pods have.
     kinds: Vec<usize>,
-    /// Writes that arrive late, each with the step at which it does.
-    late: Vec<(u64, Write)>,
-    /// The step up to which each leader is suspended: it has decided, and writes when nothing is as it was.
-    suspended: [u64; 2],
+    /// Writes that arrive late.
+    late: Vec<Write>,
     snapshot: Option<Store>,
     restored: Option<u64>,
     ids: u64,
     is_calm: bool,
     may_excuse: bool,
+    /// Faults that happen more often than others.
+    focus: &'static [u64],
     tally: Tally,
 }
 
 impl World {
-    pub(super) fn new(rules: LeaseRules, planted: Option<Planted>, seed: u64) -> Self {
+    pub(super) fn new(rules: LeaseRules, planted: Option<Planted>, focus: &'static [u64], seed: u64) -> Self {
         let mut random = Random::new(seed);
         let kinds = match random.below(5) {
             0 | 1 => vec![0],
@@ -116,7 +118,7 @@ impl World {
             space,
             space_version: version,
         };
-        let may_excuse = random.below(4) == 0;
+        let may_excuse = random.below(4) == 0 || focus.contains(&DELETED_NODE);
         let mut world = Self {
             rules,
             planted,
@@ -127,12 +129,12 @@ impl World {
             leaders: [0, 0].map(|_| Leader::new(rules, planted, 0, 0)),
             kinds,
             late: Vec::new(),
-            suspended: [0; 2],
             snapshot: None,
             restored: None,
             ids: 100,
             is_calm: false,
             may_excuse,
+            focus,
             tally: Tally::default(),
         };
         for leader in 0..2 {
@@ -245,8 +247,9 @@ impl World {
             95..98 => self.people(),
             _ => self.fault(),
         }
-        if let Some(index) = self.late.iter().position(|(at, _)| *at <= self.tally.steps) {
-            let (_, late) = self.late.remove(index);
+        if !self.late.is_empty() && self.random.below(20) == 0 {
+            let index = self.pick(self.late.len());
+            let late = self.late.remove(index);
             let _ = self.apply(&late)?;
         }
         self.excuse_silent();
@@ -274,6 +277,7 @@ impl World {
     }
 
     fn fate(&mut self, write: &Write) -> Fate {
+        // A late grant or deletion does the most harm.
         match self.random.below(100) {
             _ if self.is_calm => Fate::Answered,
             15..30 if write.is_grave() => Fate::Late,
@@ -283,12 +287,6 @@ impl World {
             12..15 => Fate::Late,
             _ => Fate::Answered,
         }
-    }
-
-    /// The step at which a late write arrives: soon, or when much has happened.
-    fn lateness(&mut self) -> u64 {
-        let most = if self.random.below(4) == 0 { 300 } else { 40 };
-        self.tally.steps + self.random.below(most)
     }
 
     /// Carries out a write, and shows the referee what it ended.
@@ -324,13 +322,9 @@ impl World {
         match self.fate(write) {
             Fate::Lost => return Ok(None),
             Fate::Answered => {}
-            Fate::Repeated => {
-                let at = self.lateness();
-                self.late.push((at, write.clone()));
-            }
+            Fate::Repeated => self.late.push(write.clone()),
             Fate::Late => {
-                let at = self.lateness();
-                self.late.push((at, write.clone()));
+                self.late.push(write.clone());
                 return Ok(None);
             }
             Fate::Unanswered => {
@@ -394,13 +388,6 @@ impl World {
     fn leader(&mut self) -> Result<(), String> {
         // Two leaders mark each other's marks again; in the end there is one.
         let index = if self.is_calm { 0 } else { self.pick(2) };
-        if !self.is_calm && self.tally.steps < self.suspended[index] {
-            return Ok(());
-        }
-        if !self.is_calm && self.leaders[index].is_about_to_harm() && self.random.below(12) == 0 {
-            self.suspended[index] = self.tally.steps + self.random.below(200);
-            return Ok(());
-        }
         let now = self.now + self.leaders[index].skew;
         let is_reachable = self.is_calm || self.random.below(20) > 0;
         let most = if self.is_calm { usize::MAX } else { self.pick(30) };

@@ -6,10 +6,23 @@ use super::{NODES, World};
 use crate::Uid;
 use crate::operator::fence::NodeEvidence;
 
+/// The store is restored.
+pub(in crate::tests::simulation) const RESTORE: u64 = 6;
+
+/// A Node is deleted.
+pub(in crate::tests::simulation) const DELETED_NODE: u64 = 8;
+
 impl World {
     pub(super) fn fault(&mut self) {
         let index = self.pick(self.machines.len());
-        match self.random.below(14) {
+        let kind = match self.focus {
+            [] => self.random.below(14),
+            focus => match self.random.below(3) {
+                0 => self.random.below(14),
+                _ => focus[self.pick(focus.len())],
+            },
+        };
+        match kind {
             0 => self.machines[index].restart(),
             1 => self.machines[index].is_cut = !self.machines[index].is_cut,
             2 => {
@@ -19,9 +32,9 @@ impl World {
             3 => self.server.compact(),
             4 => self.reboot(index),
             5 if self.machines[index].is_on => self.machines[index].lose_ledger(),
-            6 | 12 => self.restore(),
+            RESTORE | 12 => self.restore(),
             7 => self.fence(index),
-            8 => self.delete_node(index),
+            DELETED_NODE => self.delete_node(index),
             9 => self.not_ready(index),
             10 => self.replace(index),
             11 => self.overwrite(index),
