@@ -35,13 +35,13 @@ mod turns;
 mod usage;
 mod wing;
 
+use std::future::ready;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use futures_util::stream::BoxStream;
-use kube::runtime::WatchStreamExt as _;
+use futures_util::stream::{self, BoxStream};
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client};
 use tenure_effects::budget::Jitter;
@@ -152,8 +152,9 @@ impl Agent {
 /// Watches, and makes passes.
 async fn work(core: &Arc<AgentCore>, executors: &Executors) -> std::convert::Infallible {
     let mut jitter = Jitter::new(core.settings.seed ^ 1);
-    let mut events = watch(&core.client, &core.settings.node);
+    let mut events = watch(core, Duration::ZERO);
     let (mut pause, mut reported) = (LOOK_EVERY, AgentEvents::default());
+    let mut watch_pause = LOOK_EVERY;
     loop {
         let passed = AgentPass { core, executors, jitter: &mut jitter }.run().await;
         pause = match &passed {
@@ -178,7 +179,18 @@ async fn work(core: &Arc<AgentCore>, executors: &Executors) -> std::convert::Inf
         let wait = jitter.around(pause);
         let is_well = core.state().trouble.is_none();
         tokio::select! {
-            Some(event) = events.next() => see(core, event),
+            Some(event) = events.next() => {
+                match &event {
+                    // It would go on from the version that it read last, which a store that was put back may not have for hours.
+                    Err(_) => {
+                        events = watch(core, jitter.around(watch_pause));
+                        watch_pause = watch_pause.saturating_mul(2).min(LONGEST_PAUSE);
+                    }
+                    Ok(Event::InitDone) => watch_pause = LOOK_EVERY,
+                    Ok(_) => {}
+                }
+                see(core, event);
+            }
             // After a failure, only time is a reason to try again.
             () = core.wake.notified(), if is_well => {}
             () = sleep(wait) => {}
@@ -188,10 +200,11 @@ async fn work(core: &Arc<AgentCore>, executors: &Executors) -> std::convert::Inf
 
 type NodeEvents = BoxStream<'static, watcher::Result<Event<NodeIPAM>>>;
 
-/// Watches the node's object by its name. A list is a quorum read; an interrupted watch lists again, after a pause that grows.
-fn watch(client: &Client, node: &str) -> NodeEvents {
-    let config = watcher::Config::default().fields(&format!("metadata.name={node}"));
-    watcher(Api::<NodeIPAM>::all(client.clone()), config).default_backoff().boxed()
+/// Watches the node's object by its name, after a pause. Begins with a list, which is a quorum read.
+fn watch(core: &AgentCore, after: Duration) -> NodeEvents {
+    let config = watcher::Config::default().fields(&format!("metadata.name={}", core.settings.node));
+    let events = watcher(Api::<NodeIPAM>::all(core.client.clone()), config);
+    stream::once(sleep(after)).filter_map(|()| ready(None)).chain(events).boxed()
 }
 
 /// Takes in an event of the watch.
