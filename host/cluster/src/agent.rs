@@ -42,8 +42,8 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
-use kube::runtime::watcher::{self, Event, watcher};
 use kube::Api;
+use kube::runtime::watcher::{self, Event, watcher};
 use tenure_effects::budget::Jitter;
 use tenure_effects::{Config, Executor, Timer, Tools};
 use tenure_engine::Engine;

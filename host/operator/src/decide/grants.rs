@@ -51,9 +51,8 @@ struct Granting<'a> {
 /// Decides on all grants of a pass.
 pub(super) fn grants(view: &ClusterView, memory: &mut OperatorMemory, now: Duration) -> GrantDecisions {
     let claims = held::claims(view, memory);
-    let lost = |claim: &&HeldClaim| {
-        claim.verdict == HeldVerdict::Reclaim && claim.claimant == ClaimantState::Alive
-    };
+    let lost =
+        |claim: &&HeldClaim| claim.verdict == HeldVerdict::Reclaim && claim.claimant == ClaimantState::Alive;
     for claim in claims.values().flatten().filter(lost) {
         memory.lost_lease(&claim.node, claim.uid, now);
     }

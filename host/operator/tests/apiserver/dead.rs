@@ -114,7 +114,10 @@ fn lost(cluster: &Cluster) -> anyhow::Result<()> {
     cluster.drive(&mut operator, "the quarantine and a grant", || {
         agents[1].step(cluster)?;
         let block = cluster.get::<IPBlock>(&name)?;
-        ensure!(block.as_ref().is_none_or(|block| block.spec.node_name == "n1"), "granted without a quarantine");
+        ensure!(
+            block.as_ref().is_none_or(|block| block.spec.node_name == "n1"),
+            "granted without a quarantine"
+        );
         let status = block.and_then(|block| block.status);
         let waits = status.is_some_and(|status| status.reason.as_deref() == Some("NodeGone"));
         Ok((waits && agents[1].ledger.len() == 1).then_some(()))
