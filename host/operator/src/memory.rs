@@ -5,7 +5,6 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::time::Duration;
 
 use ipnet::IpNet;
-use tenure_cluster::convert::object_version;
 use tenure_cluster::{AddressClaim, AddressPool, AddressSpace, IPBlock, NodeIPAM};
 use tenure_leases::operator::barrier::LeaderBarrier;
 use tenure_leases::operator::held::ClaimantState;
@@ -120,12 +119,7 @@ impl OperatorMemory {
     /// Compares a view after an interruption with the one before: an object that is older than it was, or gone although this leader did not end it,
     /// is a sign of a restored store, also if the store's version has been raised since.
     pub fn compare_objects(&mut self, view: &ClusterView, interrupted: bool) {
-        let blocks = view.all_blocks().map(|view| (view.block.uid.to_string(), view.block.version));
-        let said = view.said.values().filter_map(|said| {
-            let metadata = &said.object.metadata;
-            Some((metadata.uid.clone()?, object_version(metadata).ok()?))
-        });
-        if self.signs.compare_objects(blocks.chain(said).collect(), interrupted) {
+        if self.signs.compare_objects(view.versions.clone(), interrupted) {
             tracing::warn!(
                 "objects that were read are older now, or gone: nothing is granted until the nodes had time to say what they hold"
             );

@@ -49,9 +49,9 @@ fn endpoint(
     }
     let set = |name: &'static str| Some((name, environment(name).filter(|url| !url.is_empty())?));
     match ENVIRONMENT.into_iter().find_map(set) {
-        Some((name, url)) if !is_private(&url) => Err(format!(
-            "{name} is {url:?}, but must be https://..., except on loopback"
-        )),
+        Some((name, url)) if !is_private(&url) => {
+            Err(format!("{name} is {url:?}, but must be https://..., except on loopback"))
+        }
         found => Ok(found.map(|(_, url)| url)),
     }
 }

@@ -98,6 +98,11 @@ pub fn view(mut sources: ViewSources) -> ClusterView {
         let read = HostView { evidence: evidence(host), object: Arc::clone(host) };
         view.hosts.insert(host.name_any(), read);
     }
+    let blocks = sources.blocks.iter().map(|block| &block.metadata);
+    let objects = blocks.chain(sources.said.iter().map(|said| &said.metadata));
+    view.versions = objects
+        .filter_map(|metadata| Some((metadata.uid.clone()?, object_version(metadata).ok()?)))
+        .collect();
     view.highest = highest(&sources);
     view
 }
