@@ -66,6 +66,7 @@ pub const OF_BLOCKS: &[ClusterRight] = &[
     right("get", GROUP, "addressspaces", READS_BACK),
     right("get", GROUP, "addresspools", "knows the size of the blocks that it asks for"),
     right("get", GROUP, "addressclaims", "learns the address of a claim that a pod names"),
+    right("get", "k8s.cni.cncf.io", "ipamclaims", "learns whether the claim of a pod's interface is there"),
 ];
 
 /// The rights for knowing the node's pods.

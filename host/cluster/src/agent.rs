@@ -58,9 +58,10 @@ use self::marks::Executors;
 use self::pass::AgentPass;
 use crate::NodeIPAM;
 use crate::client::{ConnectError, connect};
+use crate::pods::KnownPodLabels;
 use crate::pools::ClaimName;
 
-pub use self::asked::{ClaimAddress, ClaimWait};
+pub use self::asked::{ClaimAddress, ClaimWait, ClaimingPod};
 pub use self::reboot::hold_back;
 pub use self::settings::{AgentSettings, PoolFamily, boot_of, machine_of};
 pub use self::status::{AgentStatus, BlockStatus, DemandStatus, PoolSettingsStatus};
@@ -88,17 +89,22 @@ impl AgentHandle {
         status::status(&self.0).await
     }
 
-    /// The address of a claim that a pod names, once it is this node's. The address of a claim that is this node's already needs no API server.
+    /// The addresses of a claim that a pod names, once they are this node's: one, or one of each family. The addresses of a claim that are this
+    /// node's already need no API server.
     ///
     /// # Errors
-    /// [`ClaimWait`] if it is not this node's within seconds.
-    pub async fn address_of(&self, claim: &ClaimName, pod: &str) -> Result<ClaimAddress, ClaimWait> {
-        turns::address_of(&self.0, claim, pod).await
+    /// [`ClaimWait`] if they are not this node's within seconds.
+    pub async fn addresses_of(
+        &self,
+        claim: &ClaimName,
+        pod: &ClaimingPod,
+    ) -> Result<Vec<ClaimAddress>, ClaimWait> {
+        turns::addresses_of(&self.0, claim, pod).await
     }
 }
 
 impl Agent {
-    /// Connects. Nothing is sent yet.
+    /// Connects. Nothing is sent yet. Without the labels of the node's pods, the agent does not notice that a virtual machine has moved here.
     ///
     /// # Errors
     /// If the kubeconfig, or the pod's service account, cannot be used.
@@ -107,11 +113,12 @@ impl Agent {
         clock: Arc<dyn Clock>,
         timer: Arc<dyn Timer>,
         settings: AgentSettings,
+        pods: Option<Arc<dyn KnownPodLabels>>,
     ) -> Result<Self, ConnectError> {
         // Another part of the program may have installed it.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = connect(settings.kubeconfig.as_deref().map(Path::new)).await?;
-        Ok(Self { core: Arc::new(AgentCore::new(engine, client, clock, settings)), timer })
+        Ok(Self { core: Arc::new(AgentCore::new(engine, client, clock, settings, pods)), timer })
     }
 
     /// A handle, to ask about it while it runs.

@@ -3,6 +3,7 @@
 //! ```text
 //!   AddressPool    a person      which addresses, for which nodes, in blocks of which size; its status is the operator's
 //!   AddressClaim   a person      an address with a name, of a pool for claims; its status is the operator's
+//!   IPAMClaim      other tools   the same by the standard of `k8s.cni.cncf.io`, where its definition is installed
 //!   AddressSpace   the operator  every range in use in one overlap group; no two overlap
 //!   IPBlock        the operator  the lease of one block to one machine, or to a claim; its name follows from its CIDR, so that creating it is the mutex
 //!   NodeIPAM       the agent     spec: what the node holds and wants, and its answers to marks
@@ -33,6 +34,7 @@ pub mod pools;
 pub use self::convert::ConversionError;
 pub use self::objects::block::{IPBlock, IPBlockSpec, IPBlockStatus};
 pub use self::objects::claim::{AddressClaim, AddressClaimSpec, AddressClaimStatus};
+pub use self::objects::ipam_claim::{IPAMClaim, IPAMClaimSpec, IPAMClaimStatus};
 pub use self::objects::node::{NodeIPAM, NodeIPAMSpec, NodeIPAMStatus};
 pub use self::objects::pool::{AddressPool, AddressPoolSpec, AddressPoolStatus};
 pub use self::objects::space::{AddressSpace, AddressSpaceSpec};

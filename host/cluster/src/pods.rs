@@ -13,6 +13,7 @@
 
 mod events;
 mod get;
+mod guest;
 mod known;
 mod labels;
 mod lookup;
@@ -25,8 +26,10 @@ mod witness;
 
 pub use self::events::{PodEvent, PodEventWriter, PodEvents, pod_events};
 pub use self::get::LookupError;
+pub use self::guest::guest_of;
+pub(crate) use self::labels::NETWORKS_ANNOTATION;
 pub use self::labels::ObjectLabels;
 pub use self::node::NodePods;
 pub use self::verdict::PodPresence;
 pub use self::watch::PodWatch;
-pub use self::witness::{PodFigures, PodsOfNode};
+pub use self::witness::{KnownPodLabels, PodFigures, PodsOfNode};

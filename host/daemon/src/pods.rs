@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use tenure_cluster::pods::{ObjectLabels, PodEvent, PodEvents, PodFigures, PodPresence, PodsOfNode};
+use tenure_cluster::pods::{
+    KnownPodLabels, ObjectLabels, PodEvent, PodEvents, PodFigures, PodPresence, PodsOfNode,
+};
 use tenure_runtime::{PodReport, PodWitness, WitnessVerdict};
 use tenure_types::{Allocation, PodIdentity};
 use tokio::sync::watch;
@@ -62,6 +64,12 @@ impl PodDoor {
 
     fn now(&self) -> Option<ConnectedPods> {
         self.0.borrow().clone()
+    }
+}
+
+impl KnownPodLabels for PodDoor {
+    fn known_labels(&self, pod: &PodIdentity) -> Option<Arc<ObjectLabels>> {
+        self.now()?.witness.known_labels(pod)
     }
 }
 

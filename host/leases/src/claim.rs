@@ -1,7 +1,7 @@
 //! Addresses of claims: each is a block of one address that is leased to a claim, and that one node after the other uses, turn by turn.
 
 use crate::word::words;
-use crate::{BlockName, TurnId};
+use crate::{BlockName, TurnId, Uid};
 
 words! {
     /// How far a node's turn with a claim's address has come.
@@ -11,6 +11,25 @@ words! {
         /// The node's ledger has the address.
         Held = "Held",
     }
+}
+
+words! {
+    /// The kind of a claim's object.
+    ClaimKind {
+        /// Ours.
+        Address = "AddressClaim",
+        /// The standard one of `k8s.cni.cncf.io`, as virtual machines have it.
+        Ipam = "IPAMClaim",
+    }
+}
+
+/// The virtual machine in the pod of a turn. During a live migration it has two pods, on two nodes, and one address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TurnGuest {
+    /// The uid of the machine's object, which is the same in all pods of one run of the machine.
+    pub uid: Uid,
+    /// Whether the machine is known to run in this pod. In the pod that a migration leads to it runs once the migration is done.
+    pub runs: bool,
 }
 
 /// A node's turn with the address of a claim, as its agent says it.
@@ -27,4 +46,6 @@ pub struct ClaimTurn {
     pub state: TurnState,
     /// The pod, as `namespace/name`, for people.
     pub pod: String,
+    /// The virtual machine in that pod, if it is one's.
+    pub guest: Option<TurnGuest>,
 }

@@ -1,6 +1,7 @@
 //! Tests of the tables: row by row, and all histories of a small cluster.
 
 mod accept;
+mod claims;
 mod cluster;
 mod compare;
 mod exhaustive;

@@ -68,7 +68,7 @@ pub fn decide(
     writes.extend(spaces.writes);
     writes.extend(granted.writes);
     writes.extend(released.writes);
-    let facts = ClaimFacts::gather(view, memory.definitions_unsure);
+    let facts = ClaimFacts::gather(view, memory);
     writes.extend(claims::claims(view, &facts, memory, now));
     writes.extend(nodes::hints(view, &granted.waiting, &facts, memory.barrier.call(), now));
     writes.extend(taints::taints(view, startup_taint));

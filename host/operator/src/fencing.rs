@@ -7,7 +7,7 @@ use tenure_cluster::FENCED_ANNOTATION;
 use tenure_cluster::client::call;
 use tenure_leases::operator::fence::{FenceReason, FenceVerdict, FetchedNode, delay, fence};
 use tenure_leases::operator::quarantine::{QuarantineDelay, QuarantineStep, quarantine};
-use tenure_leases::{BlockPhase, LeaseRules};
+use tenure_leases::{BlockPhase, LeaseRules, NodeIpamSpec};
 
 use crate::decide::believed;
 use crate::memory::OperatorMemory;
@@ -95,10 +95,37 @@ fn hold(
     }
 }
 
+/// The claims' blocks whose alternate turn is one of a node that looks dead.
+#[must_use]
+pub fn suspect_alternates(view: &ClusterView) -> Vec<&BlockView> {
+    let is_suspect = |block: &&BlockView| {
+        let alternate = block.claimed.as_ref().and_then(|claimed| claimed.alternate.as_ref());
+        alternate.is_some_and(|alternate| {
+            let said = view.said.get(&*alternate.holder.name).map(|said| &said.spec);
+            let says = |said: &NodeIpamSpec| said.identity.machine == alternate.holder.machine;
+            !said.is_some_and(|said| says(said) && view.is_alive(said))
+        })
+    };
+    view.claim_blocks.iter().filter(is_suspect).collect()
+}
+
+/// Reads the Node of an alternate turn by a quorum GET. The machine does not run there as far as the block says, so an attestation that the node is
+/// off ends the turn at once, and nothing else does.
+pub async fn judge_alternate(context: &mut WriteContext<'_>, block: &BlockView) -> Option<OperatorWrite> {
+    let alternate = block.claimed.as_ref()?.alternate.as_ref()?;
+    let FetchedNode::Found(node) = fetch(context, &alternate.holder.name).await else { return None };
+    let is_it = node.uid == alternate.holder.uid && node.machine == alternate.holder.machine;
+    let is_off = node.out_of_service || node.fenced == Some(node.uid);
+    (is_it && is_off).then(|| OperatorWrite::block(block, BlockChange::EndAlternate))
+}
+
 /// The NodeIPAMs whose Node is gone, as far as the watch shows, and of whose name no block is left, nor a lost lease to make again.
 #[must_use]
 pub fn forgotten<'a>(view: &'a ClusterView, memory: &OperatorMemory) -> Vec<&'a SaidView> {
-    let holders: BTreeSet<&str> = view.all_blocks().map(|view| &*view.block.holder.name).collect();
+    let alternates = view.claim_blocks.iter().flat_map(|block| &block.claimed);
+    let alternates = alternates.flat_map(|claimed| &claimed.alternate).map(|alternate| &alternate.holder);
+    let holders = view.all_blocks().map(|view| &view.block.holder).chain(alternates);
+    let holders: BTreeSet<&str> = holders.map(|holder| &*holder.name).collect();
     let gone = view.said.iter().filter(|(name, _)| !view.hosts.contains_key(*name));
     // An IPBlock that cannot be read may be one of any node.
     let gone = gone.filter(|_| view.unreadable.is_empty());

@@ -5,7 +5,7 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::time::Duration;
 
 use ipnet::IpNet;
-use tenure_cluster::{AddressClaim, AddressPool, AddressSpace, IPBlock, NodeIPAM};
+use tenure_cluster::{AddressClaim, AddressPool, AddressSpace, IPAMClaim, IPBlock, NodeIPAM};
 use tenure_leases::operator::barrier::LeaderBarrier;
 use tenure_leases::operator::held::ClaimantState;
 use tenure_leases::operator::release::MARK_TIMEOUT_SECONDS;
@@ -36,12 +36,16 @@ pub struct OperatorMemory {
     pub blocks: WrittenObjects<IPBlock>,
     /// The leader's writes of claims.
     pub claims: WrittenObjects<AddressClaim>,
+    /// The leader's writes of IPAMClaims.
+    pub ipam_claims: WrittenObjects<IPAMClaim>,
     /// The leader's writes of nodes' hints.
     pub said: WrittenObjects<NodeIPAM>,
     /// The leader's writes of Nodes.
     pub hosts: WrittenObjects<WatchedNode>,
     /// Whether a CustomResourceDefinition of ours is being deleted, or that is not known: then nothing is asked back.
     pub definitions_unsure: bool,
+    /// The same about the definition of IPAMClaims: then none of them is over.
+    pub ipam_claims_unsure: bool,
     marked: BTreeMap<MarkId, Duration>,
     answered: BTreeMap<MarkId, MarkAnswer>,
     wanting: BTreeMap<WaitingNode, Duration>,
@@ -137,6 +141,7 @@ impl OperatorMemory {
         self.spaces = WrittenObjects::default();
         self.blocks = WrittenObjects::default();
         self.claims = WrittenObjects::default();
+        self.ipam_claims = WrittenObjects::default();
         self.said = WrittenObjects::default();
         self.hosts = WrittenObjects::default();
     }
@@ -293,6 +298,7 @@ impl OperatorMemory {
             spaces: self.spaces.over(sources.spaces, now),
             blocks: self.blocks.over(sources.blocks, now),
             claims: self.claims.over(sources.claims, now),
+            ipam_claims: sources.ipam_claims.map(|claims| self.ipam_claims.over(claims, now)),
             said: self.said.over(sources.said, now),
             hosts: self.hosts.over(sources.hosts, now),
         }

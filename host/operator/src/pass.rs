@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, ListParams};
-use kube::{Client, CustomResourceExt as _, Resource as _};
+use kube::{Client, CustomResourceExt as _, Resource as _, ResourceExt as _};
 use tenure_cluster::client::{ApiCallError, call};
 use tenure_cluster::convert::list_version;
-use tenure_cluster::{AddressClaim, AddressPool, IPBlock};
-use tenure_leases::MarkAnswer;
+use tenure_cluster::{AddressClaim, AddressPool, IPAMClaim, IPBlock};
+use tenure_leases::{ClaimKind, MarkAnswer};
 use tenure_supervise::{Gate, Interruptible};
 use tenure_types::Clock;
 use tokio::time::{sleep, timeout};
@@ -101,6 +101,12 @@ impl Operator {
         for block in fencing::suspects(&view) {
             let mut context = context(&self.client, &mut self.memory, &self.reports, now);
             if let Some(write) = fencing::judge(&mut context, &view, block).await {
+                self.write(write, &mut result).await;
+            }
+        }
+        for block in fencing::suspect_alternates(&view) {
+            let mut context = context(&self.client, &mut self.memory, &self.reports, now);
+            if let Some(write) = fencing::judge_alternate(&mut context, block).await {
                 self.write(write, &mut result).await;
             }
         }
@@ -217,19 +223,38 @@ impl Operator {
             names.push(AddressClaim::crd_name());
         }
         self.memory.definitions_unsure = false;
-        let api: Api<CustomResourceDefinition> = Api::all(self.client.clone());
         for name in names {
-            let read = call(api.get_metadata(name));
-            match self.reports.metrics.counted("get", WriteCause::Mark, read).await {
-                Ok(found) if found.meta().deletion_timestamp.is_none() => {}
-                Ok(_) => {
-                    tracing::error!("{name} is being deleted: nothing is asked back from the nodes");
-                    self.memory.definitions_unsure = true;
-                }
-                Err(error) => {
-                    tracing::warn!("cannot read {name}, so nothing is asked back from the nodes: {error}");
-                    self.memory.definitions_unsure = true;
-                }
+            let is_unsure = self.is_unsure(name).await;
+            self.memory.definitions_unsure |= is_unsure;
+        }
+        // Without their definition, all of them look gone.
+        let is_unsure = match &view.ipam_claims {
+            None => true,
+            Some(known) => {
+                let is_known =
+                    |uid: &String| known.iter().any(|claim| claim.object.uid().as_ref() == Some(uid));
+                let of_blocks = view.claim_blocks.iter().flat_map(|block| &block.claimed);
+                let mut gone = of_blocks
+                    .filter(|of| of.claim.kind == ClaimKind::Ipam.as_str() && !is_known(&of.claim.uid));
+                gone.next().is_some() && self.is_unsure(IPAMClaim::crd_name()).await
+            }
+        };
+        self.memory.ipam_claims_unsure = is_unsure;
+    }
+
+    /// Whether a definition is being deleted, or cannot be read.
+    async fn is_unsure(&self, name: &str) -> bool {
+        let api: Api<CustomResourceDefinition> = Api::all(self.client.clone());
+        let read = call(api.get_metadata(name));
+        match self.reports.metrics.counted("get", WriteCause::Mark, read).await {
+            Ok(found) if found.meta().deletion_timestamp.is_none() => false,
+            Ok(_) => {
+                tracing::error!("{name} is being deleted: nothing is asked back from the nodes");
+                true
+            }
+            Err(error) => {
+                tracing::warn!("cannot read {name}, so nothing is asked back from the nodes: {error}");
+                true
             }
         }
     }

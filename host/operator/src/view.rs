@@ -14,13 +14,13 @@ use std::sync::Arc;
 use ipnet::IpNet;
 use kube::core::{Selector, SelectorExt as _};
 use tenure_cluster::convert::{ClaimWish, PoolRange};
-use tenure_cluster::objects::reference::ClaimReference;
-use tenure_cluster::{AddressClaim, AddressPool, NodeIPAM};
+use tenure_cluster::objects::reference::{ActiveEntry, ClaimReference};
+use tenure_cluster::{AddressClaim, AddressPool, IPAMClaim, NodeIPAM};
 use tenure_leases::operator::fence::{FetchedNode, NodeEvidence};
 use tenure_leases::operator::held::ClaimantState;
 use tenure_leases::{
-    AddressSpace as LeaseSpace, IpBlock, LeasePool, NodeIpamSpec, NodeIpamStatus, ObjectVersion, RangeUse,
-    TurnId, Uid,
+    AddressSpace as LeaseSpace, HolderIdentity, IpBlock, LeasePool, NodeIpamSpec, NodeIpamStatus,
+    ObjectVersion, RangeUse, TurnId, Uid,
 };
 
 pub use self::host::{MachineInfo, WatchedNode, WatchedNodeSpec, WatchedNodeStatus};
@@ -74,6 +74,21 @@ pub struct BlockClaim {
     pub claim: ClaimReference,
     /// The turn of the node that has the address, which is the block's holder.
     pub turn: Option<TurnId>,
+    /// That turn in the words of the block.
+    pub active: Option<ActiveEntry>,
+    /// The other node, while a virtual machine moves.
+    pub alternate: Option<AlternateTurn>,
+}
+
+/// The turn of the node that a virtual machine moves to, or has moved away from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AlternateTurn {
+    /// The turn.
+    pub turn: TurnId,
+    /// The node.
+    pub holder: HolderIdentity,
+    /// The turn in the words of the block.
+    pub entry: ActiveEntry,
 }
 
 /// An AddressClaim.
@@ -83,6 +98,15 @@ pub struct ClaimView {
     pub wish: ClaimWish,
     /// The object.
     pub object: Arc<AddressClaim>,
+}
+
+/// An IPAMClaim.
+#[derive(Debug, Clone)]
+pub struct IpamClaimView {
+    /// The addresses that it asks for, one of each family that pools have for its network. None, if its network is not one of ours.
+    pub wishes: Vec<ClaimWish>,
+    /// The object.
+    pub object: Arc<IPAMClaim>,
 }
 
 /// A NodeIPAM.
@@ -116,6 +140,8 @@ pub struct ClusterView {
     pub blocks: Vec<BlockView>,
     /// The claims, the oldest first.
     pub claims: Vec<ClaimView>,
+    /// The IPAMClaims, the oldest first; `None` while they are not known, such as without their definition.
+    pub ipam_claims: Option<Vec<IpamClaimView>>,
     /// The blocks of claims, by name. The holder of each is the node that has the address now, or nobody.
     pub claim_blocks: Vec<BlockView>,
     /// The positions of a node's blocks, whichever machine has its name.
@@ -187,6 +213,14 @@ impl ClusterView {
             None => space.space.admit(range, cidr).is_ok(),
             Some(_) => space.space.admit_claim(range, cidr).is_ok(),
         })
+    }
+
+    /// Whether a node has, or may use, the address of a claim: it is the holder, or the node of the alternate turn.
+    #[must_use]
+    pub fn has_turn_with(block: &BlockView, said: &NodeIpamSpec) -> bool {
+        let alternate = block.claimed.as_ref().and_then(|claimed| claimed.alternate.as_ref());
+        let is_it = |holder: &HolderIdentity| holder.is_machine(&said.identity.name, said.identity.machine);
+        said.counts_for(&block.block) || alternate.is_some_and(|alternate| is_it(&alternate.holder))
     }
 
     /// Whether a pool's settings admit a node: its Node is there, is the machine that speaks, is not attested to be off, and matches the selector.

@@ -13,7 +13,7 @@ use kube::{Api, Client, Resource};
 use tenure_cluster::client::{ApiCallError, call};
 use tenure_cluster::convert::{BlockLease, ClaimLease};
 use tenure_cluster::objects::reference::ActiveEntry;
-use tenure_cluster::{AddressClaim, AddressPool, NodeIPAM};
+use tenure_cluster::{AddressClaim, AddressPool, IPAMClaim, NodeIPAM};
 use tenure_leases::operator::fence::FenceReason;
 use tenure_leases::{AddressSpace as LeaseSpace, BlockMark, IpBlock, MarkId, ObjectVersion, RangeId, Uid};
 
@@ -55,6 +55,8 @@ pub enum BlockChange {
     Adopt(Uid),
     /// End the turn of the node that has a claim's address: it was fenced, or it no longer says the turn.
     EndTurn,
+    /// End the alternate turn, for the same reasons.
+    EndAlternate,
 }
 
 /// A write.
@@ -88,12 +90,20 @@ pub enum OperatorWrite {
     GrantClaim(ClaimLease),
     /// Begin a node's turn with a claim's address.
     BeginTurn(Box<BlockView>, Box<ActiveEntry>),
+    /// Begin the turn of the node that a virtual machine with a claim's address moves to.
+    BeginAlternate(Box<BlockView>, Box<ActiveEntry>),
+    /// Let the turns of a claim's block change places.
+    SwitchTurns(Box<BlockView>),
     /// End the turn of a claim's block, unless the node says it by now.
     EndTurn(Box<BlockView>),
+    /// End the alternate turn of a claim's block, unless its node says it by now.
+    EndAlternate(Box<BlockView>),
     /// Delete the IPBlock of a claim, unless the claim is there by now.
     ReleaseClaim(Box<BlockView>),
     /// Write a claim's status.
     ClaimStatus(Box<AddressClaim>),
+    /// Write an IPAMClaim's status.
+    IpamClaimStatus(Box<IPAMClaim>),
     /// Add or remove a claim's finalizer.
     ClaimFinalizer(Box<AddressClaim>, Vec<String>),
     /// Change an IPBlock.
@@ -174,9 +184,13 @@ pub async fn perform(context: &mut WriteContext<'_>, write: OperatorWrite) -> Re
         }
         OperatorWrite::GrantClaim(lease) => claim::grant(context, &lease).await,
         OperatorWrite::BeginTurn(view, active) => claim::begin(context, &view, *active).await,
-        OperatorWrite::EndTurn(view) => claim::end(context, &view).await,
+        OperatorWrite::BeginAlternate(view, entry) => claim::begin_alternate(context, &view, *entry).await,
+        OperatorWrite::SwitchTurns(view) => claim::switch(context, &view).await,
+        OperatorWrite::EndTurn(view) => claim::end(context, &view, BlockChange::EndTurn).await,
+        OperatorWrite::EndAlternate(view) => claim::end(context, &view, BlockChange::EndAlternate).await,
         OperatorWrite::ReleaseClaim(view) => claim::release(context, &view).await,
         OperatorWrite::ClaimStatus(object) => claim::write_status(context, &object).await,
+        OperatorWrite::IpamClaimStatus(object) => claim::write_ipam_status(context, &object).await,
         OperatorWrite::ClaimFinalizer(object, finalizers) => {
             claim::write_finalizers(context, &object, &finalizers).await
         }

@@ -1,9 +1,10 @@
 //! The claims that pods of this node ask for, and the answers.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use tenure_leases::{BlockName, TurnId};
+use tenure_leases::{BlockName, TurnId, Uid};
 
 /// The address of a claim, which this node may hand to a pod that names the claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,15 +26,24 @@ pub enum ClaimWait {
     Pending(String),
 }
 
+/// A pod that names a claim.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClaimingPod {
+    /// Its name, as `namespace/name`.
+    pub name: String,
+    /// The uid of the virtual machine in it, if it is one's.
+    pub guest: Option<Uid>,
+}
+
 /// A claim that a pod of this node asks for.
 #[derive(Debug, Clone)]
 pub(crate) struct AskedClaim {
-    /// The pod, as `namespace/name`.
-    pub(crate) pod: String,
+    /// The pod.
+    pub(crate) pod: ClaimingPod,
     /// The last time that it asked, by the boot clock.
     pub(crate) at: Duration,
-    /// The claim's block, and the node's turn with it.
-    pub(crate) turn: Option<(BlockName, TurnId)>,
+    /// The node's turn with each of the claim's blocks.
+    pub(crate) turns: BTreeMap<BlockName, TurnId>,
     /// The answer so far.
     pub(crate) wait: Option<ClaimWait>,
     /// The record of the turn is being written: it is not forgotten now.

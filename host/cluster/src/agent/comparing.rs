@@ -24,15 +24,19 @@ impl AgentCore {
     /// Compares a block with a quorum GET of its name, and does what follows.
     pub(crate) async fn compare(&self, me: &HolderIdentity, lease: &HeldLease) -> Result<(), AgentError> {
         let cidr = lease.cidr();
-        let fetched = fetch::block(&self.client, &lease.name).await?;
+        let (fetched, is_over) = self.fetched(lease).await?;
         let book = self.book_of(&lease.pool.name).await;
         let row = self.row(lease, book.as_deref());
         let intent = self.giving_back(cidr);
-        let verdict = compare(LeaseRules::ALL, me, &row, &fetched);
+        let verdict = match is_over {
+            true if row.hold == LeaseHold::Contested => CompareVerdict::Keep,
+            true => CompareVerdict::Contest,
+            false => compare(LeaseRules::ALL, me, &row, &fetched),
+        };
         let times = self.was_compared(cidr, verdict);
         let leased = |block: &IpBlock| block.uid == lease.uid && block.phase == BlockPhase::Leased;
-        if matches!(&fetched, FetchedBlock::Found(block) if leased(block) && block.is_held_by(&me.name, me.machine))
-        {
+        let is_held = |block: &IpBlock| !is_over && leased(block) && block.is_held_by(&me.name, me.machine);
+        if matches!(&fetched, FetchedBlock::Found(block) if is_held(block)) {
             self.confirm(lease).await?;
         }
         match verdict {
@@ -68,6 +72,19 @@ impl AgentCore {
             }
         }
         Ok(())
+    }
+
+    /// A lease's block by a quorum GET, and whether it is a claim's and the node's turn with it is over: the node was fenced, or it was rebooted and
+    /// the turn was one of a virtual machine, which is gone. Pods keep the address for as long as they live, and no other gets it here.
+    async fn fetched(&self, lease: &HeldLease) -> Result<(FetchedBlock, bool), AgentError> {
+        let Some(turn) = &lease.turn else {
+            return Ok((fetch::block(&self.client, &lease.name).await?, false));
+        };
+        let (fetched, names_it) = fetch::block_in_turn(&self.client, &lease.name, turn.turn).await?;
+        let is_same = matches!(&fetched, FetchedBlock::Found(block) if block.uid == lease.uid);
+        let has_no_machine = turn.guest.is_some() && self.state().unconfirmed.contains(&lease.cidr());
+        let is_over = is_same && (!names_it || has_no_machine);
+        Ok((fetched, is_over && lease.hold != LeaseHold::Doubted))
     }
 
     /// Notes that a block of an earlier boot is still this node's.

@@ -19,6 +19,7 @@ use crate::agent::records::{self, HeldLease, mark_of};
 use crate::agent::settings::{AgentSettings, PoolFamily};
 use crate::agent::state::AgentState;
 use crate::agent::usage::usage;
+use crate::pods::KnownPodLabels;
 
 /// Shared by the parts of the agent. The state is behind a `std::sync::Mutex`, which is never held across a wait.
 pub(crate) struct AgentCore {
@@ -26,6 +27,8 @@ pub(crate) struct AgentCore {
     pub(crate) client: Client,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) settings: AgentSettings,
+    /// The labels of the node's pods, which say where a virtual machine runs.
+    pub(crate) pods: Option<Arc<dyn KnownPodLabels>>,
     state: Mutex<AgentState>,
     /// Something has happened that the agent should look at now.
     pub(crate) wake: Notify,
@@ -37,11 +40,12 @@ impl AgentCore {
         client: Client,
         clock: Arc<dyn Clock>,
         settings: AgentSettings,
+        pods: Option<Arc<dyn KnownPodLabels>>,
     ) -> Self {
         let is_lost = is_lost(engine.conditions());
         let unconfirmed = unconfirmed(&engine, Some(settings.boot));
         let state = AgentState { is_lost, must_rebuild: is_lost, unconfirmed, ..AgentState::default() };
-        Self { engine, client, clock, settings, state: Mutex::new(state), wake: Notify::new() }
+        Self { engine, client, clock, settings, pods, state: Mutex::new(state), wake: Notify::new() }
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, AgentState> {

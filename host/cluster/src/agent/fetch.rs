@@ -1,11 +1,12 @@
 //! The agent's calls of the API server. Each is made once, and has a deadline.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::{Api, ListParams, Patch, PatchParams};
 use kube::{Client, ResourceExt as _};
 use serde_json::json;
 use tenure_leases::{
-    AddressSpace as LeaseSpace, BlockName, FetchedBlock, HolderIdentity, IpBlock, NodeIpamSpec, PoolKey,
-    TurnId,
+    AddressSpace as LeaseSpace, BlockName, ClaimKind, FetchedBlock, HolderIdentity, IpBlock, NodeIpamSpec,
+    PoolKey, TurnId,
 };
 
 use crate::agent::settings::{AgentSettings, PoolFamily};
@@ -13,7 +14,8 @@ use crate::agent::state::ClusterPool;
 use crate::client::{ApiCallError, call};
 use crate::pools::ClaimName;
 use crate::{
-    AddressClaim, AddressPool, AddressSpace, ConversionError, GROUP, IPBlock, NodeIPAM, NodeIPAMSpec,
+    AddressClaim, AddressPool, AddressSpace, ConversionError, GROUP, IPAMClaim, IPBlock, NodeIPAM,
+    NodeIPAMSpec,
 };
 
 /// The field manager of what the agent writes.
@@ -130,7 +132,7 @@ pub(crate) async fn say(client: &Client, spec: &NodeIpamSpec) -> Result<NodeIPAM
 /// The block of a claim.
 #[derive(Debug)]
 pub(crate) struct ClaimedBlock {
-    /// The lease, whose holder is the node that has the address.
+    /// The lease. Its holder is the node of the turn that was asked about, or else the one that has the address.
     pub(crate) block: IpBlock,
     /// The claim.
     pub(crate) claim: ClaimName,
@@ -140,23 +142,79 @@ pub(crate) struct ClaimedBlock {
     pub(crate) user: String,
 }
 
-/// The block that a claim has, by a quorum GET of the claim; or why it has none, in words.
-pub(crate) async fn claim(
+/// The blocks that a claim has, by a quorum GET of the claim; or why it has none, in words.
+pub(crate) async fn claim_blocks(
     client: &Client,
     claim: &ClaimName,
-) -> Result<Result<BlockName, String>, FetchError> {
+) -> Result<Result<Vec<BlockName>, String>, FetchError> {
+    match claim.kind {
+        ClaimKind::Address => address_claim(client, claim).await,
+        ClaimKind::Ipam => ipam_claim(client, claim).await,
+    }
+}
+
+async fn address_claim(
+    client: &Client,
+    claim: &ClaimName,
+) -> Result<Result<Vec<BlockName>, String>, FetchError> {
     let api: Api<AddressClaim> = Api::namespaced(client.clone(), &claim.namespace);
     let found = call(api.get_opt(&claim.name)).await.map_err(failed("get an AddressClaim"))?;
     let Some(found) = found else {
         return Ok(Err("there is no AddressClaim of this name".to_owned()));
     };
     let status = found.status.unwrap_or_default();
-    match status.block.and_then(|name| name.parse().ok()) {
-        Some(name) => Ok(Ok(name)),
-        None => {
-            let words = status.conditions.into_iter().map(|condition| condition.message).next();
-            Ok(Err(words.unwrap_or_else(|| "the operator has not looked at it yet".to_owned())))
-        }
+    Ok(match status.block.and_then(|name| name.parse().ok()) {
+        Some(name) => Ok(vec![name]),
+        None => Err(words(&status.conditions)),
+    })
+}
+
+/// The status of an IPAMClaim names no blocks, so those that name the claim are listed.
+async fn ipam_claim(
+    client: &Client,
+    claim: &ClaimName,
+) -> Result<Result<Vec<BlockName>, String>, FetchError> {
+    let api: Api<IPAMClaim> = Api::namespaced(client.clone(), &claim.namespace);
+    let found = call(api.get_opt(&claim.name)).await.map_err(failed("get an IPAMClaim"))?;
+    let Some(found) = found else {
+        return Ok(Err("there is no IPAMClaim of this name".to_owned()));
+    };
+    let api: Api<IPBlock> = Api::all(client.clone());
+    let uid = found.uid().unwrap_or_default();
+    let of_claim = ListParams::default().fields(&format!("spec.claim.uid={uid}"));
+    let list = call(api.list(&of_claim)).await.map_err(failed("list the IPBlocks of a claim"))?;
+    let names: Vec<BlockName> = list.items.iter().filter_map(|block| block.name_any().parse().ok()).collect();
+    let status = found.status.unwrap_or_default();
+    // One address of two would be half of what the pod is to get.
+    Ok(match !names.is_empty() && names.len() >= status.ips.len() {
+        true => Ok(names),
+        false => Err(words(&status.conditions)),
+    })
+}
+
+fn words(conditions: &[Condition]) -> String {
+    let message = conditions.first().map(|condition| condition.message.clone());
+    message.unwrap_or_else(|| "the operator has not looked at it yet".to_owned())
+}
+
+/// A quorum GET of a claim's block, as the node of a turn has it; and whether the block names that turn.
+pub(crate) async fn block_in_turn(
+    client: &Client,
+    name: &BlockName,
+    turn: TurnId,
+) -> Result<(FetchedBlock, bool), FetchError> {
+    let api: Api<IPBlock> = Api::all(client.clone());
+    let Some(object) = call(api.get_opt(&name.to_string())).await.map_err(failed("get an IPBlock"))? else {
+        return Ok((FetchedBlock::Missing, false));
+    };
+    let (block, names_it) = seen_in_turn(&object, turn).map_err(unread(format!("IPBlock {name}")))?;
+    Ok((FetchedBlock::Found(block), names_it))
+}
+
+fn seen_in_turn(object: &IPBlock, turn: TurnId) -> Result<(IpBlock, bool), ConversionError> {
+    match object.in_turn(turn)? {
+        Some(block) => Ok((block, true)),
+        None => Ok((object.try_into()?, false)),
     }
 }
 
@@ -164,16 +222,19 @@ pub(crate) async fn claim(
 pub(crate) async fn claimed_block(
     client: &Client,
     name: &BlockName,
+    turn: TurnId,
 ) -> Result<Option<ClaimedBlock>, FetchError> {
     let api: Api<IPBlock> = Api::all(client.clone());
     let Some(object) = call(api.get_opt(&name.to_string())).await.map_err(failed("get an IPBlock"))? else {
         return Ok(None);
     };
     let Some(claim) = &object.spec.claim else { return Ok(None) };
-    let claim = ClaimName { namespace: claim.namespace.clone(), name: claim.name.clone() };
     let what = || format!("IPBlock {name}");
-    let block = IpBlock::try_from(&object).map_err(unread(what()))?;
-    let turn = object.turn().map_err(unread(what()))?;
+    let kind = claim.kind.parse().map_err(|error| unread(what())(ConversionError::Word(error)))?;
+    let claim = ClaimName { kind, namespace: claim.namespace.clone(), name: claim.name.clone() };
+    let (block, names_it) = seen_in_turn(&object, turn).map_err(unread(what()))?;
+    let active = object.turn().map_err(unread(what()))?;
+    let turn = if names_it { Some(turn) } else { active };
     let status = object.status.unwrap_or_default();
     let user = status.active.map_or_else(
         || "free".to_owned(),

@@ -38,14 +38,19 @@ pub(crate) async fn read_back(core: &AgentCore, me: &HolderIdentity) -> Result<(
 
 /// Makes the record of a turn again, if the claim's block still names it.
 async fn read_back_turn(core: &AgentCore, me: &HolderIdentity, said: ClaimTurn) -> Result<(), AgentError> {
-    let Some(found) = fetch::claimed_block(&core.client, &said.block).await? else { return Ok(()) };
+    let Some(found) = fetch::claimed_block(&core.client, &said.block, said.turn).await? else {
+        return Ok(());
+    };
     let is_mine = found.turn == Some(said.turn) && found.block.is_held_by(&me.name, me.machine);
     if !is_mine || core.leases().contains_key(&said.block.cidr()) {
         return Ok(());
     }
     tracing::warn!(block = %said.block, "the API server says that this node has the address of a claim, which the lost ledger does not know");
-    let ClaimTurn { block: name, turn, pod, .. } = said;
-    let (boot, turn) = (Some(core.settings.boot), Some(LeaseTurn { claim: found.claim, turn, pod }));
+    let ClaimTurn { block: name, turn, pod, guest, .. } = said;
+    let guest = guest.map(|guest| guest.uid);
+    // The claim's other address, if it has one, is read back beside this one.
+    let turn = LeaseTurn { claim: found.claim, turn, pod, guest, addresses: 1 };
+    let (boot, turn) = (Some(core.settings.boot), Some(turn));
     let (uid, pool, hold) = (found.block.uid, found.block.pool, LeaseHold::Doubted);
     Ok(core.record(&HeldLease { name, uid, pool, hold, boot, turn }).await?)
 }

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use ipnet::IpNet;
 use tenure_leases::agent::ledger::LeaseHold;
 use tenure_leases::agent::tombstones::TOMBSTONE_SECONDS;
-use tenure_leases::{BlockName, MarkId, PoolKey, TurnId, Uid};
+use tenure_leases::{BlockName, ClaimKind, MarkId, PoolKey, TurnId, Uid};
 use tenure_types::{Attributes, InvalidAttributes, Object};
 
 use crate::pools::ClaimName;
@@ -49,24 +49,35 @@ pub(crate) struct LeaseTurn {
     pub(crate) turn: TurnId,
     /// The pod for which it began, as `namespace/name`.
     pub(crate) pod: String,
+    /// The virtual machine in that pod.
+    pub(crate) guest: Option<Uid>,
+    /// The number of addresses that the claim has: one, or one of each family.
+    pub(crate) addresses: usize,
 }
 
 impl LeaseTurn {
-    fn facts(&self) -> [(&'static str, String); 4] {
-        [
+    fn facts(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let facts = [
+            ("claim.kind", self.claim.kind.to_string()),
             ("claim.namespace", self.claim.namespace.clone()),
             ("claim.name", self.claim.name.clone()),
             ("claim.pod", self.pod.clone()),
+            ("claim.addresses", self.addresses.to_string()),
             ("turn", self.turn.to_string()),
-        ]
+        ];
+        facts.into_iter().chain(self.guest.map(|uid| ("claim.guest", uid.to_string())))
     }
 
     fn of(attributes: &Attributes) -> Option<Self> {
         let get = |name: &str| attributes.get(name).map(str::to_owned);
+        // Before there were two kinds, a record named none.
+        let kind = get("claim.kind").map_or(Some(ClaimKind::Address), |kind| kind.parse().ok())?;
         Some(Self {
-            claim: ClaimName { namespace: get("claim.namespace")?, name: get("claim.name")? },
+            claim: ClaimName { kind, namespace: get("claim.namespace")?, name: get("claim.name")? },
             turn: attributes.get("turn")?.parse().ok()?,
             pod: get("claim.pod")?,
+            guest: get("claim.guest").and_then(|uid| uid.parse().ok()),
+            addresses: get("claim.addresses").and_then(|count| count.parse().ok()).unwrap_or(1),
         })
     }
 }
@@ -191,8 +202,9 @@ mod tests {
             LeaseHold::Contested,
         ] {
             let name = BlockName::new("default", "fd00::/122".parse().unwrap()).unwrap();
-            let claim = ClaimName { namespace: "default".into(), name: "db-0".into() };
-            let turn = LeaseTurn { claim, turn: TurnId(4), pod: "default/db-0".into() };
+            let claim = ClaimName { kind: ClaimKind::Ipam, namespace: "default".into(), name: "db-0".into() };
+            let (pod, guest) = ("default/db-0".into(), Some(Uid(8)));
+            let turn = LeaseTurn { claim, turn: TurnId(4), pod, guest, addresses: 2 };
             let (boot, turn) = (Some(Uid(9)), (hold == LeaseHold::Open).then_some(turn));
             let record = HeldLease { name, uid: Uid(3), pool: pool.clone(), hold, boot, turn };
             let object = record.object().unwrap();

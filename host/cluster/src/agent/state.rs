@@ -85,6 +85,8 @@ pub(crate) struct AgentState {
     pub(crate) interruptions: u64,
     /// The claims that pods of this node ask for.
     pub(crate) asked: BTreeMap<ClaimName, AskedClaim>,
+    /// The claims whose address was taken lately, each with the pod that it was taken for, and when by the boot clock.
+    pub(crate) taken: BTreeMap<ClaimName, (String, Duration)>,
     /// The failure of the last pass.
     pub(crate) trouble: Option<String>,
     /// The ledger was lost, and the records of the API server have not been read back.

@@ -9,23 +9,28 @@
 //!
 //! The loop of the agent does all of it, one thing after the other. An ADD only notes that its pod asks, and looks at what the ledger has: while the
 //! claim's address is held here, it needs no API server.
+//!
+//! The two pods of a virtual machine that moves have a turn each, on two nodes. Once the machine runs in the pod here, the agent says so, and the
+//! operator lets the turns change places.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher as _, RandomState};
 use std::time::Duration;
 
 use tenure_leases::agent::ledger::LeaseHold;
 use tenure_leases::agent::turn::{TakeCase, TakeRefusal, take};
 use tenure_leases::node::MAX_HELD;
-use tenure_leases::{BlockName, ClaimTurn, HolderIdentity, MarkId, TurnId, TurnState};
+use tenure_leases::{BlockName, ClaimTurn, HolderIdentity, MarkId, TurnGuest, TurnId, TurnState};
+use tenure_types::PodIdentity;
 use tokio::time::sleep;
 
 use crate::agent::accepting::AgentError;
-use crate::agent::asked::{AskedClaim, ClaimAddress, ClaimWait};
+use crate::agent::asked::{AskedClaim, ClaimAddress, ClaimWait, ClaimingPod};
 use crate::agent::core::AgentCore;
 use crate::agent::fetch::{self, ClaimedBlock};
 use crate::agent::records::{HeldLease, LeaseTurn};
 use crate::agent::usage::{labelled, usage};
+use crate::pods::guest_of;
 use crate::pools::ClaimName;
 
 /// How long an ADD waits for the address of its claim. The runtime tries again.
@@ -43,21 +48,24 @@ const LETTING_GO: LeaseHold = LeaseHold::Cordoned(MarkId(0));
 /// How often a waiting ADD looks.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
+/// How long an address that was just taken waits for the ADD that asked for it, although others want it too.
+const FIRST_USE: Duration = Duration::from_secs(2);
+
 /// How long a turn that no pod asks for any more is still wanted.
 const FORGET_AFTER: Duration = Duration::from_secs(60);
 
-/// The address of a claim, once it is this node's.
+/// The addresses of a claim, once they are this node's: one, or one of each family.
 ///
 /// # Errors
-/// [`ClaimWait`] if it is not within seconds.
-pub(crate) async fn address_of(
+/// [`ClaimWait`] if they are not within seconds.
+pub(crate) async fn addresses_of(
     core: &AgentCore,
     claim: &ClaimName,
-    pod: &str,
-) -> Result<ClaimAddress, ClaimWait> {
+    pod: &ClaimingPod,
+) -> Result<Vec<ClaimAddress>, ClaimWait> {
     let begin = core.now();
     loop {
-        if let Some(found) = core.held_claim(claim).await {
+        if let Some(found) = core.held_claim(claim, pod).await {
             return Ok(found);
         }
         let (is_news, wait) = core.ask(claim, pod);
@@ -83,27 +91,52 @@ pub(crate) async fn address_of(
 }
 
 impl AgentCore {
-    /// The claim's address, if the ledger has it and the operator does not ask for it back.
-    async fn held_claim(&self, claim: &ClaimName) -> Option<ClaimAddress> {
+    /// The claim's addresses, if the ledger has all of them and the pod may use them.
+    async fn held_claim(&self, claim: &ClaimName, pod: &ClaimingPod) -> Option<Vec<ClaimAddress>> {
         let is_its = |lease: &HeldLease| lease.turn.as_ref().is_some_and(|turn| turn.claim == *claim);
-        let lease = self.leases().into_values().find(is_its)?;
-        if lease.hold != LeaseHold::Open || self.asked_back().contains(&lease.name.to_string()) {
+        let leases: Vec<HeldLease> = self.leases().into_values().filter(is_its).collect();
+        let all = leases.iter().flat_map(|lease| &lease.turn).map(|turn| turn.addresses).max()?;
+        if leases.len() < all {
             return None;
         }
-        let book = self.book_of(&lease.pool.name).await?;
-        let is_open = labelled(&book).any(|(_, view, cidr)| cidr == lease.cidr() && !view.draining);
-        is_open.then(|| ClaimAddress { address: lease.cidr().addr(), pool: lease.pool.name.to_string() })
+        let mut addresses = Vec::new();
+        for lease in leases {
+            if !self.is_usable(&lease, pod).await {
+                return None;
+            }
+            let pool = lease.pool.name.to_string();
+            addresses.push(ClaimAddress { address: lease.cidr().addr(), pool });
+        }
+        Some(addresses)
+    }
+
+    /// Whether a pod may use the address of a claim that the ledger has. One that the operator asks back is for nobody else than the pod of a
+    /// virtual machine for which the turn began: the other pod of that machine has a turn of its own. The turn of one machine is for no other, since
+    /// the block names the machine, and another pod of it may have the address too.
+    async fn is_usable(&self, lease: &HeldLease, pod: &ClaimingPod) -> bool {
+        let Some(turn) = &lease.turn else { return false };
+        let is_for_pod = turn.guest.is_some() && turn.pod == pod.name;
+        let is_asked_back = self.asked_back().contains(&lease.name.to_string());
+        if lease.hold != LeaseHold::Open || turn.guest != pod.guest || (is_asked_back && !is_for_pod) {
+            return false;
+        }
+        let Some(book) = self.book_of(&lease.pool.name).await else { return false };
+        labelled(&book).any(|(_, view, cidr)| cidr == lease.cidr() && !view.draining)
     }
 
     /// Notes that a pod asks for a claim; returns whether that is news, and the answer so far.
-    fn ask(&self, claim: &ClaimName, pod: &str) -> (bool, Option<ClaimWait>) {
+    fn ask(&self, claim: &ClaimName, pod: &ClaimingPod) -> (bool, Option<ClaimWait>) {
         let now = self.now();
         let mut state = self.state();
         if let Some(asked) = state.asked.get_mut(claim) {
-            (asked.at, asked.pod) = (now, pod.to_owned());
+            asked.at = now;
+            if asked.pod != *pod {
+                asked.pod = pod.clone();
+            }
             return (false, asked.wait.clone());
         }
-        let asked = AskedClaim { pod: pod.to_owned(), at: now, turn: None, wait: None, is_taking: false };
+        let turns = BTreeMap::new();
+        let asked = AskedClaim { pod: pod.clone(), at: now, turns, wait: None, is_taking: false };
         state.asked.insert(claim.clone(), asked);
         (true, None)
     }
@@ -118,42 +151,77 @@ impl AgentCore {
     /// The turns to say: those of the ledger, and those that pods want.
     pub(crate) fn claim_turns(&self) -> Vec<ClaimTurn> {
         let held = self.leases().into_values().filter_map(|lease| {
+            let guest = self.guest(lease.turn.as_ref()?);
             let LeaseTurn { turn, pod, .. } = lease.turn?;
-            Some(ClaimTurn { block: lease.name, turn, state: TurnState::Held, pod })
+            Some(ClaimTurn { block: lease.name, turn, state: TurnState::Held, pod, guest })
         });
         let mut turns: Vec<ClaimTurn> = held.collect();
         let state = self.state();
         for asked in state.asked.values() {
-            let Some((block, turn)) = asked.turn.clone() else { continue };
-            if turns.iter().all(|known| known.block != block) {
-                turns.push(ClaimTurn { block, turn, state: TurnState::Wanted, pod: asked.pod.clone() });
+            for (block, turn) in &asked.turns {
+                if turns.iter().all(|known| known.block != *block) {
+                    let ClaimingPod { name: pod, guest } = asked.pod.clone();
+                    let guest = guest.map(|uid| TurnGuest { uid, runs: false });
+                    let (block, turn, state) = (block.clone(), *turn, TurnState::Wanted);
+                    turns.push(ClaimTurn { block, turn, state, pod, guest });
+                }
             }
         }
         turns
     }
 
+    /// The virtual machine of a turn, and whether it runs in the turn's pod as far as the pod's labels are known.
+    fn guest(&self, turn: &LeaseTurn) -> Option<TurnGuest> {
+        let uid = turn.guest?;
+        let (namespace, name) = turn.pod.split_once('/')?;
+        let pod = PodIdentity { namespace: namespace.into(), name: name.into(), uid: "".into() };
+        let labels = self.pods.as_ref().and_then(|pods| pods.known_labels(&pod));
+        let guest = labels.and_then(|labels| guest_of(&labels, &self.settings.node));
+        Some(TurnGuest { uid, runs: guest.is_some_and(|guest| guest.uid == uid && guest.runs) })
+    }
+
     /// Ends turns that others wait for, and takes those that pods of this node wait for.
     pub(crate) async fn claims(&self, me: &HolderIdentity) -> Result<(), AgentError> {
         let now = self.now();
-        self.state().asked.retain(|_, asked| asked.is_taking || now.saturating_sub(asked.at) < FORGET_AFTER);
+        {
+            let mut state = self.state();
+            state.asked.retain(|_, asked| asked.is_taking || now.saturating_sub(asked.at) < FORGET_AFTER);
+            state.taken.retain(|_, (_, at)| now.saturating_sub(*at) < FIRST_USE);
+        }
         let asked_back = self.asked_back();
         for lease in self.leases().into_values() {
+            let Some(turn) = &lease.turn else { continue };
             let is_others = lease.hold == LeaseHold::Contested;
-            if lease.turn.is_some() && (is_others || asked_back.contains(&lease.name.to_string())) {
+            let is_wanted = asked_back.contains(&lease.name.to_string()) || self.is_of_another_machine(turn);
+            if is_others || (is_wanted && !self.is_about_to_use(turn)) {
                 self.let_go(&lease).await?;
             }
         }
-        let asked: Vec<ClaimName> = self.state().asked.keys().cloned().collect();
-        for claim in asked {
-            if self.held_claim(&claim).await.is_some() {
+        let asked: Vec<(ClaimName, ClaimingPod)> =
+            self.state().asked.iter().map(|(claim, asked)| (claim.clone(), asked.pod.clone())).collect();
+        for (claim, pod) in asked {
+            if self.held_claim(&claim, &pod).await.is_some() {
                 self.state().asked.remove(&claim);
-            } else if let Some(wait) = self.take_turn(me, &claim).await?
+            } else if let Some(wait) = self.take_turns(me, &claim, &pod).await?
                 && let Some(asked) = self.state().asked.get_mut(&claim)
             {
                 asked.wait = Some(wait);
             }
         }
         Ok(())
+    }
+
+    /// Whether the turn is one of another virtual machine than that of the pod that asks for the claim now.
+    fn is_of_another_machine(&self, turn: &LeaseTurn) -> bool {
+        self.state().asked.get(&turn.claim).is_some_and(|asked| asked.pod.guest != turn.guest)
+    }
+
+    /// Whether the pod for which a turn began still waits for the claim's other address, or got this one a moment ago.
+    fn is_about_to_use(&self, turn: &LeaseTurn) -> bool {
+        let (now, state) = (self.now(), self.state());
+        let is_it = |pod: &str, at: Duration| pod == turn.pod && now.saturating_sub(at) < FIRST_USE;
+        let asks = state.asked.get(&turn.claim).is_some_and(|asked| is_it(&asked.pod.name, asked.at));
+        asks || state.taken.get(&turn.claim).is_some_and(|(pod, at)| is_it(pod, *at))
     }
 
     /// Lets go of an address that no pod has. Nothing is handed out between the look and the record.
@@ -176,7 +244,9 @@ impl AgentCore {
 
     async fn forget_turn(&self, lease: &HeldLease) -> Result<(), AgentError> {
         tracing::info!(block = %lease.cidr(), "let go of the address of a claim");
-        Ok(self.forget(&lease.name).await?)
+        self.forget(&lease.name).await?;
+        self.state().unconfirmed.remove(&lease.cidr());
+        Ok(())
     }
 
     async fn is_used(&self, lease: &HeldLease) -> bool {
@@ -186,42 +256,62 @@ impl AgentCore {
     }
 
     /// Goes one step further with a claim that a pod asks for; returns what it waits for.
-    async fn take_turn(
+    async fn take_turns(
         &self,
         me: &HolderIdentity,
         claim: &ClaimName,
+        pod: &ClaimingPod,
     ) -> Result<Option<ClaimWait>, AgentError> {
-        let pending =
-            |why: String| Ok(Some(ClaimWait::Pending(format!("claim {claim} has no address: {why}"))));
-        let name = match fetch::claim(&self.client, claim).await? {
-            Ok(block) => block,
-            Err(why) => return pending(why),
+        let names = match fetch::claim_blocks(&self.client, claim).await? {
+            Ok(names) => names,
+            Err(why) => return Ok(Some(pending(claim, &why))),
         };
+        if let Some(asked) = self.state().asked.get_mut(claim) {
+            asked.turns.retain(|block, _| names.contains(block));
+        }
+        let mut wait = None;
+        for name in &names {
+            let wanted = WantedTurn { claim, pod, name, addresses: names.len() };
+            let waits = self.take_turn(me, &wanted).await?;
+            wait = wait.or(waits);
+        }
+        Ok(wait)
+    }
+
+    /// The same with one of its addresses.
+    async fn take_turn(
+        &self,
+        me: &HolderIdentity,
+        wanted: &WantedTurn<'_>,
+    ) -> Result<Option<ClaimWait>, AgentError> {
+        let WantedTurn { claim, name, .. } = *wanted;
         // A claim that was deleted and made again has another block; the turn with the old one ends by itself.
-        let is_held = self.leases().values().any(|lease| lease.name == name);
-        if is_held {
-            return Ok(Some(ClaimWait::Pending(format!(
-                "the address of claim {claim} is being confirmed, or passed on, by this node"
-            ))));
+        if let Some(lease) = self.leases().into_values().find(|lease| lease.name == *name) {
+            return Ok((!self.is_usable(&lease, wanted.pod).await).then(|| {
+                ClaimWait::Pending(format!(
+                    "the address of claim {claim} is being confirmed, or passed on, by this node"
+                ))
+            }));
         }
         if self.claim_turns().len() >= MAX_HELD && !self.has_turn(claim) {
-            return pending(format!("this node has {MAX_HELD} addresses of claims, which is the most"));
+            let why = format!("this node has {MAX_HELD} addresses of claims, which is the most");
+            return Ok(Some(pending(claim, &why)));
         }
-        let Some(turn) = self.turn_with(claim, &name) else { return Ok(None) };
-        let is_said = |said: &ClaimTurn| said.block == name && said.turn == turn;
+        let Some(turn) = self.turn_with(claim, name) else { return Ok(None) };
+        let is_said = |said: &ClaimTurn| said.block == *name && said.turn == turn;
         let has_said =
             self.state().written.as_ref().is_some_and(|written| written.claims.iter().any(is_said));
         if !has_said {
             return Ok(None);
         }
-        let Some(found) = fetch::claimed_block(&self.client, &name).await? else {
-            return pending("its block is gone, and the operator makes it again".to_owned());
+        let Some(found) = fetch::claimed_block(&self.client, name, turn).await? else {
+            return Ok(Some(pending(claim, "its block is gone, and the operator makes it again")));
         };
         let space = fetch::space(&self.client, name.group()).await?;
         let case = TakeCase { me, turn, block: &found.block, active: found.turn, space: space.as_ref() };
         match take(&case) {
-            Ok(()) => self.hold_turn(claim, name, turn, &found).await,
-            Err(TakeRefusal::Space(error)) => pending(error.to_string()),
+            Ok(()) => self.hold_turn(wanted, turn, &found).await,
+            Err(TakeRefusal::Space(error)) => Ok(Some(pending(claim, &error.to_string()))),
             Err(TakeRefusal::Unanswered) => Ok(Some(ClaimWait::Pending(format!(
                 "the address of claim {claim} is not this node's yet: the operator has not answered"
             )))),
@@ -235,27 +325,26 @@ impl AgentCore {
 
     /// Whether a turn was drawn for a claim.
     fn has_turn(&self, claim: &ClaimName) -> bool {
-        self.state().asked.get(claim).is_some_and(|asked| asked.turn.is_some())
+        self.state().asked.get(claim).is_some_and(|asked| !asked.turns.is_empty())
     }
 
-    /// The turn to say for a claim: the one that was drawn for its block, or another. `None` if no pod asks any more.
+    /// The turn to say for a claim's block: the one that was drawn for it, or another. `None` if no pod asks any more.
     fn turn_with(&self, claim: &ClaimName, block: &BlockName) -> Option<TurnId> {
         let mut state = self.state();
         let asked = state.asked.get_mut(claim)?;
-        let known = asked.turn.take().filter(|(of, _)| of == block);
         // Each of these has keys of its own, which come from the kernel's random numbers.
-        let drawn = || (block.clone(), TurnId(RandomState::new().hash_one(block)));
-        Some(asked.turn.insert(known.unwrap_or_else(drawn)).1)
+        let drawn = || TurnId(RandomState::new().hash_one(block));
+        Some(*asked.turns.entry(block.clone()).or_insert_with(drawn))
     }
 
     /// Records that the node has the address, and puts it into the network.
     async fn hold_turn(
         &self,
-        claim: &ClaimName,
-        name: BlockName,
+        wanted: &WantedTurn<'_>,
         turn: TurnId,
         found: &ClaimedBlock,
     ) -> Result<Option<ClaimWait>, AgentError> {
+        let WantedTurn { claim, name, addresses, .. } = *wanted;
         let pool = &found.block.pool;
         let Some(network) = self.settings.network_of(&pool.name) else {
             return Ok(Some(ClaimWait::Pending(format!(
@@ -265,27 +354,48 @@ impl AgentCore {
         };
         let pod = {
             let mut state = self.state();
-            let wanted =
-                |asked: &&mut AskedClaim| asked.turn.as_ref().is_some_and(|(_, wanted)| *wanted == turn);
-            let Some(asked) = state.asked.get_mut(claim).filter(wanted) else { return Ok(None) };
+            let wants = |asked: &&mut AskedClaim| asked.turns.get(name) == Some(&turn);
+            let Some(asked) = state.asked.get_mut(claim).filter(wants) else { return Ok(None) };
             asked.is_taking = true;
             asked.pod.clone()
         };
         let lease = HeldLease {
-            name,
+            name: name.clone(),
             uid: found.block.uid,
             pool: pool.clone(),
             hold: LeaseHold::Open,
             boot: Some(self.settings.boot),
-            turn: Some(LeaseTurn { claim: claim.clone(), turn, pod }),
+            turn: Some(LeaseTurn { claim: claim.clone(), turn, pod: pod.name, guest: pod.guest, addresses }),
         };
         let recorded = self.record(&lease).await;
-        if let Some(asked) = self.state().asked.get_mut(claim) {
-            asked.is_taking = false;
+        {
+            let (now, mut state) = (self.now(), self.state());
+            if let Some(asked) = state.asked.get_mut(claim) {
+                asked.is_taking = false;
+                // This turn never begins again.
+                asked.turns.remove(name);
+                let pod = asked.pod.name.clone();
+                state.taken.insert(claim.clone(), (pod, now));
+            }
         }
         recorded?;
         tracing::info!(block = %lease.cidr(), %claim, "the address of a claim is this node's");
         self.supply(network).await?;
         Ok(None)
     }
+}
+
+/// A turn that a pod waits for.
+#[derive(Clone, Copy)]
+struct WantedTurn<'a> {
+    claim: &'a ClaimName,
+    pod: &'a ClaimingPod,
+    /// The claim's block.
+    name: &'a BlockName,
+    /// The number of addresses that the claim has.
+    addresses: usize,
+}
+
+fn pending(claim: &ClaimName, why: &str) -> ClaimWait {
+    ClaimWait::Pending(format!("claim {claim} has no address: {why}"))
 }

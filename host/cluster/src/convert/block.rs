@@ -102,6 +102,23 @@ impl IPBlock {
         range_id(&self.spec.range_id)
     }
 
+    /// A claim's block as the node of a turn has it: the holder is that node. `None` if the block does not name the turn.
+    ///
+    /// # Errors
+    /// As of the conversion.
+    pub fn in_turn(&self, turn: TurnId) -> Result<Option<IpBlock>, ConversionError> {
+        let word = turn.to_string();
+        let Some(status) = &self.status else { return Ok(None) };
+        let is_it = |entry: &&ActiveEntry| entry.turn == word;
+        if status.active.as_ref().filter(is_it).is_some() {
+            return IpBlock::try_from(self).map(Some);
+        }
+        let Some(alternate) = status.alternate.as_ref().filter(is_it) else { return Ok(None) };
+        // The phase is about the active node.
+        let (phase, adopted_node_uid) = (BlockPhase::Leased, None);
+        Ok(Some(IpBlock { holder: alternate.try_into()?, adopted_node_uid, phase, ..self.try_into()? }))
+    }
+
     /// The turn that a claim's block names; `None` if no node has the address.
     ///
     /// # Errors

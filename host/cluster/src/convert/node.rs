@@ -3,13 +3,13 @@
 use tenure_leases::node::PoolEcho;
 use tenure_leases::{
     BlockHint, BlockMark, BlockName, BlockNameError, ClaimTurn, HeldBlock, HolderIdentity, MarkAck,
-    NodeIpamSpec, NodeIpamStatus, PoolDemand, PoolKey, Uid,
+    NodeIpamSpec, NodeIpamStatus, PoolDemand, PoolKey, TurnGuest, Uid,
 };
 
 use super::{ConversionError, cidr, count, object_name};
 use crate::objects::node::{
-    AcceptedIdentity, AckEntry, DemandEntry, EchoEntry, HeldEntry, HintEntry, NodeIPAM, NodeIPAMSpec,
-    TurnEntry,
+    AcceptedIdentity, AckEntry, DemandEntry, EchoEntry, GuestEntry, HeldEntry, HintEntry, NodeIPAM,
+    NodeIPAMSpec, TurnEntry,
 };
 
 const IPV4: &str = "IPv4";
@@ -211,11 +211,15 @@ impl TryFrom<&TurnEntry> for ClaimTurn {
     type Error = ConversionError;
 
     fn try_from(entry: &TurnEntry) -> Result<Self, ConversionError> {
+        let guest = |guest: &GuestEntry| -> Result<_, ConversionError> {
+            Ok(TurnGuest { uid: guest.uid.parse()?, runs: guest.runs })
+        };
         Ok(Self {
             block: entry.block.parse()?,
             turn: entry.turn.parse()?,
             state: entry.state.parse()?,
             pod: entry.pod.clone(),
+            guest: entry.guest.as_ref().map(guest).transpose()?,
         })
     }
 }
@@ -227,6 +231,7 @@ impl From<&ClaimTurn> for TurnEntry {
             turn: turn.turn.to_string(),
             state: turn.state.to_string(),
             pod: turn.pod.clone(),
+            guest: turn.guest.map(|guest| GuestEntry { uid: guest.uid.to_string(), runs: guest.runs }),
         }
     }
 }

@@ -3,9 +3,9 @@
 use kube::api::ObjectMeta;
 use tenure_leases::node::PoolEcho;
 use tenure_leases::{
-    AddressSpace as LeaseSpace, BlockName, BlockPhase, CallId, ClaimTurn, HeldBlock, HolderIdentity, IpBlock,
-    LeasePool, LeaseRules, MachineHash, MarkAck, MarkAnswer, MarkId, NodeIpamSpec, PoolDemand, PoolKey,
-    RangeId, RangeState, RangeUse, SpaceError, SpaceRange, TurnId, TurnState, Uid,
+    AddressSpace as LeaseSpace, BlockName, BlockPhase, CallId, ClaimKind, ClaimTurn, HeldBlock, HolderIdentity,
+    IpBlock, LeasePool, LeaseRules, MachineHash, MarkAck, MarkAnswer, MarkId, NodeIpamSpec, PoolDemand,
+    PoolKey, RangeId, RangeState, RangeUse, SpaceError, SpaceRange, TurnGuest, TurnId, TurnState, Uid,
 };
 
 use super::{BlockLease, ClaimLease, ConversionError, PoolRange};
@@ -51,7 +51,8 @@ fn a_lease_is_read_as_it_was_granted() {
 
 #[test]
 fn the_holder_of_a_claims_block_is_the_node_whose_turn_it_is() {
-    let claim = ClaimReference { namespace: "default".into(), name: "db-0".into(), uid: Uid(41).to_string() };
+    let (kind, uid) = (ClaimKind::Address.to_string(), Uid(41).to_string());
+    let claim = ClaimReference { kind, namespace: "default".into(), name: "db-0".into(), uid };
     let cidr = "10.0.0.9/32".parse().unwrap();
     let lease = ClaimLease { group: "default".into(), cidr, range: RangeId(1), pool: pool(), claim };
     let mut object = lease.object().unwrap();
@@ -67,10 +68,24 @@ fn the_holder_of_a_claims_block_is_the_node_whose_turn_it_is() {
         turn: TurnId(6).to_string(),
         pod: String::new(),
         since,
+        guest: None,
+        has_left: false,
     };
     object.status = Some(IPBlockStatus { active: Some(active), ..IPBlockStatus::default() });
     assert_eq!(IpBlock::try_from(&object).unwrap().holder, holder());
     assert_eq!(object.turn(), Ok(Some(TurnId(6))));
+    // Each of two turns has its own node, and a quarantine is the active one's.
+    let status = object.status.as_mut().unwrap();
+    let other =
+        ActiveEntry { node_name: "n2".into(), turn: TurnId(9).to_string(), ..status.active.clone().unwrap() };
+    (status.alternate, status.phase) = (Some(other), "Quarantined".into());
+    let seen = |turn| {
+        let block = object.in_turn(TurnId(turn)).unwrap();
+        block.map(|block| (block.holder.name.to_string(), block.phase))
+    };
+    assert_eq!(seen(6), Some(("n1".to_owned(), BlockPhase::Quarantined)));
+    assert_eq!(seen(9), Some(("n2".to_owned(), BlockPhase::Leased)));
+    assert_eq!(seen(7), None);
 }
 
 #[test]
@@ -88,6 +103,7 @@ fn a_nodes_words_come_back_as_they_went() {
             turn: TurnId(6),
             state: TurnState::Held,
             pod: "default/db-0".into(),
+            guest: Some(TurnGuest { uid: Uid(8), runs: true }),
         }],
         heard: Some(CallId(7)),
     };

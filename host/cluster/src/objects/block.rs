@@ -21,6 +21,7 @@ use crate::objects::schema;
     status = "IPBlockStatus",
     selectable = ".spec.nodeName",
     selectable = ".spec.pool.name",
+    selectable = ".spec.claim.uid",
     printcolumn(json_path = ".spec.cidr", name = "CIDR", type_ = "string"),
     printcolumn(json_path = ".spec.nodeName", name = "Node", type_ = "string"),
     printcolumn(json_path = ".spec.pool.name", name = "Pool", type_ = "string"),
@@ -93,6 +94,9 @@ pub struct IPBlockStatus {
     /// The node that uses a claim's address now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active: Option<ActiveEntry>,
+    /// The other node, while a virtual machine with the address moves: where it goes to, and then where it came from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alternate: Option<ActiveEntry>,
     /// The uid of a Node that the holder's kubelet registered later.
     #[serde(default, rename = "adoptedNodeUID", skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::optional_uid")]

@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
 
-pub use self::said::{AckEntry, DemandEntry, EchoEntry, HeldEntry, TurnEntry};
+pub use self::said::{AckEntry, DemandEntry, EchoEntry, GuestEntry, HeldEntry, TurnEntry};
 pub use self::told::{AcceptedIdentity, ExclusionEntry, HintEntry, PoolSettings, WaitingEntry};
 use crate::objects::schema;
 

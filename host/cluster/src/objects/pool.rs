@@ -49,6 +49,8 @@ use crate::objects::schema;
         .message("a gateway must lie in one of the pool's cidrs"),
     validation = Rule::new("self.usage != 'Claims' || ((!has(self.ipv4) || self.ipv4.blockPrefix == 32) && (!has(self.ipv6) || self.ipv6.blockPrefix == 128))")
         .message("a pool for claims has single addresses: blockPrefix is 32 for IPv4 and 128 for IPv6"),
+    validation = Rule::new("!has(self.networks) || self.usage == 'Claims'")
+        .message("networks needs usage Claims: it says whose IPAMClaims get the addresses"),
     validation = Rule::new("!has(self.gateway) || !has(self.gateway.blockIndex) || ((!has(self.ipv4) || self.ipv4.blockPrefix < 16 || self.gateway.blockIndex < [65536, 32768, 16384, 8192, 4096, 2048, 1024, 512, 256, 128, 64, 32, 16, 8, 4, 2, 1][self.ipv4.blockPrefix - 16]) && (!has(self.ipv6) || self.ipv6.blockPrefix < 112 || self.gateway.blockIndex < [65536, 32768, 16384, 8192, 4096, 2048, 1024, 512, 256, 128, 64, 32, 16, 8, 4, 2, 1][self.ipv6.blockPrefix - 112]))")
         .message("gateway.blockIndex is outside of a block")
 )]
@@ -65,6 +67,11 @@ pub struct AddressPoolSpec {
     #[schemars(schema_with = "schema::pool_usage")]
     #[x_kube(validation = Rule::new("self == oldSelf").message("usage is immutable"))]
     pub usage: String,
+    /// The networks, by the names in their CNI configurations, whose IPAMClaims get addresses of it. Only with usage Claims.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16), inner(length(max = 253)))]
+    #[x_kube(merge_strategy = ListMerge::Set)]
+    pub networks: Vec<String>,
     /// Addresses that are not handed out.
     #[serde(default)]
     #[schemars(length(max = 64))]

@@ -3,6 +3,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::KubeSchema;
 use serde::{Deserialize, Serialize};
+use tenure_leases::ClaimKind;
 
 use crate::objects::schema;
 
@@ -28,9 +29,13 @@ pub struct MarkEntry {
     pub why: String,
 }
 
-/// A claim by name and uid.
+/// A claim by kind, name and uid.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, KubeSchema)]
 pub struct ClaimReference {
+    /// The kind: AddressClaim, or the IPAMClaim of `k8s.cni.cncf.io`.
+    #[serde(default = "address_claim")]
+    #[schemars(schema_with = "schema::claim_kind")]
+    pub kind: String,
     /// The claim's namespace.
     #[schemars(schema_with = "schema::group")]
     pub namespace: String,
@@ -68,4 +73,15 @@ pub struct ActiveEntry {
     pub pod: String,
     /// The beginning of the turn, by the operator's clock; for people only.
     pub since: Time,
+    /// The uid of the virtual machine in the pod, if it is one's: only another pod of it may have an alternate turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::optional_uid")]
+    pub guest: Option<String>,
+    /// Whether that machine has moved on: its pod here has yet to end.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_left: bool,
+}
+
+fn address_claim() -> String {
+    ClaimKind::Address.to_string()
 }

@@ -3,7 +3,7 @@
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::Value;
 use tenure_leases::block::RefusalReason;
-use tenure_leases::{BlockPhase, MarkAnswer, MarkReason, RangeState, RangeUse, TurnState};
+use tenure_leases::{BlockPhase, ClaimKind, MarkAnswer, MarkReason, RangeState, RangeUse, TurnState};
 
 /// The schema of a string that matches a pattern and is at most so long.
 fn pattern(pattern: &str, length: u32) -> Schema {
@@ -115,6 +115,13 @@ pub fn range_use(_: &mut SchemaGenerator) -> Schema {
 /// The use of a pool's addresses.
 pub fn pool_usage(_: &mut SchemaGenerator) -> Schema {
     one_of([RangeUse::Blocks, RangeUse::Claims].map(RangeUse::as_str))
+}
+
+/// The kind of a claim. Before there were two, it was not said.
+pub fn claim_kind(_: &mut SchemaGenerator) -> Schema {
+    let mut schema = one_of(ClaimKind::ALL.iter().map(|word| word.as_str()));
+    schema.insert("default".to_owned(), ClaimKind::Address.as_str().into());
+    schema
 }
 
 /// How far a node's turn with a claim's address has come.

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use super::get::{LookupError, in_time};
 use super::labels::ObjectLabels;
 use super::verdict::has_uid;
-use super::witness::PodsOfNode;
+use super::witness::{KnownPodLabels as _, PodsOfNode};
 
 /// How long to wait for the watch to show a pod.
 const WATCH_PATIENCE: Duration = Duration::from_millis(200);

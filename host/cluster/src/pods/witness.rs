@@ -38,6 +38,12 @@ pub struct PodFigures {
     pub interruptions: u64,
 }
 
+/// The labels and annotations of the node's pods, as far as they are known without a call.
+pub trait KnownPodLabels: Send + Sync {
+    /// Those of the pod of this name; with its uid, if that is known.
+    fn known_labels(&self, pod: &PodIdentity) -> Option<Arc<ObjectLabels>>;
+}
+
 /// The pods of one node.
 pub struct PodsOfNode {
     pub(crate) client: Client,
@@ -133,11 +139,6 @@ impl PodsOfNode {
         self.events.send_replace(());
     }
 
-    /// The labels of a pod that the watch shows.
-    pub(crate) fn known_labels(&self, pod: &PodIdentity) -> Option<Arc<ObjectLabels>> {
-        self.state().known.labels(pod)
-    }
-
     pub(crate) fn interrupted(&self, error: &kube::runtime::watcher::Error) {
         let mut state = self.state();
         state.interruptions = state.interruptions.saturating_add(1);
@@ -179,5 +180,12 @@ impl PodsOfNode {
     fn state(&self) -> MutexGuard<'_, WitnessState> {
         // Each change of the state is complete in itself.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl KnownPodLabels for PodsOfNode {
+    /// Those that the watch shows.
+    fn known_labels(&self, pod: &PodIdentity) -> Option<Arc<ObjectLabels>> {
+        self.state().known.labels(pod)
     }
 }

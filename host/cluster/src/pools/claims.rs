@@ -1,11 +1,16 @@
 //! The claims that a pod names.
 
-use super::CLAIM_ANNOTATION;
-use crate::pods::ObjectLabels;
+use serde::Deserialize;
+use tenure_leases::ClaimKind;
 
-/// A claim, by its namespace and name.
+use super::CLAIM_ANNOTATION;
+use crate::pods::{NETWORKS_ANNOTATION, ObjectLabels};
+
+/// A claim, by its kind, namespace and name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ClaimName {
+    /// The kind.
+    pub kind: ClaimKind,
     /// The namespace.
     pub namespace: String,
     /// The name.
@@ -18,15 +23,38 @@ impl std::fmt::Display for ClaimName {
     }
 }
 
-/// The claims that a pod names, in its own namespace.
+/// An element of the annotation that names a pod's further networks.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct NetworkElement {
+    #[serde(default)]
+    interface: String,
+    #[serde(default)]
+    ipam_claim_reference: String,
+}
+
+/// The claims that a pod names for one of its interfaces, in its own namespace.
 #[must_use]
-pub fn named_claims(labels: &ObjectLabels, namespace: &str, pod: &str) -> Vec<ClaimName> {
+pub fn named_claims(labels: &ObjectLabels, namespace: &str, pod: &str, interface: &str) -> Vec<ClaimName> {
     let text = labels.annotations.get(CLAIM_ANNOTATION).map(String::as_str).unwrap_or_default();
     let (_, ordinal) = pod.rsplit_once('-').unwrap_or_default();
     let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
-    let claim =
-        |name: &str| ClaimName { namespace: namespace.to_owned(), name: name.replace("{ordinal}", ordinal) };
-    names.map(claim).collect()
+    let claim = |kind, name| ClaimName { kind, namespace: namespace.to_owned(), name };
+    let own = names.map(|name| claim(ClaimKind::Address, name.replace("{ordinal}", ordinal)));
+    own.chain(referred_claim(labels, interface).map(|name| claim(ClaimKind::Ipam, name))).collect()
+}
+
+/// The IPAMClaim that the network of an interface refers to. Multus names the interfaces of elements without a name `net1`, `net2` and so on.
+fn referred_claim(labels: &ObjectLabels, interface: &str) -> Option<String> {
+    // In the short form, which is not JSON, no claim can be named.
+    let elements: Vec<NetworkElement> =
+        serde_json::from_str(labels.annotations.get(NETWORKS_ANNOTATION)?).ok()?;
+    let is_it = |(index, element): &(usize, NetworkElement)| match element.interface.as_str() {
+        "" => interface == format!("net{}", index + 1),
+        name => interface == name,
+    };
+    let (_, element) = elements.into_iter().enumerate().find(is_it)?;
+    Some(element.ipam_claim_reference).filter(|name| !name.is_empty())
 }
 
 #[cfg(test)]
@@ -38,11 +66,34 @@ mod tests {
         let named = |text: &str, pod: &str| {
             let annotations = [(CLAIM_ANNOTATION.to_owned(), text.to_owned())].into();
             let labels = ObjectLabels { annotations, ..ObjectLabels::default() };
-            named_claims(&labels, "shop", pod).iter().map(ToString::to_string).collect::<Vec<_>>()
+            named_claims(&labels, "shop", pod, "eth0").iter().map(ToString::to_string).collect::<Vec<_>>()
         };
         assert_eq!(named("db-{ordinal}, db6-{ordinal}", "db-12"), ["shop/db-12", "shop/db6-12"]);
         assert_eq!(named("fixed", "db-12"), ["shop/fixed"]);
         assert_eq!(named(" , ", "db-12"), [""; 0]);
-        assert!(named_claims(&ObjectLabels::default(), "shop", "db-12").is_empty());
+        assert!(named_claims(&ObjectLabels::default(), "shop", "db-12", "eth0").is_empty());
+    }
+
+    #[test]
+    fn a_network_refers_to_the_claim_of_its_interface() {
+        let referred = |text: &str, interface: &str| {
+            let annotations = [(NETWORKS_ANNOTATION.to_owned(), text.to_owned())].into();
+            referred_claim(&ObjectLabels { annotations, ..ObjectLabels::default() }, interface)
+        };
+        let elements = r#"[
+            {"name": "plain"},
+            {"name": "blue", "namespace": "shop", "ipam-claim-reference": "vm.blue"},
+            {"name": "blue", "interface": "pod7", "ipam-claim-reference": "vm.pod7"}
+        ]"#;
+        for (interface, claim) in [
+            ("net1", None),
+            ("net2", Some("vm.blue")),
+            ("net3", None),
+            ("pod7", Some("vm.pod7")),
+            ("eth0", None),
+        ] {
+            assert_eq!(referred(elements, interface).as_deref(), claim, "{interface}");
+        }
+        assert_eq!(referred("shop/blue, plain", "net1"), None);
     }
 }

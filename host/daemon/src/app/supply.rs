@@ -47,6 +47,7 @@ pub(super) fn add(
             identity: spine.identity.clone(),
             engine: Arc::clone(engine),
             clock: Arc::clone(clock),
+            pods: spine.pods.clone(),
             held_back: spine.held_back.clone(),
             handle: leasing,
         };

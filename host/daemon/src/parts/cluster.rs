@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_cluster::agent::{Agent, AgentHandle, AgentSettings, boot_of, hold_back, machine_of};
+use tenure_cluster::pods::KnownPodLabels;
 use tenure_conditions::{Conditions, Report};
 use tenure_engine::Engine;
 use tenure_engine::ports::Clock;
@@ -17,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::timer::TokioTimer;
 use crate::cluster::ClusterAgent;
 use crate::config::ClusterTable;
+use crate::pods::PodDoor;
 
 /// How often to look how the agent fares.
 const EVERY: Duration = Duration::from_secs(1);
@@ -30,6 +32,8 @@ pub(crate) struct ClusterInputs {
     pub(crate) identity: NodeIdentity,
     pub(crate) engine: Arc<Engine>,
     pub(crate) clock: Arc<dyn Clock>,
+    /// The labels of the node's pods.
+    pub(crate) pods: Option<Arc<PodDoor>>,
     /// Opens once no address can come from a block of an earlier boot that is not confirmed.
     pub(crate) held_back: Gate,
     /// Handle to the agent, as long as one runs.
@@ -76,9 +80,9 @@ impl ClusterPart {
             }
         };
         let agent = loop {
-            let connected =
-                Agent::connect(Arc::clone(engine), Arc::clone(clock), Arc::new(TokioTimer), settings.clone())
-                    .await;
+            let (engine, clock) = (Arc::clone(engine), Arc::clone(clock));
+            let pods = self.given.pods.clone().map(|pods| pods as Arc<dyn KnownPodLabels>);
+            let connected = Agent::connect(engine, clock, Arc::new(TokioTimer), settings.clone(), pods).await;
             match connected {
                 Ok(agent) => break agent,
                 Err(error) => {

@@ -3,11 +3,11 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use tenure_cluster::agent::{ClaimAddress, ClaimWait, PoolFamily};
-use tenure_cluster::pods::ObjectLabels;
-use tenure_cluster::pools::named_claims;
+use tenure_cluster::agent::{ClaimAddress, ClaimWait, ClaimingPod, PoolFamily};
+use tenure_cluster::pods::{ObjectLabels, guest_of};
+use tenure_cluster::pools::{ClaimName, named_claims};
 use tenure_engine::{Add, Engine};
-use tenure_types::{Error, ErrorCode, PodIdentity, PoolName, Result};
+use tenure_types::{Error, ErrorCode, Owner, PodIdentity, PoolName, Result};
 
 use super::door::ClaimDoor;
 use super::told::ToldPods;
@@ -64,28 +64,23 @@ impl PodClaims {
     ) -> Result<ClaimedAddresses> {
         let mut found = ClaimedAddresses::default();
         let words = format!("{}/{}", pod.namespace, pod.name);
-        for claim in named_claims(labels, &pod.namespace, &pod.name) {
-            let claimed = match self.door.address_of(&claim, &words).await {
-                // Another interface of the pod gets it.
-                Ok(claimed) if !pools.contains(&claimed.pool) => continue,
+        // Whether a virtual machine runs in the pod is no matter here.
+        let guest = guest_of(labels, "").map(|guest| guest.uid);
+        let claiming = ClaimingPod { name: words.clone(), guest };
+        let interface = match &add.request.owner {
+            Owner::Attachment { interface, .. } => interface.to_string(),
+            Owner::Claim { .. } | Owner::Unknown { .. } => String::new(),
+        };
+        for claim in named_claims(labels, &pod.namespace, &pod.name, &interface) {
+            let claimed = match self.door.addresses_of(&claim, &claiming).await {
                 Ok(claimed) => claimed,
                 Err(ClaimWait::Pending(why)) => return Err(Error::new(ErrorCode::ClaimPending, why)),
                 Err(ClaimWait::PreviousOwner(why)) => return Err(self.waits(pod, why)),
             };
-            let address = claimed.address;
-            if let Some(other) = self.local_holder(add, pod, address).await {
-                let why = format!("{address} of claim {claim} is still in use on this node by pod {other}");
-                return Err(self.waits(pod, why));
+            // Another interface of the pod gets those of another network.
+            for claimed in claimed.into_iter().filter(|claimed| pools.contains(&claimed.pool)) {
+                self.admit(add, pod, &claim, claimed, &mut found).await?;
             }
-            if let Some(other) =
-                found.addresses().into_iter().find(|other| other.is_ipv4() == address.is_ipv4())
-            {
-                let why = format!(
-                    "pod {words} claims {other} and {address}, and an interface gets one address of each family"
-                );
-                return Err(Error::new(ErrorCode::PoolUnmatched, why));
-            }
-            found.0.push(claimed);
         }
         let requested = add.request.requested.iter().find(|address| !found.addresses().contains(address));
         match requested.filter(|_| !found.is_empty()) {
@@ -97,6 +92,32 @@ impl PodClaims {
             )),
             None => Ok(found),
         }
+    }
+
+    /// Adds the address of a claim to those that were found, unless another pod has it or the interface has one of its family.
+    async fn admit(
+        &self,
+        add: &Add,
+        pod: &PodIdentity,
+        claim: &ClaimName,
+        claimed: ClaimAddress,
+        found: &mut ClaimedAddresses,
+    ) -> Result<()> {
+        let address = claimed.address;
+        if let Some(other) = self.local_holder(add, pod, address).await {
+            let why = format!("{address} of claim {claim} is still in use on this node by pod {other}");
+            return Err(self.waits(pod, why));
+        }
+        if let Some(other) = found.addresses().into_iter().find(|other| other.is_ipv4() == address.is_ipv4())
+        {
+            let why = format!(
+                "pod {}/{} claims {other} and {address}, and an interface gets one address of each family",
+                pod.namespace, pod.name
+            );
+            return Err(Error::new(ErrorCode::PoolUnmatched, why));
+        }
+        found.0.push(claimed);
+        Ok(())
     }
 
     /// Another pod of this node that has the address, unless it is the one that this pod has replaced.

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use tenure_cluster::agent::{ClaimAddress, ClaimWait};
+use tenure_cluster::agent::{ClaimAddress, ClaimWait, ClaimingPod};
 use tenure_cluster::pools::ClaimName;
 use tokio::sync::watch;
 
@@ -19,14 +19,18 @@ impl ClaimDoor {
         let _ = self.0.set(agent);
     }
 
-    /// The address of a claim, once it is this node's.
+    /// The addresses of a claim, once they are this node's.
     ///
     /// # Errors
     /// As the agent's, or if it does not run yet.
-    pub(super) async fn address_of(&self, claim: &ClaimName, pod: &str) -> Result<ClaimAddress, ClaimWait> {
+    pub(super) async fn addresses_of(
+        &self,
+        claim: &ClaimName,
+        pod: &ClaimingPod,
+    ) -> Result<Vec<ClaimAddress>, ClaimWait> {
         let agent = self.0.get().and_then(|agent| agent.borrow().clone());
         match agent {
-            Some(agent) => agent.address_of(claim, pod).await,
+            Some(agent) => agent.addresses_of(claim, pod).await,
             None => Err(ClaimWait::Pending(format!(
                 "the address of claim {claim} is not known: the API server cannot be reached yet"
             ))),

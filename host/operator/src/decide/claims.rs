@@ -1,5 +1,7 @@
 //! Claims: each gets an address of its pool, and one node after the other gets the use of it.
 
+mod ipam;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::net::IpAddr;
 
@@ -10,7 +12,9 @@ use tenure_cluster::convert::{ClaimLease, ClaimWish};
 use tenure_cluster::objects::reference::ActiveEntry;
 use tenure_cluster::{AddressClaim, AddressClaimStatus, CLAIM_FINALIZER};
 use tenure_leases::operator::claim::{ActiveTurn, TurnCase, TurnStep, turn};
-use tenure_leases::{BlockPhase, ClaimTurn, RangeId, RangeState, RangeUse, TurnState};
+use tenure_leases::{
+    BlockPhase, ClaimKind, ClaimTurn, HolderIdentity, RangeId, RangeState, RangeUse, TurnId, TurnState,
+};
 
 use super::conditions::{WantedCondition, condition};
 use super::{EXHAUSTED, WaitReason};
@@ -29,10 +33,12 @@ pub(super) struct ClaimFacts<'a> {
     staying: BTreeSet<&'a str>,
     /// Whether a definition is being deleted, or that is not known: then nobody asked for the end of a claim.
     unsure: bool,
+    /// The same of IPAMClaims.
+    ipam_unsure: bool,
 }
 
 impl<'a> ClaimFacts<'a> {
-    pub(super) fn gather(view: &'a ClusterView, unsure: bool) -> Self {
+    pub(super) fn gather(view: &'a ClusterView, memory: &OperatorMemory) -> Self {
         let mut turns = BTreeMap::<String, Vec<_>>::new();
         for said in view.said.values() {
             for turn in &said.spec.claims {
@@ -40,14 +46,24 @@ impl<'a> ClaimFacts<'a> {
             }
         }
         let staying = view.claims.iter().filter(|claim| !is_leaving(&claim.object));
-        Self { turns, staying: staying.map(|claim| claim.wish.claim.uid.as_str()).collect(), unsure }
+        let staying = staying.map(|claim| claim.wish.claim.uid.as_str());
+        let ipam = view.ipam_claims.iter().flatten().map(|claim| &claim.object.metadata);
+        let ipam = ipam.filter(|metadata| metadata.deletion_timestamp.is_none());
+        Self {
+            turns,
+            staying: staying.chain(ipam.filter_map(|metadata| metadata.uid.as_deref())).collect(),
+            unsure: memory.definitions_unsure,
+            ipam_unsure: memory.ipam_claims_unsure,
+        }
     }
 
     /// Whether the lease of a claim's block ends once no node has the address.
     fn is_over(&self, block: &BlockView) -> bool {
         let claimed = block.claimed.as_ref();
         let stays = claimed.is_some_and(|claimed| self.staying.contains(claimed.claim.uid.as_str()));
-        !self.unsure && (block.block.deleting || !stays)
+        let is_ipam = claimed.is_some_and(|claimed| claimed.claim.kind == ClaimKind::Ipam.as_str());
+        let is_gone = !stays && !(is_ipam && self.ipam_unsure);
+        !self.unsure && (block.block.deleting || is_gone)
     }
 
     /// The turns with a block that count: those of living nodes that hold it, and of nodes that may have it.
@@ -62,7 +78,7 @@ impl<'a> ClaimFacts<'a> {
 
     /// The blocks that a node is asked to give up once no pod has their address.
     pub(super) fn asked_back(&self, view: &ClusterView, said: &SaidView) -> Vec<String> {
-        let own = view.claim_blocks.iter().filter(|block| said.spec.counts_for(&block.block));
+        let own = view.claim_blocks.iter().filter(|block| ClusterView::has_turn_with(block, &said.spec));
         let wanted_elsewhere = |block: &BlockView| {
             self.turns_of(view, block)
                 .iter()
@@ -82,36 +98,79 @@ pub(super) fn claims(
     now: WriteTime,
 ) -> Vec<OperatorWrite> {
     let may_grant = memory.barrier.may_grant() && !view.words_missing;
+    let mut leasing = ClaimLeasing { view, memory, may_grant, leased: leased(view), said: said(view) };
     let mut writes = Vec::new();
-    let (mut leased, said) = (leased(view), said(view));
     for claim in &view.claims {
-        let uid = &claim.wish.claim.uid;
-        let is_its = |block: &&BlockView| block.claimed.as_ref().is_some_and(|of| of.claim.uid == *uid);
-        let block = view.claim_blocks.iter().find(is_its);
-        writes.extend(finalizer(view, claim, block));
         let is_leaving = is_leaving(&claim.object);
-        let place = match block {
-            Some(block) => Ok(block),
-            None if is_leaving => continue,
-            None if !may_grant => Err(WaitReason {
-                reason: "OperatorWaits",
-                message: "the operator waits until every node had time to say what it holds".to_owned(),
-            }),
-            None => match address(view, memory, &claim.wish, (&leased, &said)) {
-                Ok(lease) => {
-                    leased.entry(lease.group.clone()).or_default().insert(lease.cidr);
-                    writes.push(OperatorWrite::GrantClaim(lease));
-                    continue;
-                }
-                Err(why) => Err(why),
-            },
+        let found = leasing.find(&claim.wish, is_leaving);
+        let block = if let FoundLease::Leased(block) = &found { Some(*block) } else { None };
+        writes.extend(finalizer(view, claim, block));
+        let place = match found {
+            FoundLease::Leased(block) => Ok(block),
+            FoundLease::Begins(lease) => {
+                writes.push(OperatorWrite::GrantClaim(lease));
+                continue;
+            }
+            FoundLease::Waits(why) => Err(why),
+            FoundLease::Ends => continue,
         };
         writes.extend(status(claim, place, is_leaving, now));
     }
+    writes.extend(ipam::claims(&mut leasing, now));
     for block in &view.claim_blocks {
         writes.extend(step(view, facts, block, may_grant, now));
     }
     writes
+}
+
+/// The lease of the address that a claim wishes for.
+enum FoundLease<'a> {
+    /// It has one.
+    Leased(&'a BlockView),
+    /// It gets one.
+    Begins(ClaimLease),
+    /// It gets none.
+    Waits(WaitReason),
+    /// It is being deleted, and has none.
+    Ends,
+}
+
+/// Leases addresses to claims, in their order.
+struct ClaimLeasing<'a> {
+    view: &'a ClusterView,
+    memory: &'a OperatorMemory,
+    may_grant: bool,
+    leased: TakenAddresses,
+    said: TakenAddresses,
+}
+
+impl<'a> ClaimLeasing<'a> {
+    /// Finds the lease of a wish, or picks an address for it, which is nobody else's from then on.
+    fn find(&mut self, wish: &ClaimWish, is_leaving: bool) -> FoundLease<'a> {
+        let is_its = |block: &&BlockView| {
+            let claimed = block.claimed.as_ref().is_some_and(|of| of.claim.uid == wish.claim.uid);
+            claimed && wish.is_ipv6.is_none_or(|ipv6| is_ipv6(block.block.cidr) == ipv6)
+        };
+        if let Some(block) = self.view.claim_blocks.iter().find(is_its) {
+            return FoundLease::Leased(block);
+        }
+        if is_leaving {
+            return FoundLease::Ends;
+        }
+        if !self.may_grant {
+            return FoundLease::Waits(WaitReason {
+                reason: "OperatorWaits",
+                message: "the operator waits until every node had time to say what it holds".to_owned(),
+            });
+        }
+        match address(self.view, self.memory, wish, (&self.leased, &self.said)) {
+            Ok(lease) => {
+                self.leased.entry(lease.group.clone()).or_default().insert(lease.cidr);
+                FoundLease::Begins(lease)
+            }
+            Err(why) => FoundLease::Waits(why),
+        }
+    }
 }
 
 /// The next step about a claim's block.
@@ -122,36 +181,57 @@ fn step(
     may_grant: bool,
     now: WriteTime,
 ) -> Option<OperatorWrite> {
-    let said = view.said.get(&*block.block.holder.name).filter(|said| said.spec.counts_for(&block.block));
-    let said = said.filter(|_| block.block.phase != BlockPhase::Quarantined);
-    let active = block.claimed.as_ref()?.turn.map(|turn| ActiveTurn {
+    let claimed = block.claimed.as_ref()?;
+    let known_turn = |turn, holder: &HolderIdentity, entry: Option<&ActiveEntry>| ActiveTurn {
         turn,
-        is_said: said.map(|said| {
-            said.spec.claims.iter().any(|entry| entry.turn == turn && entry.block.to_string() == block.name)
-        }),
+        is_said: is_said(view, block, holder, turn),
+        guest: entry.and_then(|entry| entry.guest.as_deref()?.parse().ok()),
+        has_left: entry.is_some_and(|entry| entry.has_left),
+    };
+    let active = claimed.turn.map(|turn| {
+        let active = known_turn(turn, &block.block.holder, claimed.active.as_ref());
+        let is_doubted = block.block.phase == BlockPhase::Quarantined;
+        ActiveTurn { is_said: active.is_said.filter(|_| !is_doubted), ..active }
     });
+    let alternate = claimed.alternate.as_ref();
+    let alternate = alternate.map(|other| known_turn(other.turn, &other.holder, Some(&other.entry)));
     let known = facts.turns_of(view, block);
     let turns: Vec<&ClaimTurn> = known.iter().map(|(_, turn)| *turn).collect();
-    let case = TurnCase { is_over: facts.is_over(block), active, turns: &turns, may_grant };
+    let is_over = facts.is_over(block);
+    let case = TurnCase { is_over, active, alternate, turns: &turns, may_grant };
+    let view = || Box::new(block.clone());
+    let entry = |begun: TurnId| {
+        let (said, turn) = known.iter().find(|(_, turn)| turn.turn == begun)?;
+        let node = &said.spec.identity;
+        Some(Box::new(ActiveEntry {
+            node_name: node.name.to_string(),
+            node_uid: node.uid.to_string(),
+            machine: node.machine.to_string(),
+            boot_id: node.boot.to_string(),
+            turn: begun.to_string(),
+            pod: turn.pod.clone(),
+            since: Time(now.day),
+            guest: turn.guest.map(|guest| guest.uid.to_string()),
+            has_left: false,
+        }))
+    };
     match turn(&case) {
         TurnStep::Wait => None,
-        TurnStep::End(_) => Some(OperatorWrite::EndTurn(Box::new(block.clone()))),
-        TurnStep::Release => Some(OperatorWrite::ReleaseClaim(Box::new(block.clone()))),
-        TurnStep::Begin(begun) => {
-            let (said, turn) = known.into_iter().find(|(_, turn)| turn.turn == begun)?;
-            let node = &said.spec.identity;
-            let active = ActiveEntry {
-                node_name: node.name.to_string(),
-                node_uid: node.uid.to_string(),
-                machine: node.machine.to_string(),
-                boot_id: node.boot.to_string(),
-                turn: begun.to_string(),
-                pod: turn.pod.clone(),
-                since: Time(now.day),
-            };
-            Some(OperatorWrite::BeginTurn(Box::new(block.clone()), Box::new(active)))
-        }
+        TurnStep::End(_) => Some(OperatorWrite::EndTurn(view())),
+        TurnStep::EndAlternate(_) => Some(OperatorWrite::EndAlternate(view())),
+        TurnStep::Switch => Some(OperatorWrite::SwitchTurns(view())),
+        TurnStep::Release => Some(OperatorWrite::ReleaseClaim(view())),
+        TurnStep::Begin(begun) => Some(OperatorWrite::BeginTurn(view(), entry(begun)?)),
+        TurnStep::BeginAlternate(begun) => Some(OperatorWrite::BeginAlternate(view(), entry(begun)?)),
     }
+}
+
+/// Whether a node says a turn with a block; `None` if its words are missing, or are another machine's.
+fn is_said(view: &ClusterView, block: &BlockView, holder: &HolderIdentity, turn: TurnId) -> Option<bool> {
+    let said = &view.said.get(&*holder.name)?.spec;
+    let is_it = |entry: &ClaimTurn| entry.turn == turn && entry.block.to_string() == block.name;
+    let is_machine = holder.is_machine(&said.identity.name, said.identity.machine);
+    is_machine.then(|| said.claims.iter().any(is_it))
 }
 
 /// Adds the finalizer, and removes it once a claim that is being deleted has no block.

@@ -6,15 +6,17 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::ResourceExt as _;
 use kube::core::Selector;
 use tenure_cluster::convert::object_version;
+use tenure_cluster::objects::reference::ActiveEntry;
 use tenure_cluster::{
-    AddressClaim, AddressPool, AddressPoolSpec, AddressSpace, ConversionError, FENCED_ANNOTATION, IPBlock,
-    NodeIPAM,
+    AddressClaim, AddressPool, AddressPoolSpec, AddressSpace, ConversionError, FENCED_ANNOTATION, IPAMClaim,
+    IPBlock, NodeIPAM,
 };
 use tenure_leases::operator::fence::NodeEvidence;
-use tenure_leases::{BlockName, MachineHash, ObjectVersion};
+use tenure_leases::{BlockName, MachineHash, ObjectVersion, RangeUse};
 
 use super::{
-    BlockClaim, BlockView, ClaimView, ClusterView, HostView, PoolView, SaidView, SpaceView, WatchedNode,
+    AlternateTurn, BlockClaim, BlockView, ClaimView, ClusterView, HostView, IpamClaimView, PoolView,
+    SaidView, SpaceView, WatchedNode,
 };
 
 /// The taint by which an administrator attests that a node is powered off.
@@ -31,6 +33,8 @@ pub struct ViewSources {
     pub blocks: Vec<Arc<IPBlock>>,
     /// The claims.
     pub claims: Vec<Arc<AddressClaim>>,
+    /// The IPAMClaims, if they are known.
+    pub ipam_claims: Option<Vec<Arc<IPAMClaim>>>,
     /// The nodes' words.
     pub said: Vec<Arc<NodeIPAM>>,
     /// The Nodes.
@@ -68,6 +72,24 @@ pub fn view(mut sources: ViewSources) -> ClusterView {
                 view.unreadable.push(format!("AddressClaim {}: {error}", claim.name_any()));
             }
         }
+    }
+    if let Some(claims) = &mut sources.ipam_claims {
+        claims.sort_by_key(|claim| {
+            let created = claim.metadata.creation_timestamp.as_ref().map(|time| time.0);
+            (created, claim.metadata.uid.clone())
+        });
+        let mut read = Vec::new();
+        for claim in claims.iter() {
+            match read_ipam_claim(claim, &view.pools) {
+                Ok(claim) => read.push(claim),
+                // Its blocks stay.
+                Err(error) => {
+                    view.unreadable.push(format!("IPAMClaim {}: {error}", claim.name_any()));
+                    read.push(IpamClaimView { wishes: vec![], object: Arc::clone(claim) });
+                }
+            }
+        }
+        view.ipam_claims = Some(read);
     }
     for block in &sources.blocks {
         match read_block(block) {
@@ -144,13 +166,38 @@ fn read_selector(spec: &AddressPoolSpec) -> Option<Selector> {
 
 fn read_block(block: &IPBlock) -> Result<BlockView, ConversionError> {
     let turn = block.turn()?;
-    let claimed = block.spec.claim.clone().map(|claim| BlockClaim { claim, turn });
+    let status = block.status.as_ref();
+    let alternate = status.and_then(|status| status.alternate.as_ref()).map(read_alternate).transpose()?;
+    let active = status.and_then(|status| status.active.clone());
+    let claimed = block.spec.claim.clone().map(|claim| BlockClaim { claim, turn, active, alternate });
     Ok(BlockView {
         block: block.try_into()?,
         name: block.name_any(),
         group: block.spec.group.clone(),
         claimed,
     })
+}
+
+fn read_alternate(entry: &ActiveEntry) -> Result<AlternateTurn, ConversionError> {
+    Ok(AlternateTurn { turn: entry.turn.parse()?, holder: entry.try_into()?, entry: entry.clone() })
+}
+
+/// Reads an IPAMClaim. Of each family it gets an address of the oldest pool for claims of its network.
+fn read_ipam_claim(claim: &Arc<IPAMClaim>, pools: &[PoolView]) -> Result<IpamClaimView, ConversionError> {
+    let is_its = |pool: &&PoolView| {
+        pool.usage() == RangeUse::Claims && pool.object.spec.networks.contains(&claim.spec.network)
+    };
+    let mut wishes = Vec::new();
+    for is_ipv6 in [false, true] {
+        let has_family = |pool: &&PoolView| match is_ipv6 {
+            false => pool.object.spec.ipv4.is_some(),
+            true => pool.object.spec.ipv6.is_some(),
+        };
+        if let Some(pool) = pools.iter().filter(is_its).find(has_family) {
+            wishes.push(claim.wish(&pool.lease.key.name, is_ipv6)?);
+        }
+    }
+    Ok(IpamClaimView { wishes, object: Arc::clone(claim) })
 }
 
 fn read_space(space: &AddressSpace) -> Result<SpaceView, ConversionError> {

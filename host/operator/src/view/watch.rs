@@ -15,7 +15,7 @@ use kube::runtime::WatchStreamExt as _;
 use kube::runtime::reflector::{Store, store};
 use kube::runtime::watcher::{Config, Event, watcher};
 use kube::{Api, Client, Resource};
-use tenure_cluster::{AddressClaim, AddressPool, AddressSpace, IPBlock, NodeIPAM};
+use tenure_cluster::{AddressClaim, AddressPool, AddressSpace, IPAMClaim, IPBlock, NodeIPAM};
 use tenure_supervise::Interruptible;
 use tokio::sync::Notify;
 
@@ -35,6 +35,8 @@ struct WatchProgress {
     outdated: [AtomicU64; KINDS],
     /// Whether a watch was interrupted since somebody asked.
     interrupted: AtomicBool,
+    /// Whether the IPAMClaims were listed, and their watch shows no error since.
+    knows_ipam_claims: AtomicBool,
     /// Whether everything is to be listed again, and the present watches have not ended yet.
     relisting: AtomicBool,
     changed: Notify,
@@ -58,6 +60,7 @@ pub struct WatchStores {
     said: Store<NodeIPAM>,
     hosts: Store<WatchedNode>,
     claims: Store<AddressClaim>,
+    ipam_claims: Store<IPAMClaim>,
     progress: Arc<WatchProgress>,
 }
 
@@ -82,6 +85,7 @@ impl Watches {
             said: watch(client, 3, &progress, metrics, &mut begin, |_| ()),
             hosts: watch(client, 4, &progress, metrics, &mut begin, WatchedNode::shrink),
             claims: watch(client, 5, &progress, metrics, &mut begin, |_| ()),
+            ipam_claims: watch_ipam_claims(client, &progress, &mut begin),
             progress,
         };
         Self { begin, stores }
@@ -144,6 +148,7 @@ impl WatchStores {
     /// The objects in the stores.
     #[must_use]
     pub fn sources(&self) -> ViewSources {
+        let knows_ipam_claims = self.progress.knows_ipam_claims.load(Ordering::Acquire);
         ViewSources {
             pools: self.pools.state(),
             spaces: self.spaces.state(),
@@ -151,6 +156,7 @@ impl WatchStores {
             said: self.said.state(),
             hosts: self.hosts.state(),
             claims: self.claims.state(),
+            ipam_claims: knows_ipam_claims.then(|| self.ipam_claims.state()),
         }
     }
 
@@ -170,6 +176,42 @@ impl WatchStores {
         self.progress.relisting.store(true, Ordering::Release);
         self.progress.relist.notify_one();
     }
+}
+
+/// Prepares the watch of the IPAMClaims. Their definition is somebody else's, and may be missing or come later, so nothing waits for them.
+fn watch_ipam_claims(
+    client: &Client,
+    progress: &Arc<WatchProgress>,
+    begin: &mut Vec<BeginWatch>,
+) -> Store<IPAMClaim> {
+    let (reader, writer) = store();
+    let writer = Arc::new(Mutex::new(writer));
+    let (client, progress) = (client.clone(), Arc::clone(progress));
+    begin.push(Box::new(move || {
+        let (writer, progress) = (Arc::clone(&writer), Arc::clone(&progress));
+        let events = watcher(Api::<IPAMClaim>::all(client.clone()), Config::default()).default_backoff();
+        let stream = events.filter_map(move |event| {
+            let change = match event {
+                Ok(event) => {
+                    writer.lock().unwrap_or_else(PoisonError::into_inner).apply_watcher_event(&event);
+                    if matches!(event, Event::InitDone) {
+                        progress.knows_ipam_claims.store(true, Ordering::Release);
+                    }
+                    Some(())
+                }
+                Err(error) => {
+                    tracing::debug!(
+                        "IPAMClaims cannot be watched, such as without their definition: {error}"
+                    );
+                    progress.knows_ipam_claims.store(false, Ordering::Release);
+                    None
+                }
+            };
+            std::future::ready(change)
+        });
+        stream.boxed()
+    }));
+    reader
 }
 
 /// Prepares the watch of a kind. Its list is a quorum read; an interrupted watch begins again after a pause that grows. The store keeps of each

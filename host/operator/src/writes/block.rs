@@ -150,7 +150,8 @@ fn cause(change: BlockChange) -> WriteCause {
         | BlockChange::Elapse(_)
         | BlockChange::Return
         | BlockChange::Adopt(_)
-        | BlockChange::EndTurn => WriteCause::Fence,
+        | BlockChange::EndTurn
+        | BlockChange::EndAlternate => WriteCause::Fence,
     }
 }
 
@@ -174,6 +175,7 @@ fn status(change: BlockChange, now: WriteTime) -> Value {
         BlockChange::EndTurn => json!({
             "active": null, "adoptedNodeUID": null, "phase": "", "reason": null, "since": null, "elapsedSeconds": 0,
         }),
+        BlockChange::EndAlternate => json!({ "alternate": null }),
         BlockChange::Delete | BlockChange::RemoveFinalizer => Value::Null,
     }
 }

@@ -1,12 +1,13 @@
 //! Leases addresses to claims, and passes them from node to node.
 
-use kube::api::{Api, Patch, PatchParams, PostParams};
+use kube::api::{Api, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::{Client, ResourceExt as _};
-use serde_json::json;
+use serde_json::{Value, json};
 use tenure_cluster::client::ApiCallError;
 use tenure_cluster::convert::ClaimLease;
-use tenure_cluster::objects::reference::ActiveEntry;
-use tenure_cluster::{AddressClaim, IPBlock, NodeIPAM};
+use tenure_cluster::objects::reference::{ActiveEntry, ClaimReference};
+use tenure_cluster::{AddressClaim, IPAMClaim, IPBlock, NodeIPAM};
+use tenure_leases::ClaimKind;
 
 use super::block::{ChangedBlock, change};
 use super::{BlockChange, WriteContext};
@@ -42,23 +43,82 @@ pub(super) async fn begin(
     active: ActiveEntry,
 ) -> Result<(), ApiCallError> {
     let (node, pod) = (active.node_name.clone(), active.pod.clone());
-    let patch = json!({
-        "metadata": { "uid": view.block.uid.to_string(), "resourceVersion": view.block.version.0.to_string() },
-        "status": { "active": active, "adoptedNodeUID": null, "phase": "", "reason": null, "since": null, "elapsedSeconds": 0 },
-    });
+    write_turns(context, view, is_active(&active)).await?;
+    tracing::info!("{} is node {node}'s, for pod {pod}", view.block.cidr);
+    Ok(())
+}
+
+/// Begins the turn of the node that a virtual machine moves to, beside the active one.
+pub(super) async fn begin_alternate(
+    context: &mut WriteContext<'_>,
+    view: &BlockView,
+    entry: ActiveEntry,
+) -> Result<(), ApiCallError> {
+    write_turns(context, view, json!({ "alternate": whole(&entry) })).await?;
+    let (from, to) = (&view.block.holder.name, &entry.node_name);
+    tracing::info!("a virtual machine with {} moves from node {from} to node {to}", view.block.cidr);
+    Ok(())
+}
+
+/// Lets the turns change places, in one write. What was known of the node that was active, such as a quarantine, is known of no other.
+pub(super) async fn switch(context: &mut WriteContext<'_>, view: &BlockView) -> Result<(), ApiCallError> {
+    let Some(claimed) = &view.claimed else { return Ok(()) };
+    let Some(alternate) = &claimed.alternate else { return Ok(()) };
+    let left = claimed.active.clone().map(|active| ActiveEntry { has_left: true, ..active });
+    let mut status = is_active(&ActiveEntry { has_left: false, ..alternate.entry.clone() });
+    if let Some(status) = status.as_object_mut() {
+        status.insert("alternate".to_owned(), left.as_ref().map_or(Value::Null, whole));
+    }
+    write_turns(context, view, status).await?;
+    tracing::info!("{} is node {}'s: its virtual machine has moved", view.block.cidr, alternate.holder.name);
+    Ok(())
+}
+
+/// An entry in the place of another one: a merge keeps what is not named.
+fn whole(entry: &ActiveEntry) -> Value {
+    let mut value = json!(entry);
+    if let Some(fields) = value.as_object_mut() {
+        fields.entry("hasLeft").or_insert(Value::Null);
+        fields.entry("guest").or_insert(Value::Null);
+    }
+    value
+}
+
+/// The status of a block whose turn this is, and of whose node nothing bad is known.
+fn is_active(active: &ActiveEntry) -> Value {
+    json!({ "active": whole(active), "adoptedNodeUID": null, "phase": "", "reason": null, "since": null, "elapsedSeconds": 0 })
+}
+
+/// Writes the turns of a block, at the version that was read.
+async fn write_turns(
+    context: &mut WriteContext<'_>,
+    view: &BlockView,
+    status: Value,
+) -> Result<(), ApiCallError> {
+    let (uid, version) = (view.block.uid.to_string(), view.block.version.0.to_string());
+    let patch = json!({ "metadata": { "uid": uid, "resourceVersion": version }, "status": status });
     let api = context.api::<IPBlock>();
     let (parameters, patch) = (PatchParams::default(), Patch::Merge(&patch));
     let call = api.patch_status(&view.name, &parameters, &patch);
     let written = context.call("patch", WriteCause::Claim, call).await?;
     context.memory.blocks.wrote(written, context.now.elapsed);
-    tracing::info!("{} is node {node}'s, for pod {pod}", view.block.cidr);
     Ok(())
 }
 
 /// Ends a turn that its node no longer says, after a quorum GET of the node's words: those at hand may be older than the turn.
-pub(super) async fn end(context: &mut WriteContext<'_>, view: &BlockView) -> Result<(), ApiCallError> {
-    let node = &view.block.holder.name;
-    let Some(turn) = view.claimed.as_ref().and_then(|claimed| claimed.turn) else { return Ok(()) };
+pub(super) async fn end(
+    context: &mut WriteContext<'_>,
+    view: &BlockView,
+    step: BlockChange,
+) -> Result<(), ApiCallError> {
+    let Some(claimed) = &view.claimed else { return Ok(()) };
+    let found = match step {
+        BlockChange::EndAlternate => {
+            claimed.alternate.as_ref().map(|alternate| (&alternate.holder.name, alternate.turn))
+        }
+        _ => claimed.turn.map(|turn| (&view.block.holder.name, turn)),
+    };
+    let Some((node, turn)) = found else { return Ok(()) };
     let api = context.api::<NodeIPAM>();
     let said = context.call("get", WriteCause::Claim, api.get(node)).await?;
     let turn = turn.to_string();
@@ -66,22 +126,51 @@ pub(super) async fn end(context: &mut WriteContext<'_>, view: &BlockView) -> Res
         return Ok(());
     }
     tracing::info!("node {node} no longer has {}", view.block.cidr);
-    change(context, &changed(view), BlockChange::EndTurn).await
+    change(context, &changed(view), step).await
 }
 
 /// Deletes the IPBlock of a claim that is over, after a quorum GET of the claim.
 pub(super) async fn release(context: &mut WriteContext<'_>, view: &BlockView) -> Result<(), ApiCallError> {
     let Some(claimed) = &view.claimed else { return Ok(()) };
-    let api = claims(context.client, &claimed.claim.namespace);
-    let found = context.call("get", WriteCause::Claim, api.get_opt(&claimed.claim.name)).await?;
-    let is_there = |claim: &AddressClaim| {
-        claim.metadata.uid.as_ref() == Some(&claimed.claim.uid) && claim.metadata.deletion_timestamp.is_none()
-    };
-    if !view.block.deleting && found.as_ref().is_some_and(is_there) {
+    if !view.block.deleting && is_there(context, &claimed.claim).await? {
         return Ok(());
     }
     let step = if view.block.deleting { BlockChange::RemoveFinalizer } else { BlockChange::Delete };
     change(context, &changed(view), step).await
+}
+
+/// Whether a claim is there, and nobody deletes it.
+async fn is_there(context: &WriteContext<'_>, claim: &ClaimReference) -> Result<bool, ApiCallError> {
+    let (namespace, name) = (&claim.namespace, &claim.name);
+    let found = match claim.kind == ClaimKind::Ipam.as_str() {
+        true => {
+            let api: Api<IPAMClaim> = Api::namespaced(context.client.clone(), namespace);
+            let found = context.call("get", WriteCause::Claim, api.get_opt(name)).await?;
+            found.map(|claim| claim.metadata)
+        }
+        false => {
+            let api = claims(context.client, namespace);
+            let found = context.call("get", WriteCause::Claim, api.get_opt(name)).await?;
+            found.map(|claim| claim.metadata)
+        }
+    };
+    let is_it = |metadata: ObjectMeta| {
+        metadata.uid.as_ref() == Some(&claim.uid) && metadata.deletion_timestamp.is_none()
+    };
+    Ok(found.is_some_and(is_it))
+}
+
+/// Replaces an IPAMClaim's status, at the version that was read.
+pub(super) async fn write_ipam_status(
+    context: &mut WriteContext<'_>,
+    claim: &IPAMClaim,
+) -> Result<(), ApiCallError> {
+    let api: Api<IPAMClaim> = Api::namespaced(context.client.clone(), &claim.namespace().unwrap_or_default());
+    let (name, parameters) = (claim.name_any(), PostParams::default());
+    let call = api.replace_status(&name, &parameters, claim);
+    let written = context.call("update", WriteCause::Claim, call).await?;
+    context.memory.ipam_claims.wrote(written, context.now.elapsed);
+    Ok(())
 }
 
 /// Replaces a claim's status, at the version that was read.

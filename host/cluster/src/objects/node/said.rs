@@ -89,4 +89,18 @@ pub struct TurnEntry {
     /// The pod, as `namespace/name`; for people only.
     #[schemars(length(max = 317))]
     pub pod: String,
+    /// The virtual machine in the pod, if it is one's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guest: Option<GuestEntry>,
+}
+
+/// The virtual machine in the pod of a turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+pub struct GuestEntry {
+    /// The uid of its object.
+    #[schemars(schema_with = "schema::uid")]
+    pub uid: String,
+    /// Whether it runs in this pod, as far as is known.
+    #[serde(default)]
+    pub runs: bool,
 }
