@@ -130,6 +130,10 @@ impl AgentCore {
         let mut state = self.state();
         if let Some(asked) = state.asked.get_mut(claim) {
             asked.at = now;
+            if asked.pod.guest != pod.guest {
+                // A turn is one of the virtual machine for which it was said first.
+                asked.turns.clear();
+            }
             if asked.pod != *pod {
                 asked.pod = pod.clone();
             }

@@ -15,7 +15,7 @@ use crate::{
 const NODES: usize = 2;
 
 /// The most states of one exploration.
-const LIMIT: usize = 3_000_000;
+const LIMIT: usize = 2_000_000;
 
 /// A rule without which a history breaks the promise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +50,7 @@ const FAULTS: [Fault; 8] = [
 ];
 
 /// A turn that the block names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct BlockTurn {
     id: u8,
     node: u8,
@@ -59,7 +59,7 @@ struct BlockTurn {
 }
 
 /// The words of a node about its turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Said {
     id: u8,
     is_held: bool,
@@ -68,14 +68,14 @@ struct Said {
 }
 
 /// A node's record of the address.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Held {
     id: u8,
     is_guest: bool,
     is_confirmed: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 struct NodeState {
     /// The pod that names the claim, and whether it is one of the machine.
     pod: Option<bool>,
@@ -83,7 +83,8 @@ struct NodeState {
     is_used: bool,
     /// Whether the machine has run in it.
     runs: bool,
-    wanted: Option<u8>,
+    /// The turn that is wanted, and whether it was drawn for a pod of the machine.
+    wanted: Option<(u8, bool)>,
     /// Whether the API server has named the turn that is wanted.
     is_taken: bool,
     held: Option<Held>,
@@ -92,7 +93,7 @@ struct NodeState {
 }
 
 /// A write that a leader has decided on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Pending {
     write: Write,
     /// Whether the block is still at the version that was read.
@@ -101,7 +102,7 @@ struct Pending {
     has_read: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Write {
     Begin(BlockTurn),
     BeginAlternate(BlockTurn),
@@ -114,14 +115,14 @@ enum Write {
     Release,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 struct Leader {
     /// The words of each node, as far as the watch has shown them.
     seen: [Option<Said>; NODES],
     pending: Option<Pending>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 struct State {
     nodes: [NodeState; NODES],
     active: Option<BlockTurn>,
@@ -171,6 +172,26 @@ impl State {
         self.active.filter(is_it).or(self.alternate.filter(is_it))
     }
 
+    /// The same with the two nodes in each other's place.
+    fn mirrored(mut self) -> Self {
+        let other = |turn: BlockTurn| BlockTurn { node: 1 - turn.node, ..turn };
+        self.nodes.reverse();
+        (self.active, self.alternate) = (self.active.map(other), self.alternate.map(other));
+        for leader in &mut self.leaders {
+            leader.seen.reverse();
+            if let Some(pending) = &mut leader.pending {
+                pending.write = match pending.write {
+                    Write::Begin(turn) => Write::Begin(other(turn)),
+                    Write::BeginAlternate(turn) => Write::BeginAlternate(other(turn)),
+                    Write::End(turn, is_fenced) => Write::End(other(turn), is_fenced),
+                    Write::EndAlternate(turn, is_fenced) => Write::EndAlternate(other(turn), is_fenced),
+                    alike => alike,
+                };
+            }
+        }
+        self
+    }
+
     /// Writes the block: what others have read is old.
     fn written(mut self) -> Self {
         for pending in self.leaders.iter_mut().flat_map(|leader| &mut leader.pending) {
@@ -194,7 +215,7 @@ impl Claims {
                 let runs = held.is_guest && node.runs && node.pod == Some(true);
                 Some(said(held.id, true, held.is_guest, runs))
             }
-            (None, Some(id)) => Some(said(id, false, node.pod == Some(true), false)),
+            (None, Some((id, is_guest))) => Some(said(id, false, is_guest, false)),
             (None, None) => None,
         }
     }
@@ -221,8 +242,8 @@ impl Claims {
         take(&case).is_ok()
     }
 
-    /// A leader's decision on its view.
-    fn decide(&self, state: &State, leader: &Leader) -> Option<Write> {
+    /// A leader's decision on its view, with the nodes in one order or the other.
+    fn decide(&self, state: &State, leader: &Leader, is_reversed: bool) -> Option<Write> {
         let name = BlockName::new("default", cidr()).unwrap();
         let all_guests = self.is(Fault::OneMachine);
         let known = |entry: BlockTurn| {
@@ -236,7 +257,10 @@ impl Claims {
             }
         };
         let live = leader.seen.iter().enumerate().filter(|(node, _)| !state.nodes[*node].is_dead);
-        let said: Vec<(usize, Said)> = live.filter_map(|(node, said)| Some((node, (*said)?))).collect();
+        let mut said: Vec<(usize, Said)> = live.filter_map(|(node, said)| Some((node, (*said)?))).collect();
+        if is_reversed {
+            said.reverse();
+        }
         let turns: Vec<ClaimTurn> = said
             .iter()
             .map(|(_, said)| ClaimTurn {
@@ -343,10 +367,12 @@ impl Claims {
                 let same = self.is(Fault::SameTurn).then(|| u8::try_from(index).unwrap() + 1);
                 next.drawn += 1;
                 let drawn = next.drawn + 2;
-                next.nodes[index].wanted = Some(same.unwrap_or(drawn));
+                let node = &mut next.nodes[index];
+                node.wanted = node.pod.map(|is_guest| (same.unwrap_or(drawn), is_guest));
             });
         }
-        if node.pod.is_none() && node.wanted.is_some() && !node.is_taken {
+        let wants = node.wanted.is_some_and(|(_, of)| node.pod == Some(of));
+        if node.wanted.is_some() && !wants && !node.is_taken {
             step("no longer wants", Progress, &|next, index| next.nodes[index].wanted = None);
         }
         if node.said != self.words(&node) {
@@ -354,16 +380,15 @@ impl Claims {
                 next.nodes[index].said = self.words(&next.nodes[index]);
             });
         }
-        let says = node.wanted.filter(|id| node.said.is_some_and(|said| said.id == *id));
-        if let Some(id) = says.filter(|_| !node.is_taken)
+        let says = node.wanted.filter(|(id, _)| wants && node.said.is_some_and(|said| said.id == *id));
+        if let Some((id, _)) = says.filter(|_| !node.is_taken)
             && (self.is(Fault::UsesUnread) || self.may_take(state, index, id))
         {
             step("reads that it has the turn", Progress, &|next, index| next.nodes[index].is_taken = true);
         }
-        if let Some(id) = node.wanted.filter(|_| node.is_taken) {
+        if let Some((id, is_guest)) = node.wanted.filter(|_| node.is_taken) {
             step("records the turn", Progress, &|next, index| {
                 let node = &mut next.nodes[index];
-                let is_guest = node.said.is_some_and(|said| said.is_guest);
                 node.held = Some(Held { id, is_guest, is_confirmed: true });
                 (node.wanted, node.is_taken) = (None, false);
             });
@@ -429,9 +454,9 @@ impl Claims {
             next.leaders[index].pending = Some(Pending { write, is_current: true, has_read });
             add("decides", StepKind::Progress, next);
         };
-        if let Some(write) = self.decide(state, &leader) {
-            decides(write);
-        }
+        let [one, other] = [false, true].map(|is_reversed| self.decide(state, &leader, is_reversed));
+        one.into_iter().for_each(&mut decides);
+        other.filter(|_| one != other).into_iter().for_each(&mut decides);
         // A person attests that a dead node is off.
         let is_off = |entry: &BlockTurn| state.nodes[usize::from(entry.node)].is_dead;
         match state.active {
@@ -470,7 +495,14 @@ impl Model for Claims {
     }
 
     fn canonical(&self, state: &State) -> State {
-        *state
+        let first = |mut state: State| {
+            if self.leaders > 1 {
+                state.leaders.sort_unstable();
+            }
+            state
+        };
+        // The fault gives the nodes numbers of their own.
+        if self.is(Fault::SameTurn) { first(*state) } else { first(*state).min(first(state.mirrored())) }
     }
 
     fn tidied(&self, state: &State) -> State {
