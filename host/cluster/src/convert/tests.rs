@@ -3,9 +3,10 @@
 use kube::api::ObjectMeta;
 use tenure_leases::node::PoolEcho;
 use tenure_leases::{
-    AddressSpace as LeaseSpace, BlockName, BlockPhase, CallId, ClaimKind, ClaimTurn, HeldBlock, HolderIdentity,
-    IpBlock, LeasePool, LeaseRules, MachineHash, MarkAck, MarkAnswer, MarkId, NodeIpamSpec, PoolDemand,
-    PoolKey, RangeId, RangeState, RangeUse, SpaceError, SpaceRange, TurnGuest, TurnId, TurnState, Uid,
+    AddressSpace as LeaseSpace, BlockName, BlockPhase, CallId, ClaimKind, ClaimTurn, HeldBlock,
+    HolderIdentity, IpBlock, LeasePool, LeaseRules, MachineHash, MarkAck, MarkAnswer, MarkId, NodeIpamSpec,
+    PoolDemand, PoolKey, RangeId, RangeState, RangeUse, SpaceError, SpaceRange, TurnGuest, TurnId, TurnState,
+    Uid,
 };
 
 use super::{BlockLease, ClaimLease, ConversionError, PoolRange};

@@ -62,7 +62,8 @@ impl<'a> ClaimFacts<'a> {
         let claimed = block.claimed.as_ref();
         let stays = claimed.is_some_and(|claimed| self.staying.contains(claimed.claim.uid.as_str()));
         let is_ipam = claimed.is_some_and(|claimed| claimed.claim.kind == ClaimKind::Ipam.as_str());
-        let is_gone = !stays && !(is_ipam && self.ipam_unsure);
+        let is_unsure = is_ipam && self.ipam_unsure;
+        let is_gone = !stays && !is_unsure;
         !self.unsure && (block.block.deleting || is_gone)
     }
 
