@@ -302,7 +302,8 @@ fn kept(world: &mut World) -> anyhow::Result<()> {
     back.waits(&world.nodes[first + 1], "db-0-e", "claim")?;
     moved.call("DEL", &world.nodes[first + 1], "db-0-c")?.silent()?;
     wait::holds("the node that came back to have no turn", LIMIT, || {
-        Ok(world.node_object("olive")?.is_none_or(|object| object.spec.claims.is_empty()))
+        let object = world.node_object("olive")?;
+        Ok(object.is_none_or(|object| object.spec.claims.iter().all(|turn| turn.state != "Held")))
     })?;
     pod.call("DEL", &world.nodes[first], "db-0-d")?.silent()?;
     // The operator grants nothing for two minutes after the node that came back has named blocks that it lost.
