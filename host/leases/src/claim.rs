@@ -16,7 +16,7 @@ words! {
 words! {
     /// The kind of a claim's object.
     ClaimKind {
-        /// Ours.
+        /// An AddressClaim of tenure's own group.
         Address = "AddressClaim",
         /// The standard one of `k8s.cni.cncf.io`, as virtual machines have it.
         Ipam = "IPAMClaim",

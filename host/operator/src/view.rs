@@ -74,7 +74,7 @@ pub struct BlockClaim {
     pub claim: ClaimReference,
     /// The turn of the node that has the address, which is the block's holder.
     pub turn: Option<TurnId>,
-    /// That turn in the words of the block.
+    /// The same turn in the words of the block.
     pub active: Option<ActiveEntry>,
     /// The other node, while a virtual machine moves.
     pub alternate: Option<AlternateTurn>,

@@ -29,7 +29,7 @@ pub enum ClaimWait {
 /// A pod that names a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimingPod {
-    /// Its name, as `namespace/name`.
+    /// The pod's name, as `namespace/name`.
     pub name: String,
     /// The uid of the virtual machine in it, if it is one's.
     pub guest: Option<Uid>,

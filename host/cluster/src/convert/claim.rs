@@ -29,7 +29,7 @@ impl IPAMClaim {
         reference(ClaimKind::Ipam, &self.metadata)
     }
 
-    /// Its wish for an address of one family of a pool.
+    /// The claim's wish for an address of one family of a pool.
     ///
     /// # Errors
     /// If an address cannot be read.

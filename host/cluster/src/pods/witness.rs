@@ -40,7 +40,7 @@ pub struct PodFigures {
 
 /// The labels and annotations of the node's pods, as far as they are known without a call.
 pub trait KnownPodLabels: Send + Sync {
-    /// Those of the pod of this name; with its uid, if that is known.
+    /// The labels of the pod of this name; with its uid, if that is known.
     fn known_labels(&self, pod: &PodIdentity) -> Option<Arc<ObjectLabels>>;
 }
 
@@ -184,7 +184,7 @@ impl PodsOfNode {
 }
 
 impl KnownPodLabels for PodsOfNode {
-    /// Those that the watch shows.
+    /// The labels that the watch shows.
     fn known_labels(&self, pod: &PodIdentity) -> Option<Arc<ObjectLabels>> {
         self.state().known.labels(pod)
     }

@@ -64,7 +64,7 @@ impl PodClaims {
     ) -> Result<ClaimedAddresses> {
         let mut found = ClaimedAddresses::default();
         let words = format!("{}/{}", pod.namespace, pod.name);
-        // Whether a virtual machine runs in the pod is no matter here.
+        // Whether a virtual machine runs in the pod does not matter here.
         let guest = guest_of(labels, "").map(|guest| guest.uid);
         let claiming = ClaimingPod { name: words.clone(), guest };
         let interface = match &add.request.owner {

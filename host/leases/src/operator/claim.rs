@@ -107,7 +107,7 @@ fn first(case: &TurnCase<'_>) -> TurnStep {
     }
     let mut held = case.turns.iter().filter(|turn| turn.state == TurnState::Held);
     match held.next() {
-        // Two pods of one machine are no conflict: the other one is its alternate.
+        // Two pods of one machine do not conflict: the other one is its alternate.
         Some(first) if held.all(|other| is_one_machine(first, other)) => TurnStep::Begin(first.turn),
         Some(_) => TurnStep::Wait,
         None if case.is_over => TurnStep::Release,

@@ -45,11 +45,11 @@ pub enum HeldVerdict {
 /// The machine that says it holds a block, as its Node shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ClaimantState {
-    /// Its Node is there, and nothing is attested about it.
+    /// The Node is there, and nothing is attested about it.
     Alive,
-    /// Nothing follows: there is no answer, or its kubelet has registered again and the agent has not said so.
+    /// Nothing follows: there is no answer, or the kubelet has registered again and the agent has not said so.
     Unsure,
-    /// Its Node is gone, is another machine's, or is attested to be off.
+    /// The Node is gone, is another machine's, or is attested to be off.
     Fenced,
 }
 

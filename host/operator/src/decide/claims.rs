@@ -126,13 +126,13 @@ pub(super) fn claims(
 
 /// The lease of the address that a claim wishes for.
 enum FoundLease<'a> {
-    /// It has one.
+    /// The claim has one.
     Leased(&'a BlockView),
-    /// It gets one.
+    /// The claim gets one.
     Begins(ClaimLease),
-    /// It gets none.
+    /// The claim gets none.
     Waits(WaitReason),
-    /// It is being deleted, and has none.
+    /// The claim is being deleted, and has none.
     Ends,
 }
 
@@ -146,7 +146,7 @@ struct ClaimLeasing<'a> {
 }
 
 impl<'a> ClaimLeasing<'a> {
-    /// Finds the lease of a wish, or picks an address for it, which is nobody else's from then on.
+    /// Finds the lease of a wish, or picks an address for it, which no other claim gets from then on.
     fn find(&mut self, wish: &ClaimWish, is_leaving: bool) -> FoundLease<'a> {
         let is_its = |block: &&BlockView| {
             let claimed = block.claimed.as_ref().is_some_and(|of| of.claim.uid == wish.claim.uid);

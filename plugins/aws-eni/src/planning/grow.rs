@@ -67,7 +67,7 @@ pub(super) fn grow(supply: &PoolSupply, rule: &PoolRule<'_>, only_demand: bool) 
             rule.explain(&counts)
         ))),
         _ => Some(match supply.doubt() {
-            // What EC2 does not show may have room, and a limit that was learnt from that is none.
+            // What EC2 does not show may have room, and a limit that was learnt from that may be wrong.
             Some(doubt) => {
                 Lack::Waiting(format!("no other interface has room, and {doubt}; {}", rule.explain(&counts)))
             }
