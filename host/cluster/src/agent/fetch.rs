@@ -185,8 +185,8 @@ async fn ipam_claim(
     let list = call(api.list(&of_claim)).await.map_err(failed("list the IPBlocks of a claim"))?;
     let names: Vec<BlockName> = list.items.iter().filter_map(|block| block.name_any().parse().ok()).collect();
     let status = found.status.unwrap_or_default();
-    // One address of two would be half of what the pod is to get.
-    Ok(match !names.is_empty() && names.len() >= status.ips.len() {
+    // One address of two would be half of what the pod is to get. The status names all of them, once there are all.
+    Ok(match !status.ips.is_empty() && names.len() >= status.ips.len() {
         true => Ok(names),
         false => Err(words(&status.conditions)),
     })

@@ -190,7 +190,8 @@ fn migrated(world: &mut World) -> anyhow::Result<()> {
     let source = ClaimingPod::launch(world, "launcher-a", "ruby")?;
     let addresses = source.add_all(ruby, "launcher-a")?;
     ensure!(
-        addresses.len() == 2 && addresses[0].starts_with("10.97.") && addresses[1].starts_with("fd00:97")
+        addresses.len() == 2 && addresses[0].starts_with("10.97.") && addresses[1].starts_with("fd00:97"),
+        "{addresses:?}"
     );
     wait::holds("the owner", LIMIT, || Ok(owner()? == "launcher-a"))?;
 

@@ -1,4 +1,5 @@
-//! The unit with both drop-ins: a node on AWS. EC2 and its metadata service are not on loopback, as on a real one.
+//! The unit with both drop-ins: a node on AWS. The metadata service is not on loopback, as on a real one. EC2 is: farther away, it is asked
+//! with TLS alone.
 
 use anyhow::{Context, ensure};
 use tenure_e2e::wait;
@@ -11,29 +12,23 @@ const DROP_INS: [&str; 2] = ["tenure-eni.conf", "tenure-aws.conf"];
 
 const SETTINGS: &str = "warm = { interfaces = 0, addresses = 1 }";
 
-/// Where the daemon finds EC2 and the metadata service, and where the double has them. Both are on the link, as the metadata service is on a
-/// real node: farther away, EC2 is asked with TLS alone.
-const DOORS: [(&str, &str); 2] =
-    [("169.254.79.1:8101", "127.0.0.1:8101"), ("169.254.79.1:8102", "127.0.0.1:8102")];
+/// Where the daemon finds the metadata service, and where the double has it.
+const DOOR: (&str, &str) = ("169.254.79.1:8102", "127.0.0.1:8102");
 
 /// A machine on which the daemon has not been started.
-fn prepare(drop_ins: &[&str]) -> anyhow::Result<(AwsNode, Vec<Door>)> {
+fn prepare(drop_ins: &[&str]) -> anyhow::Result<(AwsNode, Door)> {
     let machine = boot(drop_ins)?;
-    let mut config = node::config(SETTINGS, "");
-    for (door, double) in DOORS {
-        config = config.replace(double, door);
-    }
+    let (door, double) = DOOR;
+    let config = node::config(SETTINGS, "").replace(double, door);
     let aws = AwsNode::on(machine, "t3.small", &config)?;
     Unit(&aws.node).configure(&config)?;
     aws.node.sh("ip addr add 169.254.79.1/32 dev lo")?;
-    let own = aws.node.own()?;
-    let doors = DOORS.iter().map(|(door, double)| Door::open(&own, door, double));
-    let doors = doors.collect::<anyhow::Result<_>>()?;
-    Ok((aws, doors))
+    let door = Door::open(&aws.node.own()?, door, double)?;
+    Ok((aws, door))
 }
 
 pub(crate) fn grows() -> anyhow::Result<()> {
-    let (mut aws, _doors) = prepare(&DROP_INS)?;
+    let (mut aws, _door) = prepare(&DROP_INS)?;
     Unit(&aws.node).start()?;
     // The first interface has three.
     for number in 0..5 {
@@ -58,7 +53,7 @@ pub(crate) fn grows() -> anyhow::Result<()> {
 
 /// The unit keeps the daemon from every address that is not on loopback; the drop-in opens the way.
 pub(crate) fn opened() -> anyhow::Result<()> {
-    let (mut aws, _doors) = prepare(&DROP_INS[..1])?;
+    let (mut aws, _door) = prepare(&DROP_INS[..1])?;
     Unit(&aws.node).systemctl(&["start", "tenured"])?;
     wait::holds("a daemon that reaches nobody", LIMIT, || {
         Ok(aws.condition("cloud-unreachable").ok().flatten().is_some())
