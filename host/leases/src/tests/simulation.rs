@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 
 use tenure_fixtures::random::many_seeds;
 
-use self::world::{DELETED_NODE, RESTORE, Tally, World};
+use self::world::{DELETED_NODE, NEW_LEADER, RESTORE, Tally, World};
 use crate::{LeaseRule, LeaseRules};
 
 /// Steps of a history before it settles.
@@ -58,6 +58,7 @@ impl Fault {
     fn focus(self) -> &'static [u64] {
         match self {
             Self::Without(LeaseRule::FencedIsTaken) => &[RESTORE, DELETED_NODE],
+            Self::Without(LeaseRule::OwnMark) => &[NEW_LEADER],
             _ => &[],
         }
     }

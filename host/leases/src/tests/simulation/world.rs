@@ -3,7 +3,7 @@
 mod faults;
 mod people;
 
-pub(super) use self::faults::{DELETED_NODE, RESTORE};
+pub(super) use self::faults::{DELETED_NODE, NEW_LEADER, RESTORE};
 
 use std::sync::Arc;
 

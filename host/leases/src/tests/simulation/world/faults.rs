@@ -6,6 +6,9 @@ use super::{NODES, World};
 use crate::Uid;
 use crate::operator::fence::NodeEvidence;
 
+/// An operator begins again.
+pub(in crate::tests::simulation) const NEW_LEADER: u64 = 2;
+
 /// The store is restored.
 pub(in crate::tests::simulation) const RESTORE: u64 = 6;
 
@@ -25,7 +28,7 @@ impl World {
         match kind {
             0 => self.machines[index].restart(),
             1 => self.machines[index].is_cut = !self.machines[index].is_cut,
-            2 => {
+            NEW_LEADER => {
                 let leader = self.pick(2);
                 self.replace_leader(leader);
             }
