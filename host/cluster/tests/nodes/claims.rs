@@ -164,9 +164,9 @@ fn until_turns(world: &World, active: &str, alternate: Option<&str>) -> anyhow::
 
 fn migrated(world: &mut World) -> anyhow::Result<()> {
     let family = |v4: &str, four: u8, v6: &str, six: u8| json!({ "ipv4": { "cidrs": [v4], "blockPrefix": four }, "ipv6": { "cidrs": [v6], "blockPrefix": six } });
-    let mut machines = family("10.97.0.0/28", 32, "fd00:97::/124", 128);
+    let mut machines = family("10.81.0.0/28", 32, "fd00:81::/124", 128);
     (machines["usage"], machines["networks"]) = (json!("Claims"), json!(["pods"]));
-    for (name, spec) in [("usual", family("10.98.0.0/26", 28, "fd00:98::/120", 124)), ("machines", machines)]
+    for (name, spec) in [("usual", family("10.82.0.0/26", 28, "fd00:82::/120", 124)), ("machines", machines)]
     {
         world.create(&AddressPool::new(name, serde_json::from_value(spec)?))?;
     }
@@ -190,7 +190,7 @@ fn migrated(world: &mut World) -> anyhow::Result<()> {
     let source = ClaimingPod::launch(world, "launcher-a", "ruby")?;
     let addresses = source.add_all(ruby, "launcher-a")?;
     ensure!(
-        addresses.len() == 2 && addresses[0].starts_with("10.97.") && addresses[1].starts_with("fd00:97"),
+        addresses.len() == 2 && addresses[0].starts_with("10.81.") && addresses[1].starts_with("fd00:81"),
         "{addresses:?}"
     );
     wait::holds("the owner", LIMIT, || Ok(owner()? == "launcher-a"))?;
