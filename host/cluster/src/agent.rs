@@ -35,15 +35,13 @@ mod turns;
 mod usage;
 mod wing;
 
-use std::future::ready;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use futures_util::stream::{self, BoxStream};
 use kube::Api;
-use kube::runtime::watcher::{self, Event, watcher};
+use kube::runtime::watcher::{self, Event};
 use tenure_effects::budget::Jitter;
 use tenure_effects::{Config, Executor, Timer, Tools};
 use tenure_engine::Engine;
@@ -60,6 +58,7 @@ use crate::NodeIPAM;
 use crate::client::{ConnectError, connect};
 use crate::pods::KnownPodLabels;
 use crate::pools::ClaimName;
+use crate::relisting::relisting;
 
 pub use self::asked::{ClaimAddress, ClaimWait, ClaimingPod};
 pub use self::reboot::hold_back;
@@ -159,9 +158,10 @@ impl Agent {
 /// Watches, and makes passes.
 async fn work(core: &Arc<AgentCore>, executors: &Executors) -> std::convert::Infallible {
     let mut jitter = Jitter::new(core.settings.seed ^ 1);
-    let mut events = watch(core, Duration::ZERO);
+    let of_node = watcher::Config::default().fields(&format!("metadata.name={}", core.settings.node));
+    let objects = Api::<NodeIPAM>::all(core.client.clone());
+    let mut events = relisting(objects, of_node, Jitter::new(core.settings.seed ^ 2));
     let (mut pause, mut reported) = (LOOK_EVERY, AgentEvents::default());
-    let mut watch_pause = LOOK_EVERY;
     loop {
         let passed = AgentPass { core, executors, jitter: &mut jitter }.run().await;
         pause = match &passed {
@@ -186,32 +186,12 @@ async fn work(core: &Arc<AgentCore>, executors: &Executors) -> std::convert::Inf
         let wait = jitter.around(pause);
         let is_well = core.state().trouble.is_none();
         tokio::select! {
-            Some(event) = events.next() => {
-                match &event {
-                    // It would go on from the version that it read last, which a store that was put back may not have for hours.
-                    Err(_) => {
-                        events = watch(core, jitter.around(watch_pause));
-                        watch_pause = watch_pause.saturating_mul(2).min(LONGEST_PAUSE);
-                    }
-                    Ok(Event::InitDone) => watch_pause = LOOK_EVERY,
-                    Ok(_) => {}
-                }
-                see(core, event);
-            }
+            Some(event) = events.next() => see(core, event),
             // After a failure, only time is a reason to try again.
             () = core.wake.notified(), if is_well => {}
             () = sleep(wait) => {}
         }
     }
-}
-
-type NodeEvents = BoxStream<'static, watcher::Result<Event<NodeIPAM>>>;
-
-/// Watches the node's object by its name, after a pause. Begins with a list, which is a quorum read.
-fn watch(core: &AgentCore, after: Duration) -> NodeEvents {
-    let config = watcher::Config::default().fields(&format!("metadata.name={}", core.settings.node));
-    let events = watcher(Api::<NodeIPAM>::all(core.client.clone()), config);
-    stream::once(sleep(after)).filter_map(|()| ready(None)).chain(events).boxed()
 }
 
 /// Takes in an event of the watch.

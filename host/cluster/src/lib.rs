@@ -30,6 +30,8 @@ pub mod objects;
 pub mod pods;
 #[cfg(feature = "agent")]
 pub mod pools;
+#[cfg(feature = "agent")]
+mod relisting;
 
 pub use self::convert::ConversionError;
 pub use self::objects::block::{IPBlock, IPBlockSpec, IPBlockStatus};
