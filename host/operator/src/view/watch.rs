@@ -203,7 +203,9 @@ fn watch_ipam_claims(
                     tracing::debug!(
                         "IPAMClaims cannot be watched, such as without their definition: {error}"
                     );
-                    progress.knows_ipam_claims.store(false, Ordering::Release);
+                    // As of the other kinds: the watch goes on without a list, and only a list tells what there is.
+                    let knew = progress.knows_ipam_claims.swap(false, Ordering::AcqRel);
+                    progress.interrupted.fetch_or(knew, Ordering::AcqRel);
                     None
                 }
             };
