@@ -17,7 +17,7 @@ const METADATA: [&str; 4] = ["description", "license", "readme", "rust_version"]
 /// The command that packs the crates that are to be published, and builds each from nothing but its package and those of the others.
 ///
 /// # Errors
-/// When a package lacks a word about itself, or what an earlier run has left cannot be removed.
+/// If a package lacks one of [`METADATA`], or files of an earlier run cannot be removed.
 pub(crate) fn checking(workspace: &Workspace) -> Result<Command> {
     let metadata =
         command::output(workspace.cargo().args(["metadata", "--no-deps", "--format-version", "1"]))?;

@@ -9,7 +9,7 @@ use kube::{Client, CustomResourceExt as _, Resource as _, ResourceExt as _};
 use tenure_cluster::client::{ApiCallError, call};
 use tenure_cluster::convert::list_version;
 use tenure_cluster::{AddressClaim, AddressPool, IPAMClaim, IPBlock};
-use tenure_leases::{ClaimKind, MarkAnswer};
+use tenure_leases::MarkAnswer;
 use tenure_supervise::{Gate, Interruptible};
 use tenure_types::Clock;
 use tokio::time::{sleep, timeout};
@@ -234,8 +234,7 @@ impl Operator {
                 let is_known =
                     |uid: &String| known.iter().any(|claim| claim.object.uid().as_ref() == Some(uid));
                 let of_blocks = view.claim_blocks.iter().flat_map(|block| &block.claimed);
-                let mut gone = of_blocks
-                    .filter(|of| of.claim.kind == ClaimKind::Ipam.as_str() && !is_known(&of.claim.uid));
+                let mut gone = of_blocks.filter(|of| of.claim.is_ipam() && !is_known(&of.claim.uid));
                 gone.next().is_some() && self.is_unsure(IPAMClaim::crd_name()).await
             }
         };

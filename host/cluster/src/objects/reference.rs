@@ -47,6 +47,14 @@ pub struct ClaimReference {
     pub uid: String,
 }
 
+impl ClaimReference {
+    /// Whether it names an IPAMClaim.
+    #[must_use]
+    pub fn is_ipam(&self) -> bool {
+        self.kind == ClaimKind::Ipam.as_str()
+    }
+}
+
 /// A node's turn with the address of a claim.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]

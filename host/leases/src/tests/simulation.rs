@@ -54,7 +54,7 @@ enum Fault {
 }
 
 impl Fault {
-    /// What breaks most often in the histories that are to find it, by the numbers of [`World`]'s faults; nothing in particular, if empty.
+    /// The numbers of [`World`]'s events that come most often in the histories that are to find it; none, if all come as usual.
     fn focus(self) -> &'static [u64] {
         match self {
             Self::Without(LeaseRule::FencedIsTaken) => &[RESTORE, DELETED_NODE],

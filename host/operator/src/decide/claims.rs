@@ -13,7 +13,7 @@ use tenure_cluster::objects::reference::ActiveEntry;
 use tenure_cluster::{AddressClaim, AddressClaimStatus, CLAIM_FINALIZER};
 use tenure_leases::operator::claim::{ActiveTurn, TurnCase, TurnStep, turn};
 use tenure_leases::{
-    BlockPhase, ClaimKind, ClaimTurn, HolderIdentity, RangeId, RangeState, RangeUse, TurnId, TurnState,
+    BlockPhase, ClaimTurn, HolderIdentity, RangeId, RangeState, RangeUse, TurnId, TurnState,
 };
 
 use super::conditions::{WantedCondition, condition};
@@ -61,7 +61,7 @@ impl<'a> ClaimFacts<'a> {
     fn is_over(&self, block: &BlockView) -> bool {
         let claimed = block.claimed.as_ref();
         let stays = claimed.is_some_and(|claimed| self.staying.contains(claimed.claim.uid.as_str()));
-        let is_ipam = claimed.is_some_and(|claimed| claimed.claim.kind == ClaimKind::Ipam.as_str());
+        let is_ipam = claimed.is_some_and(|claimed| claimed.claim.is_ipam());
         let is_unsure = is_ipam && self.ipam_unsure;
         let is_gone = !stays && !is_unsure;
         !self.unsure && (block.block.deleting || is_gone)

@@ -7,7 +7,6 @@ use tenure_cluster::client::ApiCallError;
 use tenure_cluster::convert::ClaimLease;
 use tenure_cluster::objects::reference::{ActiveEntry, ClaimReference};
 use tenure_cluster::{AddressClaim, IPAMClaim, IPBlock, NodeIPAM};
-use tenure_leases::ClaimKind;
 
 use super::block::{ChangedBlock, change};
 use super::{BlockChange, WriteContext};
@@ -142,7 +141,7 @@ pub(super) async fn release(context: &mut WriteContext<'_>, view: &BlockView) ->
 /// Whether a claim is there, and nobody deletes it.
 async fn is_there(context: &WriteContext<'_>, claim: &ClaimReference) -> Result<bool, ApiCallError> {
     let (namespace, name) = (&claim.namespace, &claim.name);
-    let found = match claim.kind == ClaimKind::Ipam.as_str() {
+    let found = match claim.is_ipam() {
         true => {
             let api: Api<IPAMClaim> = Api::namespaced(context.client.clone(), namespace);
             let found = context.call("get", WriteCause::Claim, api.get_opt(name)).await?;
