@@ -30,7 +30,7 @@ struct Relisting<K> {
     pause: Duration,
 }
 
-/// Watches objects, beginning with a list. An interruption is an error in the stream, which then goes on with a list; it does not end.
+/// Watches objects, beginning with a list. An interruption is an error in the stream, which then continues with a list; it does not end.
 pub(crate) fn relisting<K>(
     api: Api<K>,
     config: Config,
