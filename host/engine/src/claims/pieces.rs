@@ -11,7 +11,7 @@ use crate::network::slot::Alone;
 pub(super) const MOST_IN_A_PIECE: usize = 32;
 
 /// How long the turn is kept for another step. A single step may take longer, as a pod's request may.
-pub(super) const LONGEST_PIECE: Duration = Duration::from_millis(1);
+pub(super) const LONGEST_PIECE: Duration = Duration::from_micros(500);
 
 /// A piece of work in a network's turn.
 pub(super) struct TurnPiece<'slot> {
