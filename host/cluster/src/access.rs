@@ -19,6 +19,9 @@ use crate::{GROUP, NodeIPAM, NodeIPAMSpec};
 /// The group of events.
 const EVENTS: &str = "events.k8s.io";
 
+/// The group of ENIConfigs.
+const ENI_CONFIGS: &str = "crd.k8s.amazonaws.com";
+
 /// A name that no Node has.
 const OTHER_NODE: &str = "no-node.tenure.invalid";
 
@@ -52,6 +55,8 @@ const HINTS: &str = "follows the operator's hints";
 const READS_BACK: &str = "reads a lease before its addresses are used";
 const KNOWS_PODS: &str = "knows which pods of the node are gone";
 const TELLS: &str = "writes events";
+const KNOWS_NODE: &str = "knows labels, taints and capacity of its Node";
+const KNOWS_SUBNET: &str = "knows the subnet of the node's further interfaces";
 
 /// The rights for leasing blocks.
 pub const OF_BLOCKS: &[ClusterRight] = &[
@@ -78,6 +83,18 @@ pub const OF_PODS: &[ClusterRight] = &[
     right("create", EVENTS, "events", TELLS),
 ];
 
+/// The rights for following the machine's own Node, and the ENIConfig that it names.
+pub const OF_NODE: &[ClusterRight] = &[
+    right("list", "", "nodes", KNOWS_NODE),
+    right("watch", "", "nodes", KNOWS_NODE),
+    right("list", ENI_CONFIGS, "eniconfigs", KNOWS_SUBNET),
+    right("watch", ENI_CONFIGS, "eniconfigs", KNOWS_SUBNET),
+];
+
+/// The right for removing the start-up taint.
+pub const OF_TAINT: &[ClusterRight] =
+    &[right("patch", "", "nodes", "removes the start-up taint of its Node")];
+
 /// Rights with which a node that was broken into could harm others.
 pub const TOO_MUCH: &[ClusterRight] = &[
     right("list", "", "secrets", ""),
@@ -89,6 +106,33 @@ pub const TOO_MUCH: &[ClusterRight] = &[
     right("delete", GROUP, "nodeipams", ""),
     right("patch", GROUP, "addresspools", ""),
 ];
+
+/// The uses that a daemon has for the API server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ClusterUses {
+    /// It leases blocks.
+    pub leases: bool,
+    /// It knows the node's pods.
+    pub pods: bool,
+    /// It follows its Node.
+    pub node: bool,
+    /// It removes the start-up taint of its Node.
+    pub taint: bool,
+}
+
+impl ClusterUses {
+    /// The rights that these uses need.
+    fn needed(self) -> impl Iterator<Item = &'static ClusterRight> {
+        let of = |is_used: bool, rights: &'static [ClusterRight]| if is_used { rights } else { &[] };
+        let all = [
+            of(self.leases, OF_BLOCKS),
+            of(self.pods, OF_PODS),
+            of(self.node, OF_NODE),
+            of(self.taint, OF_TAINT),
+        ];
+        all.into_iter().flatten()
+    }
+}
 
 /// The API server's answers about a user's rights.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -104,6 +148,11 @@ pub struct ClusterAccess {
 }
 
 impl ClusterRight {
+    /// Whether it is the same verb on the same resource.
+    fn is_same(&self, other: &Self) -> bool {
+        (self.verb, self.group, self.resource) == (other.verb, other.group, other.resource)
+    }
+
     /// The resource with its group, such as `nodeipams.ipam.tenure.dev`.
     #[must_use]
     pub fn of(&self) -> String {
@@ -134,29 +183,29 @@ pub enum AccessError {
 pub async fn of_daemon(
     kubeconfig: Option<&std::path::Path>,
     node: &str,
-    leases: bool,
+    uses: ClusterUses,
 ) -> Result<ClusterAccess, AccessError> {
     // Another part of the program may have installed it.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let client = crate::client::connect(kubeconfig).await?;
-    Ok(access(&client, node, leases).await?)
+    Ok(access(&client, node, uses).await?)
 }
 
-/// Asks the API server about the rights of the client: those for the pods of a node and, if the node `leases` blocks, for these.
+/// Asks the API server about the rights of the client: those that these uses need, and those that it should not have.
 ///
 /// # Errors
 /// If a call fails, other than by the refusal that it is to find.
-pub async fn access(client: &Client, node: &str, leases: bool) -> Result<ClusterAccess, ApiCallError> {
+pub async fn access(client: &Client, node: &str, uses: ClusterUses) -> Result<ClusterAccess, ApiCallError> {
     let me = create(client, &SelfSubjectReview::default()).await?;
     let user = me.status.and_then(|status| status.user_info?.username).unwrap_or_default();
-    let blocks = if leases { OF_BLOCKS } else { &[] };
     // A kubelet may do some of it, for its own node only.
     let too_much = if user.starts_with(KUBELETS) { &[] } else { TOO_MUCH };
+    let is_needed = |right: &ClusterRight| uses.needed().any(|needed| needed.is_same(right));
     let mut found = ClusterAccess { user, ..ClusterAccess::default() };
-    for right in blocks.iter().chain(OF_PODS).chain(too_much) {
+    for right in uses.needed().chain(too_much.iter().filter(|right| !is_needed(right))) {
         found.rights.push((*right, is_allowed(client, right).await?));
     }
-    if leases {
+    if uses.leases {
         found.own_refused = refusal(client, node).await?;
         found.others_accepted = refusal(client, OTHER_NODE).await?.is_none();
     }
@@ -206,13 +255,14 @@ mod tests {
 
     #[test]
     fn no_right_is_needed_and_too_much_at_once() {
-        let is_same = |one: &ClusterRight, other: &ClusterRight| {
-            (one.verb, one.group, one.resource) == (other.verb, other.group, other.resource)
-        };
-        for needed in OF_BLOCKS.iter().chain(OF_PODS) {
+        let uses = ClusterUses { leases: true, pods: true, node: true, taint: false };
+        for needed in uses.needed() {
             assert!(!needed.purpose.is_empty(), "{needed:?}");
-            assert!(!TOO_MUCH.iter().any(|other| is_same(needed, other)), "{needed:?}");
+            assert!(!TOO_MUCH.iter().any(|other| needed.is_same(other)), "{needed:?}");
         }
+        // The one write of a Node counts as too much, unless it is configured.
+        let taint = ClusterUses { taint: true, ..ClusterUses::default() };
+        assert!(taint.needed().all(|needed| TOO_MUCH.iter().any(|other| needed.is_same(other))));
         assert!(TOO_MUCH.iter().all(|right| right.purpose.is_empty()));
     }
 }

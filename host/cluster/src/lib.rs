@@ -4,6 +4,7 @@
 //!   AddressPool    a person      which addresses, for which nodes, in blocks of which size; its status is the operator's
 //!   AddressClaim   a person      an address with a name, of a pool for claims; its status is the operator's
 //!   IPAMClaim      other tools   the same by the standard of `k8s.cni.cncf.io`, where its definition is installed
+//!   ENIConfig      a person      the subnet of a node's AWS interfaces, as the Amazon VPC CNI has it, where its definition is installed
 //!   AddressSpace   the operator  every range in use in one overlap group; no two overlap
 //!   IPBlock        the operator  the lease of one block to one machine, or to a claim; its name follows from its CIDR, so that creating it is the mutex
 //!   NodeIPAM       the agent     spec: what the node holds and wants, and its answers to marks
@@ -15,7 +16,7 @@
 //! converted strictly: a word of a later version makes one object unusable, and never a whole list.
 //!
 //! [`client`] is the connection, and [`access`] the rights that a node's daemon needs in the API server. The operator's loop is a program of its own; the node's is `agent`, with the feature of that name, as is what the
-//! API server says about the pods of a node, `pods`, and the choice of their pools, `pools`.
+//! API server says about the pods of a node, `pods`, the choice of their pools, `pools`, and what it says about the node itself, `own_node`.
 #![forbid(unsafe_code)]
 
 pub mod access;
@@ -27,6 +28,8 @@ pub mod definitions;
 pub mod event;
 pub mod objects;
 #[cfg(feature = "agent")]
+pub mod own_node;
+#[cfg(feature = "agent")]
 pub mod pods;
 #[cfg(feature = "agent")]
 pub mod pools;
@@ -36,6 +39,7 @@ mod relisting;
 pub use self::convert::ConversionError;
 pub use self::objects::block::{IPBlock, IPBlockSpec, IPBlockStatus};
 pub use self::objects::claim::{AddressClaim, AddressClaimSpec, AddressClaimStatus};
+pub use self::objects::eni_config::{ENIConfig, ENIConfigSpec};
 pub use self::objects::ipam_claim::{IPAMClaim, IPAMClaimSpec, IPAMClaimStatus};
 pub use self::objects::node::{NodeIPAM, NodeIPAMSpec, NodeIPAMStatus};
 pub use self::objects::pool::{AddressPool, AddressPoolSpec, AddressPoolStatus};

@@ -9,6 +9,7 @@
 pub mod block;
 pub mod claim;
 pub mod delivery;
+pub mod eni_config;
 pub mod ipam_claim;
 pub mod node;
 pub mod pool;

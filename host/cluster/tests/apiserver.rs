@@ -10,6 +10,9 @@ mod definitions;
 #[path = "apiserver/node.rs"]
 mod node;
 #[cfg(feature = "agent")]
+#[path = "apiserver/own_node.rs"]
+mod own_node;
+#[cfg(feature = "agent")]
 #[path = "apiserver/pods.rs"]
 mod pods;
 #[path = "apiserver/pool.rs"]
@@ -29,6 +32,6 @@ type Test = (&'static str, fn(&Cluster) -> anyhow::Result<()>);
 fn main() -> ExitCode {
     let mut tests = [definitions::TESTS, block::TESTS, pool::TESTS, space::TESTS, node::TESTS].concat();
     #[cfg(feature = "agent")]
-    tests.extend(pods::TESTS);
+    tests.extend([own_node::TESTS, pods::TESTS].concat());
     suite::run(Cluster::start, TestOrder::AtOnce, tests, |cluster, test| test(cluster))
 }

@@ -10,6 +10,7 @@ mod limits;
 mod ranges;
 mod readiness;
 mod settings;
+mod told;
 mod who;
 mod witness;
 
@@ -18,5 +19,6 @@ pub(crate) use self::ec2::ec2;
 pub(crate) use self::limits::AskedLimits;
 pub(crate) use self::ranges::follow_ranges;
 pub(crate) use self::readiness::missing;
+pub(crate) use self::told::{ToldNode, configured};
 pub(crate) use self::who::Who;
 pub(crate) use self::witness::Looking;

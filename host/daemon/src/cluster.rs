@@ -136,8 +136,13 @@ pub(crate) async fn access(_: &ClusterTable, _: &str) -> CheckClusterAccessRespo
 #[cfg(feature = "cluster")]
 pub(crate) async fn access(config: &ClusterTable, node: &str) -> CheckClusterAccessResponse {
     let trouble = |trouble| CheckClusterAccessResponse { trouble, ..Default::default() };
-    let leases = !config.networks.is_empty();
-    let found = match access::of_daemon(config.kubeconfig.as_deref(), node, leases).await {
+    let uses = access::ClusterUses {
+        leases: !config.networks.is_empty(),
+        pods: config.knows_pods(),
+        node: config.node,
+        taint: config.startup_taint.is_some(),
+    };
+    let found = match access::of_daemon(config.kubeconfig.as_deref(), node, uses).await {
         Ok(found) => found,
         Err(error) => return trouble(error.to_string()),
     };

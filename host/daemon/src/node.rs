@@ -152,7 +152,7 @@ impl tenure_rpc::admin::AdminNode for DaemonNode {
 
     async fn cluster_access(&self) -> Result<CheckClusterAccessResponse, Error> {
         let config = self.live.config.borrow().cluster.clone();
-        if !config.knows_pods() {
+        if !config.asks() {
             return Err(Error::new(ErrorCode::NoCluster, "this node asks no API server"));
         }
         Ok(cluster::access(&config, &self.name).await)

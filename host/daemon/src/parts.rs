@@ -21,6 +21,8 @@ mod listening;
 mod metrics;
 mod networks;
 #[cfg(feature = "cluster")]
+mod own_node;
+#[cfg(feature = "cluster")]
 mod pods;
 mod policy_files;
 mod ready;
@@ -50,6 +52,8 @@ pub(crate) use self::leaks::LeaksPart;
 pub(crate) use self::listening::SocketUnusable;
 pub(crate) use self::metrics::MetricsPart;
 pub(crate) use self::networks::{NetworkSetup, NetworksPart};
+#[cfg(feature = "cluster")]
+pub(crate) use self::own_node::{OwnNodeInputs, OwnNodePart};
 #[cfg(feature = "cluster")]
 pub(crate) use self::pods::PodsPart;
 pub(crate) use self::policy_files::{FollowedFiles, PolicyFilesPart};

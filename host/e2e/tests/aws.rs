@@ -5,6 +5,8 @@
     reason = "clippy does not recognise a suite without a harness as test code"
 )]
 
+#[path = "aws/cluster.rs"]
+mod cluster;
 #[path = "aws/crashes.rs"]
 mod crashes;
 #[path = "aws/double.rs"]
@@ -43,6 +45,7 @@ fn main() -> ExitCode {
         .test("a_node_is_ready_once_it_has_addresses", NEEDS, readiness)
         .test("a_label_brings_its_targets_with_a_reload", NEEDS, labels)
         .test("what_the_node_is_reaches_the_plan_with_a_reload", NEEDS, node_state)
+        .test("what_the_api_server_says_of_the_node_is_followed", NEEDS, cluster::followed)
         .test("a_network_has_the_cooldown_that_its_settings_ask_for", NEEDS, cooldown)
         .test("a_daemon_killed_at_each_call_of_growth_goes_on", NEEDS, crashes::growing)
         .test("what_became_of_a_call_whose_answer_is_lost_is_found_out", NEEDS, crashes::lost_answers)

@@ -8,6 +8,8 @@
 mod access;
 #[path = "chart/agents.rs"]
 mod agents;
+#[path = "chart/clouds.rs"]
+mod clouds;
 #[path = "chart/cluster.rs"]
 mod cluster;
 #[path = "chart/kubelets.rs"]
@@ -29,9 +31,16 @@ use cluster::Cluster;
 type Test = (&'static str, fn(&Cluster) -> anyhow::Result<()>);
 
 fn main() -> ExitCode {
-    let tests =
-        [rendered::TESTS, release::TESTS, agents::TESTS, access::TESTS, kubelets::TESTS, operator::TESTS]
-            .concat();
+    let tests = [
+        rendered::TESTS,
+        release::TESTS,
+        agents::TESTS,
+        access::TESTS,
+        clouds::TESTS,
+        kubelets::TESTS,
+        operator::TESTS,
+    ]
+    .concat();
     suite::run(Cluster::start, TestOrder::OneByOne, tests, |cluster, test| {
         let _inside = cluster.runtime.enter();
         test(cluster)

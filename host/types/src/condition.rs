@@ -158,6 +158,9 @@ conditions! {
     /// The API server does not say which pods of this node exist. No address is freed by its word meanwhile.
     PodsUnknown = "pods-unknown", Degraded,
         "fix what the message names, such as `cluster.kubeconfig`, `node.name` or the permission to list pods; the daemon tries again by itself";
+    /// The API server does not say what this node is, or has no ENIConfig for it. What it said last counts; without an ENIConfig, no interface is created.
+    NodeUnknown = "node-unknown", Degraded,
+        "fix what the message names, such as `cluster.kubeconfig`, `node.name`, a permission or the ENIConfig; the daemon tries again by itself";
     /// The container runtime does not answer, so leaked addresses are not detected.
     RuntimeUnreachable = "runtime-unreachable", Degraded,
         "start the runtime or fix `runtime.socket`; until then the daemon frees no leaked address";

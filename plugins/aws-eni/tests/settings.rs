@@ -176,7 +176,7 @@ fn the_host_gets_the_rest_with_the_definition() {
     let attributes = settings(
         r#"{ "snat": { "exclude": ["10.2.3.4/16", "192.168.0.0/16"], "external": true }, "interfaces": { "tags":
         { "team": "net \"a\"", "cluster.k8s.amazonaws.com/name": "x" } }, "env": { "AWS_VPC_K8S_CNI_CONNMARK": "128",
-        "IP_COOLDOWN_PERIOD": "45" } }"#,
+        "IP_COOLDOWN_PERIOD": "45", "ENI_CONFIG_LABEL_DEF": "topology.kubernetes.io/zone" } }"#,
     )
     .host_attributes();
     for (name, value) in [
@@ -189,6 +189,8 @@ fn the_host_gets_the_rest_with_the_definition() {
         ("vethPrefix", "eni"),
         ("cooldownSeconds", "45"),
         ("subnets.discover", "true"),
+        ("customNetwork.label", "topology.kubernetes.io/zone"),
+        ("customNetwork.annotation", "k8s.amazonaws.com/eniConfig"),
     ] {
         assert_eq!(attributes.get(name), Some(value), "{name}");
     }

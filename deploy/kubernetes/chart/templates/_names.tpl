@@ -40,6 +40,22 @@ imagePullSecrets: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end }}
 
+{{/* Whether the agents follow their Nodes, and whether they remove the start-up taint; empty if not. */}}
+{{- define "tenure.followsNode" -}}
+{{- if eq .Values.profile "aws" -}}
+{{- if and .Values.aws.removeTaint (not .Values.aws.followNode) }}{{ fail "aws.removeTaint: needs aws.followNode" }}{{ end -}}
+{{- if .Values.aws.followNode }}true{{ end -}}
+{{- end -}}
+{{- end }}
+{{- define "tenure.removesTaint" -}}
+{{- if and (include "tenure.followsNode" .) .Values.aws.removeTaint }}true{{ end -}}
+{{- end }}
+
+{{/* Whether the agents ask the API server; empty if not. */}}
+{{- define "tenure.asksApiServer" -}}
+{{- if or (eq .Values.profile "cluster") (include "tenure.followsNode" .) }}true{{ end -}}
+{{- end }}
+
 {{/* The account of the agents, as the API server names it. */}}
 {{- define "tenure.agentUser" -}}
 system:serviceaccount:{{ .Release.Namespace }}:{{ include "tenure.name" . }}-agent
@@ -102,7 +118,7 @@ capabilities: {drop: [ALL]}
 
 {{/* Where the API server is, if not at the address of its service. */}}
 {{- define "tenure.apiServer" -}}
-{{- if and (eq .Values.profile "cluster") .Values.cluster.apiServer.host -}}
+{{- if and (include "tenure.asksApiServer" .) .Values.cluster.apiServer.host -}}
 - {name: KUBERNETES_SERVICE_HOST, value: {{ .Values.cluster.apiServer.host | quote }}}
 - {name: KUBERNETES_SERVICE_PORT, value: {{ .Values.cluster.apiServer.port | quote }}}
 {{- end }}

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use tenure_supervise::Supervisor;
+use tenure_types::NetworkName;
 use tokio::sync::watch;
 
 use super::ledger::LedgerWing;
 use super::networks::NetworksWing;
 use super::spine::{Spine, SupplyHandles};
+use crate::aws::ToldNode;
 use crate::parts;
 
 /// Adds what supplies the networks with addresses.
@@ -25,9 +27,11 @@ pub(super) fn add(
     // Without interfaces, only pods are kept.
     let (described, interfaces) = watch::channel(network.is_none().then(Arc::default));
     if let Some(network) = network {
+        let told = told(parts, spine, ledger, networks, &network);
         let given = parts::AwsInputs {
             config: aws,
             in_force: config.clone(),
+            told,
             network,
             engine: Arc::clone(engine),
             clock: Arc::clone(clock),
@@ -59,4 +63,45 @@ pub(super) fn add(
     let datapath = parts::DatapathPart::build(Arc::clone(engine), kept, interfaces, metrics, conditions);
     parts.restarted("datapath", datapath, &[ledger.undo]);
     SupplyHandles { cloud: executor, cluster }
+}
+
+/// The API server's word about the node, for the network of AWS interfaces: what was kept of it, and what is read from now on. Nothing, if it is
+/// not asked.
+#[cfg(feature = "cluster")]
+fn told(
+    parts: &mut Supervisor,
+    spine: &Spine,
+    ledger: &LedgerWing,
+    networks: &NetworksWing,
+    network: &NetworkName,
+) -> watch::Receiver<ToldNode> {
+    let config = spine.config.borrow().clone();
+    if !config.cluster.node {
+        return watch::channel(ToldNode::default()).1;
+    }
+    let (told, word) = watch::channel(ToldNode::kept(&spine.engine));
+    let given = parts::OwnNodeInputs {
+        kubeconfig: config.cluster.kubeconfig.clone(),
+        node: spine.identity.name.clone(),
+        startup_taint: config.cluster.startup_taint.clone(),
+        network: network.clone(),
+        names_subnet: config.aws.subnet.is_some(),
+        engine: Arc::clone(&spine.engine),
+        told,
+    };
+    let part = parts::OwnNodePart::build(given, spine.engine.conditions());
+    parts.restarted("own-node", part, &[ledger.undo, networks.configured]);
+    word
+}
+
+/// The same of a daemon that asks no API server.
+#[cfg(not(feature = "cluster"))]
+fn told(
+    _: &mut Supervisor,
+    _: &Spine,
+    _: &LedgerWing,
+    _: &NetworksWing,
+    _: &NetworkName,
+) -> watch::Receiver<ToldNode> {
+    watch::channel(ToldNode::default()).1
 }

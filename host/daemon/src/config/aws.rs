@@ -25,17 +25,17 @@ pub(crate) struct AwsTable {
     pub(crate) consistency_seconds: u32,
     /// Addresses that each pool of the network must have, in use or not, before the node is ready for pods. 0: it is ready without any.
     pub(crate) ready_addresses: u32,
-    /// With the network's setting `customNetwork.enabled`: the subnet in which interfaces are created.
+    /// With the network's setting `customNetwork.enabled`: the subnet in which interfaces are created. Without it, that of the ENIConfig, if `cluster.node` is set.
     pub(crate) subnet: Option<String>,
     /// With `subnet`: the security groups of new interfaces. Without any, those of the primary interface.
     pub(crate) groups: Vec<String>,
-    /// Labels of this node, such as `{ pool = "batch" }`, for the policy's `targets`. They are not read from the API server; set them here.
+    /// Labels of this node, such as `{ pool = "batch" }`, for the policy's `targets`. With `cluster.node`, those of its Node are added; of two with the same key, this one counts.
     pub(crate) labels: BTreeMap<String, String>,
-    /// Whether pods may be scheduled to this node. While it is `false`, such as on a cordoned node, the policy serves the pods that wait and keeps nothing warm, unless the network's setting `growUnschedulable` says otherwise. It is not read from the API server.
-    pub(crate) schedulable: bool,
-    /// Whether the instance is about to end. While it is `true`, nothing is requested of EC2 any more.
-    pub(crate) terminating: bool,
-    /// The most pods that this node runs, as the kubelet's `maxPods`: the policy keeps no more addresses than these need, unless the network's setting `maxPods` says how many.
+    /// Whether pods may be scheduled to this node. While it is `false`, such as on a cordoned node, the policy serves the pods that wait and keeps nothing warm, unless the network's setting `growUnschedulable` says otherwise. Without it, what the Node says counts if `cluster.node` is set, and else `true`.
+    pub(crate) schedulable: Option<bool>,
+    /// Whether the instance is about to end. While it is `true`, nothing is requested of EC2 any more. Without it, what the Node says counts if `cluster.node` is set, and else `false`.
+    pub(crate) terminating: Option<bool>,
+    /// The most pods that this node runs, as the kubelet's `maxPods`: the policy keeps no more addresses than these need, unless the network's setting `maxPods` says how many. Without it, what the Node says counts if `cluster.node` is set.
     #[schemars(range(min = 1))]
     pub(crate) max_pods: Option<u32>,
 }
@@ -52,8 +52,8 @@ impl Default for AwsTable {
             subnet: None,
             groups: Vec::new(),
             labels: BTreeMap::new(),
-            schedulable: true,
-            terminating: false,
+            schedulable: None,
+            terminating: None,
             max_pods: None,
         }
     }
@@ -111,7 +111,7 @@ impl AwsTable {
 }
 
 /// Whether a name and a value have the lengths and the characters of a label of Kubernetes.
-fn is_label(name: &str, value: &str) -> bool {
+pub(super) fn is_label(name: &str, value: &str) -> bool {
     let has_only = |text: &str, more: &str| {
         text.bytes().all(|byte| byte.is_ascii_alphanumeric() || more.as_bytes().contains(&byte))
     };

@@ -1,4 +1,4 @@
-//! The cluster's API server, in the configuration: the blocks that it leases to the node, and its word about the node's pods.
+//! The cluster's API server, in the configuration: the blocks that it leases to the node, and its word about the node and its pods.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -7,12 +7,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tenure_types::NetworkName;
 
+use super::aws::is_label;
 use super::networks::NetworkDefinition;
 
 /// The policy whose addresses come from blocks.
 const POLICY: &str = "cluster-range";
 
-/// The cluster's API server: blocks of addresses that it leases to the node, and its word about the node's pods. Without `networks` and `pods`, tenured asks no API server.
+/// The cluster's API server: blocks of addresses that it leases to the node, and its word about the node and its pods. Without `networks`, `pods` and `node`, tenured asks no API server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ClusterTable {
@@ -20,6 +21,10 @@ pub(crate) struct ClusterTable {
     pub(crate) networks: BTreeMap<String, Vec<String>>,
     /// Whether the API server is asked which of this node's pods exist: with the container runtime's word, it proves that a pod without a known network namespace is gone, so that its address is freed. Needs `runtime.socket`. The default: if `networks` is set.
     pub(crate) pods: Option<bool>,
+    /// Whether the API server is asked what this node is, for the network of `[aws]`: the labels of its Node, whether it is cordoned or about to end, how many pods it takes, and the ENIConfig that it names. What `[aws]` says itself wins.
+    pub(crate) node: bool,
+    /// The key of the taint with which the kubelet registers this node, such as `ipam.tenure.dev/not-ready`, and which tenured removes once the node is ready. Needs `node`. Without it, tenured writes nothing to its Node; on nodes that lease blocks, the operator removes its own taint.
+    pub(crate) startup_taint: Option<String>,
     /// The kubeconfig's absolute path. Without it, tenured connects as a pod does, by its service account.
     pub(crate) kubeconfig: Option<PathBuf>,
     /// Free addresses of each pool and family that the node keeps: with fewer, it asks for another block.
@@ -36,6 +41,8 @@ impl Default for ClusterTable {
         Self {
             networks: BTreeMap::new(),
             pods: None,
+            node: false,
+            startup_taint: None,
             kubeconfig: None,
             preallocation: 16,
             release_seconds: 1800,
@@ -56,21 +63,39 @@ impl ClusterTable {
         !self.networks.is_empty() || self.pods == Some(true)
     }
 
+    /// Whether the API server is asked about anything.
+    pub(crate) fn asks(&self) -> bool {
+        self.knows_pods() || self.node
+    }
+
     /// Checks what the types cannot express; returns the invalid field and the reason.
     pub(super) fn check(&self) -> Result<(), (String, String)> {
         let wrong = |field: &str, message: &str| Err((field.to_owned(), message.to_owned()));
-        if self.networks.is_empty() && self.pods != Some(true) {
+        if self.startup_taint.is_some() && !self.node {
+            return wrong("startup_taint", "needs `node = true`");
+        }
+        if !self.asks() {
             return match *self == Self::default() {
                 true => Ok(()),
                 false => wrong(
                     "networks",
-                    "is required when any other key of [cluster] is set, unless `pods = true`",
+                    "is required when any other key of [cluster] is set, unless `pods = true` or `node = true`",
                 ),
             };
         }
         if !cfg!(feature = "cluster") {
-            let field = if self.networks.is_empty() { "pods" } else { "networks" };
+            let field = match (self.networks.is_empty(), self.pods) {
+                (false, _) => "networks",
+                (true, Some(true)) => "pods",
+                (true, _) => "node",
+            };
             return wrong(field, "this tenured was built without its feature `cluster`");
+        }
+        if self.startup_taint.as_ref().is_some_and(|key| !is_label(key, "")) {
+            return wrong("startup_taint", "must be the key of a taint, such as ipam.tenure.dev/not-ready");
+        }
+        if self.startup_taint.is_some() && !self.networks.is_empty() {
+            return wrong("startup_taint", "is the operator's to remove on a node that leases blocks");
         }
         let mut used = BTreeSet::new();
         for (network, pools) in &self.networks {
@@ -157,7 +182,7 @@ mod tests {
     fn what_is_set_without_a_network_is_refused() {
         assert_eq!(
             refusal("preallocation = 5"),
-            "tenured.toml: cluster.networks: is required when any other key of [cluster] is set, unless `pods = true`"
+            "tenured.toml: cluster.networks: is required when any other key of [cluster] is set, unless `pods = true` or `node = true`"
         );
     }
 
@@ -181,6 +206,34 @@ mod tests {
         assert!(asks("[runtime]\nsocket = \"/run/cri.sock\"\n[cluster]\npods = true"));
         assert!(asks("[cluster.networks]\npods = [\"pods\"]"));
         assert!(!asks("[cluster]\npods = false\nnetworks = { pods = [\"pods\"] }") && !asks(""));
+    }
+
+    #[cfg(all(feature = "cluster", feature = "aws"))]
+    #[test]
+    fn the_node_is_followed_for_a_network_of_aws_interfaces_and_its_taint_by_one_of_two() {
+        let aws = "[aws]\nnetwork = \"pods\"\n";
+        let read = |text: &str| {
+            let read = Config::parse(Path::new("tenured.toml"), text);
+            read.map(|config| config.cluster.asks()).map_err(|error| error.to_string())
+        };
+        assert_eq!(read(&format!("{aws}[cluster]\nnode = true\nkubeconfig = \"/k\"")), Ok(true));
+        let taint = "startup_taint = \"ipam.tenure.dev/not-ready\"\n";
+        assert_eq!(read(&format!("{aws}[cluster]\nnode = true\n{taint}")), Ok(true));
+        for (text, expected) in [
+            ("[cluster]\nnode = true".to_owned(), "cluster.node: needs `aws.network`"),
+            (format!("{aws}[cluster]\n{taint}"), "cluster.startup_taint: needs `node = true`"),
+            (
+                format!("{aws}[cluster]\nnode = true\nstartup_taint = \"a=b\""),
+                "cluster.startup_taint: must be the key of a taint",
+            ),
+            (
+                format!("{aws}[cluster]\nnode = true\n{taint}networks = {{ other = [\"pods\"] }}"),
+                "cluster.startup_taint: is the operator's to remove",
+            ),
+        ] {
+            let refused = read(&text).unwrap_err();
+            assert!(refused.contains(expected), "{refused}");
+        }
     }
 
     #[cfg(feature = "cluster")]

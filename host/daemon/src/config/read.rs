@@ -116,6 +116,10 @@ impl Config {
             let message = "needs `runtime.socket`: the API server's word alone frees nothing";
             return Err(("cluster.pods".to_owned(), message.to_owned()));
         }
+        if self.cluster.node && self.aws.network.is_none() {
+            let message = "needs `aws.network`: what the API server says of the node is for AWS interfaces";
+            return Err(("cluster.node".to_owned(), message.to_owned()));
+        }
         if let Some(network) =
             self.aws.network.as_ref().filter(|name| self.cluster.networks.contains_key(*name))
         {

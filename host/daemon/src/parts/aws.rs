@@ -12,7 +12,7 @@ use std::time::Duration;
 use tenure_aws::executor::{Config, Executor, Handle, Parts, Status};
 use tenure_aws::identity::Identity;
 use tenure_aws::metadata::{Hint, HintRound, Imds};
-use tenure_aws::situation::{CustomNetwork, NodeFacts};
+use tenure_aws::situation::NodeFacts;
 use tenure_conditions::{Conditions, Report};
 use tenure_engine::ports::Clock;
 use tenure_engine::{Attending, Engine};
@@ -25,7 +25,7 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::timer::TokioTimer;
-use crate::aws::{AskedLimits, Describing, Looking, Who, ec2, follow_ranges, missing};
+use crate::aws::{AskedLimits, Describing, Looking, ToldNode, Who, configured, ec2, follow_ranges, missing};
 use crate::config;
 
 /// How often to describe the interfaces to the datapath, and to look whether the node has what it must have, while something is missing.
@@ -52,6 +52,8 @@ pub(crate) struct AwsInputs {
     pub(crate) config: config::AwsTable,
     /// The configuration as it was reloaded last.
     pub(crate) in_force: watch::Receiver<Arc<config::Config>>,
+    /// The API server's word about the node; nothing changes about it if that is not asked.
+    pub(crate) told: watch::Receiver<ToldNode>,
     pub(crate) network: NetworkName,
     pub(crate) engine: Arc<Engine>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -125,13 +127,12 @@ impl AwsPart {
         of.window = Duration::from_secs(config.consistency_seconds.into());
         let executor = Executor::new(parts, of);
         let handle = executor.handle();
-        let custom = config
-            .subnet
-            .as_ref()
-            .map(|subnet| CustomNetwork { subnet: subnet.clone(), groups: config.groups.clone() });
-        let node = NodeFacts { custom, instance_type: Some(instance_type.clone()), ..NodeFacts::default() };
         // Before anything is planned: where interfaces are created, and whether, depends on it.
-        handle.set_node(configured(&node, &self.given.in_force.borrow().aws));
+        handle.set_node(configured(
+            instance_type,
+            &self.given.told.borrow(),
+            &self.given.in_force.borrow().aws,
+        ));
         self.given.handle.send_replace(Some(handle.clone()));
         let know_limits = async {
             let asking = AskedLimits { engine, network, ec2: &ec2, instance_type };
@@ -145,24 +146,26 @@ impl AwsPart {
             () = until_attended(&handle, attending) => {}
             () = self.tell(&handle) => {}
             () = self.follow_hints(&imds, mac, &handle) => {}
-            () = self.follow_node(&node, &handle) => {}
+            () = self.follow_node(instance_type, &handle) => {}
             () = know_limits => {}
         }
         Ok(())
     }
 
-    /// Tells the executor of the node, and again when a reload has changed what the configuration says of it.
-    async fn follow_node(&self, node: &NodeFacts, handle: &Handle) {
-        let mut in_force = self.given.in_force.clone();
-        let mut told: Option<NodeFacts> = None;
+    /// Tells the executor of the node, and again when a reload has changed what the configuration says of it, or the API server says
+    /// something else.
+    async fn follow_node(&self, instance_type: &str, handle: &Handle) {
+        let (mut in_force, mut told) = (self.given.in_force.clone(), self.given.told.clone());
+        let mut known: Option<NodeFacts> = None;
         loop {
-            let now = configured(node, &in_force.borrow_and_update().aws);
-            if told.as_ref() != Some(&now) {
+            let now = configured(instance_type, &told.borrow_and_update(), &in_force.borrow_and_update().aws);
+            if known.as_ref() != Some(&now) {
                 handle.set_node(now.clone());
-                told = Some(now);
+                known = Some(now);
             }
-            if in_force.changed().await.is_err() {
-                return std::future::pending().await;
+            tokio::select! {
+                () = changed(&mut in_force) => {}
+                () = changed(&mut told) => {}
             }
         }
     }
@@ -288,14 +291,10 @@ impl AwsPart {
     }
 }
 
-/// A node with what the configuration says of it.
-fn configured(node: &NodeFacts, aws: &config::AwsTable) -> NodeFacts {
-    NodeFacts {
-        labels: aws.labels.clone(),
-        schedulable: Some(aws.schedulable),
-        terminating: aws.terminating,
-        most_pods: aws.max_pods,
-        ..node.clone()
+/// Waits for another value, for ever if there will be none.
+async fn changed<T>(values: &mut watch::Receiver<T>) {
+    if values.changed().await.is_err() {
+        std::future::pending().await
     }
 }
 

@@ -7,7 +7,7 @@ use k8s_openapi::api::flowcontrol::v1::FlowSchema;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
 use kube::api::{Api, DeleteParams};
 use kube::client::Body;
-use tenure_cluster::access::{ClusterAccess, OF_BLOCKS, OF_PODS, access};
+use tenure_cluster::access::{ClusterAccess, ClusterUses, OF_BLOCKS, OF_PODS, access};
 
 use crate::Test;
 use crate::agents::{agent, token};
@@ -23,7 +23,8 @@ pub(crate) const TESTS: &[Test] = &[
 const ROLE: &str = "tenure-system-tenure-agent";
 
 fn ask(cluster: &Cluster, client: &kube::Client) -> anyhow::Result<ClusterAccess> {
-    Ok(cluster.runtime.block_on(access(client, "node-a", true))?)
+    let uses = ClusterUses { leases: true, pods: true, ..ClusterUses::default() };
+    Ok(cluster.runtime.block_on(access(client, "node-a", uses))?)
 }
 
 fn exact(cluster: &Cluster) -> anyhow::Result<()> {

@@ -62,7 +62,7 @@ fn accepted(cluster: &Cluster, text: &str) -> anyhow::Result<Vec<String>> {
 }
 
 fn strict(cluster: &Cluster) -> anyhow::Result<()> {
-    for (profile, expected) in [("single-node", 4), ("cluster", 23), ("aws", 4)] {
+    for (profile, expected) in [("single-node", 4), ("cluster", 23), ("aws", 6)] {
         let profile = format!("profile={profile}");
         let kinds = accepted(cluster, &template(cluster, &[&profile])?)?;
         ensure!(kinds.len() == expected, "{profile}: {} objects: {kinds:?}", kinds.len());
@@ -105,6 +105,7 @@ fn refused(cluster: &Cluster) -> anyhow::Result<()> {
         ),
         ("network.main.bridge=cni1", "network.main.type"),
         ("network.ranges[0]=10.0.0.0/24", "ranges"),
+        ("profile=aws,aws.followNode=false,aws.removeTaint=true", "aws.removeTaint: needs aws.followNode"),
     ];
     for (value, words) in cases {
         match template(cluster, &[value]) {
@@ -135,6 +136,11 @@ fn configuration(cluster: &Cluster) -> anyhow::Result<()> {
     let (toml, conflist) = data(cluster, &["profile=aws", "network.ipam.warm.addresses=2"])?;
     ensure!(conflist["plugins"][0]["type"] == "tenure-eni", "{conflist}");
     ensure!(toml.contains(r#"config = '''{"warm":{"addresses":2}}'''"#), "{toml}");
+    ensure!(toml.contains("[cluster]\nnode = true\n\n"), "{toml}");
+    let (toml, _) = data(cluster, &["profile=aws", "aws.removeTaint=true"])?;
+    ensure!(toml.contains("startup_taint = \"ipam.tenure.dev/not-ready\""), "{toml}");
+    let (toml, _) = data(cluster, &["profile=aws", "aws.followNode=false"])?;
+    ensure!(!toml.contains("[cluster]"), "{toml}");
     let (toml, conflist) =
         data(cluster, &["profile=cluster", "cluster.configuration=preallocation = 32", MORE[0], MORE[1]])?;
     ensure!(conflist["plugins"][0]["ipam"]["ranges"].is_null(), "{conflist}");

@@ -21,8 +21,8 @@ const fn known(env: &'static str, kind: KnobKind, role: Role) -> Knob {
 
 const LOGGING: Role = Idle("tenured has its own log");
 const METRICS: Role = Idle("tenured has its own metrics and introspection");
-const ENI_CONFIG: Role =
-    Idle("ENIConfigs are not read; `aws.subnet` and `aws.groups` say where interfaces are created");
+/// The key of the annotation and of the label by which a Node names its ENIConfig.
+const ENI_CONFIG: KnobKind = Text("k8s.amazonaws.com/eniConfig");
 /// Why a configuration of a network does not say where EC2 is.
 pub(super) const EC2_ADDRESS: &str =
     "where signed requests go is not for a network to say; set `aws.ec2_endpoint` in tenured.toml";
@@ -46,6 +46,8 @@ pub const KNOBS: &[Knob] = &[
     both("fixedSupply", "DISABLE_NETWORK_RESOURCE_PROVISIONING", Flag(false), Both),
     both("imdsOnly", "ENABLE_IMDS_ONLY_MODE", Flag(false), Both),
     both("customNetwork.enabled", "AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG", Flag(false), Both),
+    both("customNetwork.annotation", "ENI_CONFIG_ANNOTATION_DEF", ENI_CONFIG, Host),
+    both("customNetwork.label", "ENI_CONFIG_LABEL_DEF", ENI_CONFIG, Host),
     both("subnets.discover", "ENABLE_SUBNET_DISCOVERY", Flag(true), Host),
     both("interfaces.manageUntagged", "MANAGE_UNTAGGED_ENI", Flag(true), Host),
     both("interfaces.keepLeaked", "DISABLE_LEAKED_ENI_CLEANUP", Flag(false), Host),
@@ -62,8 +64,6 @@ pub const KNOBS: &[Knob] = &[
     both("podMtu", "POD_MTU", Bounded(576, 9001, None), Host),
     both("vethPrefix", "AWS_VPC_K8S_CNI_VETHPREFIX", NamePrefix("eni"), Host),
     known("AWS_EC2_ENDPOINT", Text(""), Refused(EC2_ADDRESS)),
-    known("ENI_CONFIG_ANNOTATION_DEF", Text(""), ENI_CONFIG),
-    known("ENI_CONFIG_LABEL_DEF", Text(""), ENI_CONFIG),
     known(
         "ENABLE_POD_ENI",
         Flag(false),

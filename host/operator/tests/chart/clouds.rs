@@ -1,0 +1,116 @@
+//! The rights of the agents of profile aws: they follow their Node, and remove its start-up taint.
+
+use std::collections::BTreeSet;
+
+use anyhow::ensure;
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::Client;
+use kube::api::{Api, Patch, PatchParams};
+use serde_json::{Value, json};
+use tenure_cluster::access::{ClusterUses, OF_NODE, OF_TAINT, access};
+use tenure_cluster::client::ApiCallError;
+
+use crate::Test;
+use crate::agents::token;
+use crate::cluster::{Cluster, NAMESPACE, chart, forbidden};
+
+pub(crate) const TESTS: &[Test] =
+    &[("clouds::an_agent_removes_the_taint_of_its_node_and_writes_nothing_else_of_nodes", taint)];
+
+/// The release, and the account of its agents.
+const RELEASE: &str = "clouds";
+const ACCOUNT: &str = "clouds-agent";
+
+fn change(cluster: &Cluster, client: &Client, node: &str, patch: &Value) -> Result<Node, ApiCallError> {
+    let nodes: Api<Node> = Api::all(client.clone());
+    cluster.call(nodes.patch(node, &PatchParams::default(), &Patch::Merge(patch)))
+}
+
+/// Installs a release, and connects as its agent on a node.
+fn agent(cluster: &Cluster, node: &str, removes: bool) -> anyhow::Result<Client> {
+    let chart = chart();
+    let removes = format!("aws.removeTaint={removes}");
+    let path = chart.display().to_string();
+    cluster.helm(&["upgrade", "--install", RELEASE, &path, "--set", "profile=aws", "--set", &removes])?;
+    cluster.node(node)?;
+    let pods: Api<Pod> = Api::namespaced(cluster.client.clone(), NAMESPACE);
+    let name = format!("cloud-agent-on-{node}");
+    let pod = match cluster.call(pods.get_opt(&name))? {
+        Some(pod) => pod,
+        None => cluster.pod(&name, ACCOUNT, node)?,
+    };
+    cluster.connect(&token(cluster, ACCOUNT, Some(&pod))?, "")
+}
+
+fn taint(cluster: &Cluster) -> anyhow::Result<()> {
+    let removed = tried(cluster);
+    cluster.helm(&["uninstall", RELEASE])?;
+    removed
+}
+
+fn tried(cluster: &Cluster) -> anyhow::Result<()> {
+    let (not_ready, dedicated) = (
+        json!({ "key": "ipam.tenure.dev/not-ready", "effect": "NoSchedule" }),
+        json!({ "key": "dedicated", "value": "batch", "effect": "NoSchedule" }),
+    );
+    let tainted = json!({ "spec": { "taints": [not_ready, dedicated] } });
+    let without = json!({ "spec": { "taints": [dedicated] } });
+    let plain = agent(cluster, "cloud-a", false)?;
+    cluster.node("cloud-b")?;
+    for node in ["cloud-a", "cloud-b"] {
+        change(cluster, &cluster.client, node, &tainted)?;
+    }
+    // By default it only reads.
+    has_exactly(cluster, &plain, ClusterUses { node: true, ..ClusterUses::default() })?;
+    forbidden(change(cluster, &plain, "cloud-a", &without), "cannot patch resource \"nodes\"")?;
+
+    let agent = agent(cluster, "cloud-a", true)?;
+    let others = "an agent removes the taint of its own Node";
+    cluster.until("the policy to be in force", || {
+        Ok(forbidden(change(cluster, &agent, "cloud-b", &without), others).is_ok().then_some(()))
+    })?;
+    has_exactly(cluster, &agent, ClusterUses { node: true, taint: true, ..ClusterUses::default() })?;
+    let more = json!([not_ready, dedicated, { "key": "mine", "effect": "NoExecute" }]);
+    for taints in [json!([not_ready]), json!([]), more] {
+        let answer = change(cluster, &agent, "cloud-a", &json!({ "spec": { "taints": taints } }));
+        forbidden(answer, "an agent removes the taint ipam.tenure.dev/not-ready, and no other")?;
+    }
+    for patch in [
+        json!({ "metadata": { "labels": { "mine": "1" } } }),
+        json!({ "metadata": { "annotations": { "mine": "1" } } }),
+        json!({ "metadata": { "finalizers": ["tests/mine"] } }),
+        json!({ "spec": { "unschedulable": true } }),
+        json!({ "spec": { "providerID": "aws:///eu-1a/i-mine" } }),
+    ] {
+        let mut patch = patch;
+        patch["spec"]["taints"] = json!([dedicated]);
+        forbidden(change(cluster, &agent, "cloud-a", &patch), "and changes nothing else of it")?;
+    }
+    let unbound = cluster.connect(&token(cluster, ACCOUNT, None)?, "")?;
+    forbidden(change(cluster, &unbound, "cloud-a", &without), others)?;
+    let nodes: Api<Node> = Api::all(agent.clone());
+    let status = Patch::Merge(json!({ "status": { "phase": "Running" } }));
+    let written = cluster.call(nodes.patch_status("cloud-a", &PatchParams::default(), &status));
+    forbidden(written, "cannot patch resource \"nodes/status\"")?;
+    let node = change(cluster, &agent, "cloud-a", &without)?;
+    let left = node.spec.and_then(|spec| spec.taints).unwrap_or_default();
+    ensure!(left.len() == 1 && left[0].key == "dedicated", "{left:?}");
+    Ok(())
+}
+
+/// Expects that the account has the rights for these uses, and of the others that are asked about none.
+fn has_exactly(cluster: &Cluster, client: &Client, uses: ClusterUses) -> anyhow::Result<()> {
+    let expected = OF_NODE.len() + if uses.taint { OF_TAINT.len() } else { 0 };
+    cluster.until("the role to be in force", || {
+        let found = cluster.runtime.block_on(access(client, "cloud-a", uses))?;
+        let wrong: BTreeSet<_> = found
+            .rights
+            .iter()
+            .filter(|(right, allowed)| *allowed == right.purpose.is_empty())
+            .map(|(right, _)| format!("{} {}", right.verb, right.of()))
+            .collect();
+        let needed = found.rights.iter().filter(|(right, _)| !right.purpose.is_empty()).count();
+        ensure!(needed == expected, "{found:?}");
+        Ok(wrong.is_empty().then_some(()))
+    })
+}
