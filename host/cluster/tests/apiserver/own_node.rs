@@ -115,9 +115,10 @@ fn eni_config(cluster: &Cluster) -> anyhow::Result<()> {
     watched(cluster, cluster.client.clone(), "own-config", Some(keys), async move |_, mut sight| {
         create(&nodes, "own-config").await?;
         // A cluster without the definition.
-        let unread = becomes(&mut sight, "no definition", |sight| sight.trouble.is_some()).await?;
-        let words = unread.trouble.unwrap_or_default();
-        ensure!(words.starts_with("cannot read ENIConfig default: "), "{words}");
+        let is_refused = |sight: &OwnNodeSight| {
+            sight.trouble.as_ref().is_some_and(|words| words.starts_with("cannot read ENIConfig default: "))
+        };
+        let unread = becomes(&mut sight, "no definition", is_refused).await?;
         ensure!(unread.eni_config == EniConfigSight::Unread("default".to_owned()));
         let definition = serde_json::from_value(eni_configs::definition())?;
         call(definitions.create(&PostParams::default(), &definition)).await?;

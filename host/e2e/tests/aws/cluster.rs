@@ -167,8 +167,8 @@ pub(crate) fn followed() -> anyhow::Result<()> {
     wait::holds("the end of the taint", LIMIT, || Ok(!server.has_taint(TAINT)?))?;
     ensure!(server.has_taint("dedicated")?, "the other taint is gone, too");
     warm(&node, 2)?;
-    let interfaces = node.double.interfaces()?;
-    ensure!(interfaces.len() == 2 && interfaces[1]["groups"] == json!(["sg-pods"]), "{interfaces:#?}");
+    let interface = created(&node)?.context("no interface was created")?;
+    ensure!(interface["groups"] == json!(["sg-pods"]), "{interface:#}");
     ensure!(node.condition("node-unknown")?.is_none());
 
     server.change(&format!("{NODES}/{NODE}"), &json!({ "metadata": { "labels": { "pool": "batch" } } }))?;
@@ -217,11 +217,17 @@ fn told(node: &AwsNode, name: &str, value: &str) -> anyhow::Result<Value> {
     })
 }
 
-/// Waits until EC2 has assigned so many addresses to the second interface, besides its own.
+/// The first interface that was created for the node.
+fn created(node: &AwsNode) -> anyhow::Result<Option<Value>> {
+    let interfaces = node.double.interfaces()?;
+    Ok(interfaces.into_iter().find(|interface| interface["attachment"]["device"] == 1))
+}
+
+/// Waits until EC2 has assigned so many addresses to that interface, besides its own.
 fn warm(node: &AwsNode, count: usize) -> anyhow::Result<()> {
     wait::holds(&format!("{count} warm addresses"), LIMIT, || {
-        let interfaces = node.double.interfaces()?;
-        let assigned = interfaces.get(1).and_then(|of| of["ipv4"].as_array()).map_or(0, Vec::len);
+        let created = created(node)?;
+        let assigned = created.as_ref().and_then(|of| of["ipv4"].as_array()).map_or(0, Vec::len);
         Ok(assigned == count + 1)
     })
 }
