@@ -7,6 +7,7 @@ pub(crate) mod admission;
 pub(crate) mod committer;
 pub(crate) mod feed;
 pub(crate) mod inspect;
+pub(crate) mod kept;
 pub(crate) mod snapshots;
 pub(crate) mod strikes;
 pub(crate) mod turns;

@@ -26,6 +26,8 @@ pub const RANGE: &str = "range";
 pub const DEVICE: &str = "device";
 /// Objects: a subnet. Effects and interfaces: the subnet's id.
 pub const SUBNET: &str = "subnet";
+/// Objects: a pool whose addresses are kept for names, such as the claims of a cluster, and handed to nobody else. It is not exhausted when none is free.
+pub const KEPT_POOL: &str = "kept-pool";
 /// Objects: a label of the node, with its [`VALUE`].
 pub const LABEL: &str = "label";
 /// Labels: the value.

@@ -111,7 +111,10 @@ impl AgentClaims {
             requested: wish.addresses.clone(),
             sandbox: Sandbox::default(),
             supply_full: self.demands.is_full(name),
-            context: RequestContext::default(),
+            context: RequestContext {
+                pools: self.core.kept_pools().others(book),
+                ..RequestContext::default()
+            },
             requested_at: now,
         };
         let began = self.core.ports.clock.monotonic();

@@ -5,6 +5,7 @@ use tenure_ledger::{Book, Chooser, Shelf};
 use tenure_types::{Condition, ConditionName, DELEGATED, Error, ErrorCode, Need, Result, Severity, Supply};
 
 use super::Engine;
+use crate::core::kept::KeptPools;
 use crate::network::gateways;
 
 /// The conditions derived from the journal's health.
@@ -99,6 +100,7 @@ impl Engine {
         let (mut exhausted, mut out_of_bounds, mut gateways) = (Vec::new(), Vec::new(), Vec::new());
         let (mut nearly_full, most) = (Vec::new(), self.settings().nearly_full_percent);
         let mut unsupplied = Vec::new();
+        let kept = self.core.kept_pools();
         for (name, slot) in self.core.networks.all() {
             let Some(mut held) = slot.try_lock() else {
                 let own = format!("{name}/");
@@ -119,7 +121,7 @@ impl Engine {
             };
             let Some(served) = held.as_mut() else { continue };
             self.core.expire(served, now);
-            let pools = served.book.pools().iter().enumerate();
+            let pools = served.book.pools().iter().enumerate().filter(|(_, pool)| !kept.has(pool));
             let full = pools.filter_map(|(index, pool)| Some((pool, exhaustion(&served.book, index)?)));
             for (pool, message) in full {
                 let subject = format!("{name}/{}", pool.name);
@@ -166,9 +168,9 @@ fn exhaustion(book: &Book, index: usize) -> Option<String> {
     })
 }
 
-/// Why no ADD can succeed, if so: a pool that every grant needs is exhausted, or all pools are.
-pub(crate) fn exhausted(book: &Book) -> Option<String> {
-    let pools = || book.pools().iter().enumerate();
+/// Why no ADD can succeed, if so: a pool that every grant needs is exhausted, or all pools are. The address of a name may always come.
+pub(crate) fn exhausted(book: &Book, kept: &KeptPools) -> Option<String> {
+    let pools = || book.pools().iter().enumerate().filter(|(_, pool)| !kept.has(pool));
     let mut needed = pools().filter(|(_, pool)| pool.need == Need::Always);
     let messages = || -> Option<Vec<String>> { pools().map(|(index, _)| exhaustion(book, index)).collect() };
     needed
@@ -237,9 +239,10 @@ mod tests {
             (&beside, &["beside"], None),
             (&beside, &["needed"], Some("pool needed of network net is exhausted: it has no addresses")),
         ] {
-            assert_eq!(exhausted(&book(pools, empty)).as_deref(), told);
+            assert_eq!(exhausted(&book(pools, empty), &KeptPools::default()).as_deref(), told);
         }
-        assert_eq!(exhausted(&Book::empty(&NetworkName::new("net").unwrap())), None, "not defined yet");
+        let undefined = Book::empty(&NetworkName::new("net").unwrap());
+        assert_eq!(exhausted(&undefined, &KeptPools::default()), None);
     }
 
     #[test]

@@ -69,7 +69,7 @@ impl Engine {
         match book.as_deref() {
             Some(book) if is_same => {
                 self.core.check_book(&bounds, book).map_err(named)?;
-                exhausted(book).map_or(Ok(()), |message| Err(unavailable(message)))
+                exhausted(book, &self.core.kept_pools()).map_or(Ok(()), |message| Err(unavailable(message)))
             }
             present => {
                 let (config, why) = (Arc::clone(config), String::new());
@@ -97,7 +97,7 @@ impl Engine {
         }
         // What the host has yet to supply is waited for.
         let is_supplied = definition.pools.iter().all(|pool| pool.pool.supply == Supply::Configuration);
-        match exhausted(&draft).filter(|_| is_supplied) {
+        match exhausted(&draft, &self.core.kept_pools()).filter(|_| is_supplied) {
             Some(message) => Err(unavailable(message)),
             None => Ok(()),
         }

@@ -2,9 +2,11 @@
 
 use std::pin::pin;
 
-use tenure_types::{ConditionName, Error, ErrorCode};
+use tenure_types::{Attributes, ConditionName, Error, ErrorCode, Object, agreed};
 
-use crate::support::{Bench, activate, fits, poll_once};
+use crate::claiming::ask;
+use crate::planning::added;
+use crate::support::{Bench, activate, fits, network, poll_once};
 
 fn names(bench: &Bench) -> Vec<&'static str> {
     bench.engine.whats_wrong().iter().map(|condition| condition.name.name()).collect()
@@ -73,6 +75,33 @@ async fn a_full_pool_is_named_until_an_address_is_free() {
     bench.tick(30_000);
     bench.engine.look_at_networks();
     assert!(names(&bench).is_empty());
+}
+
+#[tokio::test]
+async fn a_pool_that_is_kept_for_names_is_never_exhausted_and_is_for_no_agent() {
+    let bench = Bench::new(8, 8);
+    assert_eq!(bench.takes(0).await.unwrap_err().code, ErrorCode::NotYet);
+    let status = async || {
+        let add = bench.add_with(1, "blocks", "");
+        bench.engine.status(&add.request.network, &add.policy, &add.config).await.map_err(|error| error.code)
+    };
+    let wrong = || {
+        bench.engine.look_at_networks();
+        names(&bench)
+    };
+    assert_eq!((wrong(), status().await), (vec!["supply-exhausted"], Err(ErrorCode::Unavailable)));
+    let kept = Object {
+        kind: agreed::KEPT_POOL.to_owned(),
+        name: "blocks".to_owned(),
+        attributes: Attributes::default(),
+    };
+    bench.engine.objects_seen(&[kept.clone()], &[]).await.unwrap();
+    assert_eq!((wrong(), status().await), (vec![], Ok(())));
+    bench.engine.supply(&network(), &[added("b1", 1)]).await.unwrap();
+    bench.claimed("cilium", &ask("router")).await.unwrap_err();
+    assert_eq!(bench.takes(1).await.unwrap(), "10.0.1.16", "the host offers pools to pods by itself");
+    bench.engine.objects_seen(&[], &[(kept.kind, kept.name)]).await.unwrap();
+    assert_eq!(bench.claimed("cilium", &ask("router")).await.unwrap(), "10.0.1.17");
 }
 
 #[tokio::test]
