@@ -3,14 +3,22 @@
 //! The nodes serve all tests, one after the other; each test deletes its pods at its end.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a panic fails the test")]
 
+#[path = "nodes/agents.rs"]
+mod agents;
+#[path = "nodes/calls.rs"]
+mod calls;
 #[path = "nodes/choices.rs"]
 mod choices;
+#[path = "nodes/claiming.rs"]
+mod claiming;
 #[path = "nodes/claims.rs"]
 mod claims;
 #[path = "nodes/families.rs"]
 mod families;
 #[path = "nodes/faults.rs"]
 mod faults;
+#[path = "nodes/labels.rs"]
+mod labels;
 #[path = "nodes/machine.rs"]
 mod machine;
 #[path = "nodes/multus.rs"]
@@ -50,13 +58,16 @@ fn main() -> ExitCode {
         faults::TESTS,
         releases::TESTS,
         machine::TESTS,
+        agents::TESTS,
         pods::TESTS,
         whereabouts::TESTS,
         multus::TESTS,
         choices::TESTS,
+        labels::TESTS,
         claims::TESTS,
         families::TESTS,
         settings::TESTS,
+        calls::TESTS,
         machine::LAST_TESTS,
     ]
     .concat();

@@ -44,7 +44,7 @@ impl AgentCore {
     ) -> Self {
         let is_lost = is_lost(engine.conditions());
         let unconfirmed = unconfirmed(&engine, Some(settings.boot));
-        let state = AgentState { is_lost, must_rebuild: is_lost, unconfirmed, ..AgentState::default() };
+        let state = AgentState { is_lost, unconfirmed, ..AgentState::default() };
         Self { engine, client, clock, settings, pods, state: Mutex::new(state), wake: Notify::new() }
     }
 

@@ -35,11 +35,9 @@ impl AgentEvents {
     pub(crate) async fn tell(&mut self, core: &AgentCore) {
         let object = core.state().object.clone();
         let Some(object) = object else { return };
-        let (is_lost, held) = (core.state().is_lost, core.leases().len());
+        let is_lost = core.state().is_lost;
         let lost = is_lost.then(|| {
-            format!(
-                "the node's ledger was lost: no address comes from its {held} blocks until its pods are known"
-            )
+            "the node's ledger was lost: no address comes from its blocks until its pods are known".to_owned()
         });
         let differences = differences(core).await;
         let differ = (!differences.is_empty()).then(|| differences.join("; "));

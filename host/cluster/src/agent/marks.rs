@@ -89,20 +89,17 @@ async fn freeze(
     if core.giving_back(lease.cidr()).is_some() {
         return Ok(MarkAnswer::Ready);
     }
+    let Some(network) = core.settings.network_of(&lease.pool.name) else {
+        return freeze_unused(core, lease, mark).await;
+    };
+    // Once it is defined, it may have addresses that the ledger was lost with.
+    let Some(book) = core.book(network).await else { return Ok(MarkAnswer::Refused(RefusalReason::Unknown)) };
     let family = PoolFamily::of(lease.cidr());
     let pool = PoolName::new(format!("{}{}", lease.pool.name, family.suffix())).ok();
-    let network = core.settings.network_of(&lease.pool.name);
-    let served = match network {
-        Some(network) => core.book(network).await,
-        None => None,
-    };
-    let index =
-        served.and_then(|book| book.pools().iter().position(|known| Some(&known.name) == pool.as_ref()));
-    let executor = network.and_then(|network| executors.get(network)).zip(index);
-    let Some((executor, index)) = executor else {
-        // No network hands its addresses out.
-        core.set_hold(lease, LeaseHold::Frozen(mark.id)).await?;
-        return Ok(MarkAnswer::Ready);
+    let index = book.pools().iter().position(|known| Some(&known.name) == pool.as_ref());
+    drop(book);
+    let Some((executor, index)) = executors.get(network).zip(index) else {
+        return freeze_unused(core, lease, mark).await;
     };
     let attributes = AgentCore::give_back(lease, mark.id)?;
     let begun =
@@ -114,6 +111,16 @@ async fn freeze(
         }
         Some((_, why)) => MarkAnswer::Refused(reason(why)),
     })
+}
+
+/// Freezes a block whose addresses no network hands out.
+async fn freeze_unused(
+    core: &AgentCore,
+    lease: &HeldLease,
+    mark: BlockMark,
+) -> Result<MarkAnswer, AgentError> {
+    core.set_hold(lease, LeaseHold::Frozen(mark.id)).await?;
+    Ok(MarkAnswer::Ready)
 }
 
 fn reason(why: &Refusal) -> RefusalReason {

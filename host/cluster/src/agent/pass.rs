@@ -8,10 +8,10 @@ use tenure_leases::agent::ledger::LeaseHold;
 use tenure_leases::{BlockHint, BlockName, HolderIdentity};
 
 use crate::agent::accepting::AgentError;
-use crate::agent::core::AgentCore;
+use crate::agent::core::{AgentCore, is_lost};
 use crate::agent::fetch;
 use crate::agent::marks::{Executors, freeze_drained, mark};
-use crate::agent::rebuilding::{read_back, settle_if_known};
+use crate::agent::rebuilding::read_back;
 use crate::agent::records::tombstone_key;
 use crate::agent::saying::say;
 use crate::agent::usage::usage;
@@ -29,12 +29,15 @@ pub(crate) struct AgentPass<'a> {
 impl AgentPass<'_> {
     /// Looks at everything once.
     pub(crate) async fn run(&mut self) -> Result<(), AgentError> {
-        settle_if_known(self.core).await?;
+        if is_lost(self.core.engine.conditions()) {
+            // What is written now would take the place of the right ledger, which may be put back; and what the node has said stands.
+            return Ok(());
+        }
         self.end_returned().await?;
         self.supply().await?;
         self.note_idle().await;
         let me = self.identity().await?;
-        if self.core.state().must_rebuild {
+        if self.core.state().is_lost {
             read_back(self.core, &me).await?;
         }
         self.pools().await?;

@@ -1,13 +1,18 @@
-//! Reading back what the API server knows after the ledger was lost. Nothing is written to the node's object before that.
+//! Reading back what the API server knows after the ledger was lost, once it is confirmed that the right one will not be put back. Nothing is written to
+//! the node's object before that.
+//!
+//! The confirmation also says which pods there are, so that what is read back is not in doubt any more: both steps of `tenure_leases::agent::lost` are
+//! one here, and a daemon that is killed between two records reads the rest as hints.
 
-use tenure_leases::agent::ledger::LeaseHold;
+use tenure_leases::agent::ledger::{LeaseHold, LedgerBlock};
 use tenure_leases::agent::lost::{rebuild, settle};
 use tenure_leases::{ClaimTurn, HolderIdentity, LeaseRules, NodeIpamSpec};
 
 use crate::agent::accepting::AgentError;
-use crate::agent::core::{AgentCore, is_lost};
+use crate::agent::core::AgentCore;
 use crate::agent::fetch;
 use crate::agent::records::{HeldLease, LeaseTurn};
+use crate::agent::usage::usage;
 
 /// Makes the records again from NodeIPAM and the IPBlocks.
 pub(crate) async fn read_back(core: &AgentCore, me: &HolderIdentity) -> Result<(), AgentError> {
@@ -19,21 +24,29 @@ pub(crate) async fn read_back(core: &AgentCore, me: &HolderIdentity) -> Result<(
         }
     };
     let blocks = fetch::blocks_of(&core.client, &me.name).await?;
+    settle_known(core).await?;
     let (known, dropped) = (core.leases(), core.dropped());
     for (name, block) in &blocks {
         let is_new = !known.contains_key(&block.cidr) && !dropped.contains_key(&block.uid);
         let row = rebuild(LeaseRules::ALL, me, block, said.as_ref()).filter(|_| is_new);
         if let (Some(row), Ok(name)) = (row, name.parse()) {
             tracing::warn!(block = %row.cidr, "the API server says that this node holds a block, which the lost ledger does not know");
+            let LedgerBlock { uid, hold, .. } = settled(core, row, &block.pool.name).await;
             let (pool, boot) = (block.pool.clone(), Some(core.settings.boot));
-            core.record(&HeldLease { name, uid: row.uid, pool, hold: row.hold, boot, turn: None }).await?;
+            core.record(&HeldLease { name, uid, pool, hold, boot, turn: None }).await?;
         }
     }
     for turn in said.into_iter().flat_map(|said| said.claims) {
         read_back_turn(core, me, turn).await?;
     }
-    core.state().must_rebuild = false;
+    core.state().is_lost = false;
     Ok(())
+}
+
+/// A row as the addresses in use have it.
+async fn settled(core: &AgentCore, row: LedgerBlock, pool: &str) -> LedgerBlock {
+    let book = core.book_of(pool).await;
+    settle(row, book.map(|book| usage(&book, row.cidr)).unwrap_or_default())
 }
 
 /// Makes the record of a turn again, if the claim's block still names it.
@@ -51,24 +64,18 @@ async fn read_back_turn(core: &AgentCore, me: &HolderIdentity, said: ClaimTurn) 
     // The claim's other address, if it has one, is read back beside this one.
     let turn = LeaseTurn { claim: found.claim, turn, pod, guest, addresses: 1 };
     let (boot, turn) = (Some(core.settings.boot), Some(turn));
-    let (uid, pool, hold) = (found.block.uid, found.block.pool, LeaseHold::Doubted);
+    let (uid, pool, hold) = (found.block.uid, found.block.pool, LeaseHold::Open);
     Ok(core.record(&HeldLease { name, uid, pool, hold, boot, turn }).await?)
 }
 
-/// Ends the doubt about blocks once the node's pods are known.
-pub(crate) async fn settle_if_known(core: &AgentCore) -> Result<(), AgentError> {
-    if !core.state().is_lost || is_lost(core.engine.conditions()) {
-        return Ok(());
-    }
+/// Settles the blocks of an older ledger.
+async fn settle_known(core: &AgentCore) -> Result<(), AgentError> {
     for lease in core.leases().into_values() {
-        let book = core.book_of(&lease.pool.name).await;
-        let row = core.row(&lease, book.as_deref());
+        let row = settled(core, core.row(&lease, None), &lease.pool.name).await;
         let is_intent = core.giving_back(lease.cidr()).is_some();
-        let settled = settle(row, row.usage);
-        if !(is_intent && matches!(settled.hold, LeaseHold::Frozen(_))) {
-            core.set_hold(&lease, settled.hold).await?;
+        if !(is_intent && matches!(row.hold, LeaseHold::Frozen(_))) {
+            core.set_hold(&lease, row.hold).await?;
         }
     }
-    core.state().is_lost = false;
     Ok(())
 }

@@ -22,8 +22,8 @@ pub(crate) async fn say(
     me: &HolderIdentity,
     jitter: &mut tenure_effects::budget::Jitter,
 ) -> Result<(), AgentError> {
-    let must_rebuild = core.state().must_rebuild;
-    if !may_write(LeaseRules::ALL, must_rebuild) {
+    let is_lost = core.state().is_lost;
+    if !may_write(LeaseRules::ALL, is_lost) {
         return Ok(());
     }
     let spec = spec(core, me).await;

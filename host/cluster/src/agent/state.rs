@@ -90,8 +90,6 @@ pub(crate) struct AgentState {
     /// The failure of the last pass.
     pub(crate) trouble: Option<String>,
     /// The ledger was lost, and the records of the API server have not been read back.
-    pub(crate) must_rebuild: bool,
-    /// The ledger was lost, and the node's pods are not known yet.
     pub(crate) is_lost: bool,
 }
 

@@ -1,142 +1,30 @@
 //! Addresses with names: a pod that names an AddressClaim has its address, on whichever node it runs.
 
-use anyhow::{Context as _, ensure};
-use k8s_openapi::api::core::v1::{Node as KubeNode, Pod};
+use std::fs;
+
+use anyhow::ensure;
+use k8s_openapi::api::core::v1::Node as KubeNode;
+use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
-use serde_json::{Value, json};
+use serde_json::json;
 use tenure_cluster::client::call;
-use tenure_cluster::{AddressClaim, AddressClaimStatus, AddressPool, IPAMClaim, IPBlock};
+use tenure_cluster::{AddressPool, IPAMClaim, IPBlock};
 use tenure_fixtures::control_plane::ipam_claims;
-use tenure_fixtures::node::Attachment;
-use tenure_fixtures::node::plugin::Outcome;
 use tenure_fixtures::wait;
 
 use crate::Test;
+use crate::agents::ensured;
+use crate::claiming::{ClaimingPod, claim, claim_nodes, claims, pods, told};
 use crate::node::Node;
 use crate::pods::events;
 use crate::world::{LIMIT, World};
 
 pub(crate) const TESTS: &[Test] = &[
     ("claims::a_virtual_machine_keeps_the_addresses_of_its_claim_through_a_live_migration", migrated),
+    ("claims::a_pod_keeps_the_address_of_its_claim_while_its_nodes_ledger_is_lost", lost),
     ("claims::a_pod_keeps_the_address_of_its_claim_from_node_to_node", kept),
 ];
-
-/// A pod that names a claim, in the API server.
-struct ClaimingPod {
-    name: &'static str,
-    uid: String,
-    interface: &'static str,
-}
-
-impl ClaimingPod {
-    /// A pod of a StatefulSet.
-    fn create(world: &World, name: &'static str, node: &str) -> anyhow::Result<Self> {
-        let annotations = json!({ "ipam.tenure.dev/claim": "address-{ordinal}" });
-        Self::create_with(world, name, node, "eth0", &json!({ "annotations": annotations }))
-    }
-
-    /// A pod of a virtual machine, as KubeVirt labels it, with a claim for its second interface.
-    fn launch(world: &World, name: &'static str, node: &str) -> anyhow::Result<Self> {
-        let networks = json!([{ "name": "plain" }, { "name": "blue", "ipam-claim-reference": "vm.net2" }]);
-        let metadata = json!({
-            "labels": { "kubevirt.io": "virt-launcher", "kubevirt.io/created-by": MACHINE },
-            "annotations": { "k8s.v1.cni.cncf.io/networks": networks.to_string() },
-        });
-        Self::create_with(world, name, node, "net2", &metadata)
-    }
-
-    fn create_with(
-        world: &World,
-        name: &'static str,
-        node: &str,
-        interface: &'static str,
-        metadata: &Value,
-    ) -> anyhow::Result<Self> {
-        let mut metadata = metadata.clone();
-        metadata["name"] = json!(name);
-        let spec = json!({ "nodeName": node, "containers": [{ "name": "main", "image": "none" }] });
-        let object: Pod = serde_json::from_value(json!({ "metadata": metadata, "spec": spec }))?;
-        let made = world.runtime.block_on(call(pods(world).create(&PostParams::default(), &object)))?;
-        Ok(Self { name, uid: made.metadata.uid.context("no uid")?, interface })
-    }
-
-    /// Deletes it from the API server by force, as a person does whose node is gone.
-    fn delete(&self, world: &World) -> anyhow::Result<()> {
-        let now = DeleteParams { grace_period_seconds: Some(0), ..DeleteParams::default() };
-        world.runtime.block_on(call(pods(world).delete(self.name, &now)))?;
-        wait::holds("the pod to be gone", LIMIT, || {
-            let found = world.runtime.block_on(call(pods(world).get_opt(self.name)))?;
-            Ok(found.is_none_or(|found| found.metadata.uid.as_ref() != Some(&self.uid)))
-        })
-    }
-
-    /// Calls the plugin for a sandbox of the pod.
-    fn call(&self, verb: &str, node: &Node, container: &str) -> anyhow::Result<Outcome> {
-        let config = json!({ "cniVersion": "1.1.0", "name": "pods", "ipam": { "type": "tenure" } });
-        let arguments = format!(
-            "IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME={};K8S_POD_INFRA_CONTAINER_ID={container};K8S_POD_UID={}",
-            self.name, self.uid
-        );
-        let attachment = Attachment { interface: self.interface.to_owned(), ..Attachment::of(container) };
-        node.daemon.shim()?.env("CNI_ARGS", &arguments).call(verb, &attachment, &config)
-    }
-
-    /// Adds a sandbox, as often as the runtime would; returns the addresses.
-    fn add_all(&self, node: &Node, container: &str) -> anyhow::Result<Vec<String>> {
-        wait::until("the pod's addresses", LIMIT, || {
-            let outcome = self.call("ADD", node, container)?;
-            if !outcome.succeeded {
-                return outcome.error_code(11).map(|_| None);
-            }
-            let result = outcome.result()?;
-            let ips = result["ips"].as_array().into_iter().flatten();
-            let address = |ip: &Value| Some(ip["address"].as_str()?.split_once('/')?.0.to_owned());
-            Ok(Some(ips.filter_map(address).collect()))
-        })
-    }
-
-    /// Adds a sandbox, as often as the runtime would; returns the address.
-    fn add(&self, node: &Node, container: &str) -> anyhow::Result<String> {
-        wait::until("the pod's address", LIMIT, || {
-            let outcome = self.call("ADD", node, container)?;
-            if outcome.succeeded {
-                let address = outcome.address()?;
-                return Ok(address.split_once('/').map(|(address, _)| address.to_owned()));
-            }
-            outcome.error_code(11).map(|_| None)
-        })
-    }
-
-    /// Expects that an ADD is to be tried again, with these words.
-    fn waits(&self, node: &Node, container: &str, words: &str) -> anyhow::Result<()> {
-        let refused = self.call("ADD", node, container)?.error_code(11)?;
-        ensure!(refused.msg.contains(words), "{refused:?} lacks {words:?}");
-        Ok(())
-    }
-}
-
-fn pods(world: &World) -> Api<Pod> {
-    Api::namespaced(world.client.clone(), "default")
-}
-
-fn claims(world: &World) -> Api<AddressClaim> {
-    Api::namespaced(world.client.clone(), "default")
-}
-
-fn told(world: &World, name: &str) -> anyhow::Result<Option<AddressClaimStatus>> {
-    let found = world.runtime.block_on(call(claims(world).get_opt(name)))?;
-    Ok(found.map(|claim| claim.status.unwrap_or_default()))
-}
-
-fn claim(world: &World, name: &str) -> anyhow::Result<String> {
-    let claim = AddressClaim::new(name, serde_json::from_value(json!({ "pool": "names" }))?);
-    world.runtime.block_on(call(claims(world).create(&PostParams::default(), &claim)))?;
-    wait::until("the claim's address", LIMIT, || Ok(told(world, name)?.and_then(|status| status.address)))
-}
-
-/// The uid of a VirtualMachineInstance.
-const MACHINE: &str = "7e5e1e57-0000-4000-8000-0000000000aa";
 
 /// The nodes of the active and alternate turns of a claim's blocks, which are all the same.
 fn turns(world: &World, claim: &str) -> anyhow::Result<(Option<String>, Option<String>)> {
@@ -187,6 +75,7 @@ fn migrated(world: &mut World) -> anyhow::Result<()> {
         Ok(found.status.unwrap_or_default().owner_pod)
     };
     let [.., ruby, opal] = world.nodes.as_slice() else { anyhow::bail!("no nodes") };
+    let agents = ensured(ruby, "router")?;
     let source = ClaimingPod::launch(world, "launcher-a", "ruby")?;
     let addresses = source.add_all(ruby, "launcher-a")?;
     ensure!(
@@ -215,7 +104,9 @@ fn migrated(world: &mut World) -> anyhow::Result<()> {
     source.call("DEL", ruby, "launcher-a")?.silent()?;
     source.delete(world)?;
     until_turns(world, "opal", None)?;
-    ensure!(target.add_all(opal, "launcher-c")? == addresses && ruby.addresses()?.is_empty());
+    ensure!(target.add_all(opal, "launcher-c")? == addresses);
+    ensure!(ensured(ruby, "router")? == agents, "an agent's claim beside the migration lost its addresses");
+    ensure!(ruby.addresses()?.len() == agents.len(), "only the agent's addresses are left");
     target.call("DEL", opal, "launcher-c")?.silent()?;
     target.delete(world)?;
     world.runtime.block_on(call(api.delete("vm.net2", &DeleteParams::default())))?;
@@ -225,20 +116,72 @@ fn migrated(world: &mut World) -> anyhow::Result<()> {
     })
 }
 
+/// The events about a node's NodeIPAM, by reason.
+fn node_events(world: &World, node: &str) -> anyhow::Result<Vec<String>> {
+    let api: Api<Event> = Api::namespaced(world.client.clone(), "default");
+    let all = world.runtime.block_on(call(api.list(&ListParams::default())))?.items;
+    let is_its = |event: &Event| event.regarding.as_ref().is_some_and(|of| of.name.as_deref() == Some(node));
+    Ok(all.into_iter().filter(is_its).filter_map(|event| event.reason).collect())
+}
+
+fn lost(world: &mut World) -> anyhow::Result<()> {
+    let first = claim_nodes(world)?;
+    let address = claim(world, "address-7")?;
+    let pod = ClaimingPod::create(world, "kept-7", "amber")?;
+    ensure!(pod.add(&world.nodes[first], "kept-7-a")? == address);
+    // The ledger is gone while the pod lives, and a pod of another node names the claim.
+    let (state, away) = (world.nodes[first].daemon.state_directory(), world.nodes[first].daemon.path("away"));
+    world.nodes[first].daemon.kill()?;
+    fs::rename(&state, &away)?;
+    world.nodes[first].daemon.launch()?;
+    wait::holds("the event about the lost ledger", LIMIT, || {
+        Ok(node_events(world, "amber")?.iter().any(|reason| reason == "LedgerLost"))
+    })?;
+    let other = ClaimingPod::create(world, "other-7", "olive")?;
+    let used = "still in use on node amber by pod default/kept-7";
+    wait::holds("the ADD to wait for the previous owner", LIMIT, || {
+        Ok(other.call("ADD", &world.nodes[first + 1], "other-7-a")?.error_code(11)?.msg.contains(used))
+    })?;
+    wait::holds("the node to be asked for the address", LIMIT, || {
+        let status = world.node_object("amber")?.and_then(|object| object.status).unwrap_or_default();
+        Ok(!status.claims_asked_back.is_empty())
+    })?;
+    // Each of these waits for seconds, in which the node's agent looks several times.
+    for _ in 0..2 {
+        other.waits(&world.nodes[first + 1], "other-7-a", used)?;
+    }
+    // The right ledger is put back: it is recognised, and has the pod.
+    world.nodes[first].daemon.kill()?;
+    fs::remove_dir_all(&state)?;
+    fs::rename(&away, &state)?;
+    world.nodes[first].daemon.start_again()?;
+    ensure!(pod.add(&world.nodes[first], "kept-7-a")? == address, "an ADD that is repeated");
+    other.waits(&world.nodes[first + 1], "other-7-a", used)?;
+    // It is lost for good, and somebody says that no pod lives: what the API server knows is read back, and the address goes on.
+    world.nodes[first].daemon.kill()?;
+    fs::remove_dir_all(&state)?;
+    world.nodes[first].daemon.launch()?;
+    pod.call("DEL", &world.nodes[first], "kept-7-a")?.silent()?;
+    other.waits(&world.nodes[first + 1], "other-7-a", used)?;
+    world.nodes[first].daemon.ctl(&["adopt", "--empty"])?;
+    ensure!(other.add(&world.nodes[first + 1], "other-7-a")? == address);
+    wait::holds("the node to hold no turn", LIMIT, || {
+        let object = world.node_object("amber")?;
+        Ok(object.is_some_and(|object| object.spec.claims.is_empty()))
+    })?;
+    let held = world.node_object("amber")?.map(|object| object.spec.held).unwrap_or_default();
+    ensure!(!held.is_empty(), "the node's blocks were not read back");
+    other.call("DEL", &world.nodes[first + 1], "other-7-a")?.silent()?;
+    pod.delete(world)?;
+    other.delete(world)?;
+    world.runtime.block_on(call(claims(world).delete("address-7", &DeleteParams::default())))?;
+    world.ready()
+}
+
 fn kept(world: &mut World) -> anyhow::Result<()> {
-    for (name, spec) in [
-        ("lent", json!({ "ipv4": { "cidrs": ["10.94.0.0/24"], "blockPrefix": 28 } })),
-        ("names", json!({ "usage": "Claims", "ipv4": { "cidrs": ["10.95.0.0/28"], "blockPrefix": 32 } })),
-    ] {
-        world.create(&AddressPool::new(name, serde_json::from_value(spec)?))?;
-    }
-    for name in ["amber", "olive"] {
-        let node = Node::prepare_with(name, &world.kubeconfig, &["lent", "names"], "[\"ipv4\"]")?;
-        world.join(node)?;
-    }
+    let first = claim_nodes(world)?;
     let address = claim(world, "address-0")?;
     claim(world, "address-1")?;
-    let first = world.nodes.len() - 2;
     let mut pod = ClaimingPod::create(world, "db-0", "amber")?;
     let late = ClaimingPod::create(world, "db-1", "amber")?;
     {

@@ -10,6 +10,7 @@ use tenure_fixtures::wait;
 use tenure_leases::BlockName;
 
 use crate::Test;
+use crate::agents::ensured;
 use crate::faults::has_condition;
 use crate::world::{LIMIT, POOL, World};
 
@@ -114,6 +115,7 @@ fn restored(world: &mut World) -> anyhow::Result<()> {
     world.plane.back_up()?;
     wait::holds("the API server to be back", LIMIT, || Ok(world.blocks().is_ok()))?;
     world.start_operator()?;
+    let agents = ensured(&world.nodes[1], "router")?;
     let before = generation(world)?;
     for end in 1..4 {
         exclude(world, end)?;
@@ -134,6 +136,7 @@ fn restored(world: &mut World) -> anyhow::Result<()> {
     ensure!(place >= 9, "{address} of {cidr} is excluded");
     world.change::<AddressPool>(POOL, &json!({ "spec": { "perBlockExclusions": null } }))?;
     in_force(world, before + 2)?;
+    ensure!(ensured(&world.nodes[1], "router")? == agents, "an agent's address went with the restore");
     world.referee()
 }
 

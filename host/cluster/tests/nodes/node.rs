@@ -9,12 +9,20 @@ use tenure_fixtures::control_plane::kubelets_node;
 use tenure_fixtures::node::plugin::Outcome;
 use tenure_fixtures::node::{Attachment, Daemon};
 
+use crate::agents;
+
 /// A node.
 pub(crate) struct Node {
     pub(crate) name: String,
     pub(crate) daemon: Daemon,
     pods: Vec<String>,
     boots: u32,
+}
+
+/// A pod in the API server.
+pub(crate) struct CreatedPod {
+    pub(crate) name: String,
+    pub(crate) uid: String,
 }
 
 impl Node {
@@ -38,10 +46,11 @@ impl Node {
              [cluster]\nnetworks = {{ pods = {pools} }}\nkubeconfig = \"{}\"\npreallocation = 2\nrelease_seconds = 1\nwrite_seconds = 1\n\
              [addresses]\ncooldown_seconds = 1\n\
              [networks.pods]\nipam = {{ type = \"tenure\", policy = \"cluster-range\", pools = {pools}, families = {families} }}\n\
-             [metrics]\nlisten = \"unix:{}\"\n",
+             [metrics]\nlisten = \"unix:{}\"\n{}",
             boot_id_file(&daemon).display(),
             kubeconfig.display(),
-            daemon.path("metrics.sock").display()
+            daemon.path("metrics.sock").display(),
+            agents::table()?
         ))?;
         Ok(Self { name: name.to_owned(), daemon, pods: Vec::new(), boots: 0 })
     }
@@ -66,6 +75,13 @@ impl Node {
         Ok(std::fs::write(path, config.replace(from, to))?)
     }
 
+    /// Adds lines to the configuration, which the next start reads.
+    pub(crate) fn append(&self, lines: &str) -> anyhow::Result<()> {
+        let path = self.daemon.path("tenured.toml");
+        let config = std::fs::read_to_string(&path)?;
+        Ok(std::fs::write(path, config + lines)?)
+    }
+
     /// Starts the daemon, which was killed, in another boot of the machine, whose id it returns.
     pub(crate) fn boot_again(&mut self) -> anyhow::Result<String> {
         self.boots += 1;
@@ -79,6 +95,16 @@ impl Node {
     pub(crate) fn call(&self, verb: &str, pod: &str) -> anyhow::Result<Outcome> {
         let config = json!({ "cniVersion": "1.1.0", "name": "pods", "ipam": { "type": "tenure" } });
         self.daemon.shim()?.call(verb, &Attachment::of(pod), &config)
+    }
+
+    /// Calls the plugin for a pod of the API server.
+    pub(crate) fn call_for(&self, pod: &CreatedPod, verb: &str) -> anyhow::Result<Outcome> {
+        let config = json!({ "cniVersion": "1.1.0", "name": "pods", "ipam": { "type": "tenure" } });
+        let CreatedPod { name, uid } = pod;
+        let arguments = format!(
+            "IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME={name};K8S_POD_UID={uid};K8S_POD_INFRA_CONTAINER_ID={name}"
+        );
+        self.daemon.shim()?.env("CNI_ARGS", &arguments).call(verb, &Attachment::of(name), &config)
     }
 
     /// Adds a pod; returns the result of the plugin.

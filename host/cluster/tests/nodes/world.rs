@@ -128,10 +128,13 @@ impl World {
         }
     }
 
-    /// Starts the API server again, and waits until it answers.
+    /// Starts the API server again, and waits until it answers. An operator that could not renew its Lease meanwhile has ended, and is started
+    /// again, as Kubernetes does it.
     pub(crate) fn start_server(&mut self) -> anyhow::Result<()> {
         self.plane.start_server()?;
-        wait::holds("the API server to be back", LIMIT, || Ok(self.blocks().is_ok()))
+        wait::holds("the API server to be back", LIMIT, || Ok(self.blocks().is_ok()))?;
+        let ended = self.operator.as_mut().map(Child::try_wait).transpose()?.flatten();
+        if ended.is_some() { self.start_operator() } else { Ok(()) }
     }
 
     /// The leased blocks, each with its node.
