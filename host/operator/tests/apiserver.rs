@@ -6,6 +6,8 @@
 
 #[path = "apiserver/agent.rs"]
 mod agent;
+#[path = "apiserver/agreement.rs"]
+mod agreement;
 #[path = "apiserver/churn.rs"]
 mod churn;
 #[path = "apiserver/claims.rs"]
@@ -22,8 +24,12 @@ mod distrust;
 mod grants;
 #[path = "apiserver/import.rs"]
 mod import;
+#[path = "apiserver/ipam_claims.rs"]
+mod ipam_claims;
 #[path = "apiserver/leader.rs"]
 mod leader;
+#[path = "apiserver/migrations.rs"]
+mod migrations;
 #[path = "apiserver/observed.rs"]
 mod observed;
 #[path = "apiserver/program.rs"]
@@ -57,9 +63,12 @@ fn main() -> ExitCode {
         leader::TESTS,
         dead::TESTS,
         spaces::TESTS,
+        agreement::TESTS,
         import::TESTS,
         selector::TESTS,
         claims::TESTS,
+        migrations::TESTS,
+        ipam_claims::TESTS,
         distrust::TESTS,
         observed::TESTS,
         restored::TESTS,

@@ -77,7 +77,7 @@ pub(super) fn notices(
         }
         if overlapping.contains(&uid) {
             let note = format!(
-                "addresses of pool {name} are also those of an older pool of group {}, or of a range that drains",
+                "addresses of pool {name} are also those of another pool of group {}, or of a range that drains",
                 pool.group
             );
             notices.push(Notice::new(EventReason::PoolOverlap, subject(), note));
@@ -168,7 +168,7 @@ fn message(reason: &str, now: &PoolSituation) -> String {
     match reason {
         "NoBlockFree" => format!("no block is free, and {} nodes wait for one", now.nodes_waiting),
         "RangeOverlap" => {
-            "a range overlaps one that an older pool of the overlap group has, or that is not empty yet"
+            "a range overlaps one that another pool of the overlap group has, or that is not empty yet"
                 .to_owned()
         }
         "BlocksInUse" => format!("{} blocks are wanted back from nodes that use them", now.draining),

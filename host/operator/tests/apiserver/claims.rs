@@ -3,16 +3,11 @@
 use std::sync::Arc;
 
 use anyhow::{Context as _, ensure};
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, DeleteParams, PostParams};
 use serde_json::{Value, json};
 use tenure_cluster::client::call;
-use tenure_cluster::{
-    AddressClaim, AddressClaimStatus, AddressPool, AddressSpace, IPAMClaim, IPAMClaimStatus, IPBlock,
-    NodeIPAM,
-};
-use tenure_fixtures::control_plane::ipam_claims;
-use tenure_leases::{ClaimTurn, TurnGuest, TurnId, TurnState, Uid};
+use tenure_cluster::{AddressClaim, AddressClaimStatus, AddressSpace, IPBlock, NodeIPAM};
+use tenure_leases::{ClaimTurn, TurnId, TurnState};
 use tenure_operator::writes::OperatorWrite;
 
 use crate::Test;
@@ -27,16 +22,10 @@ pub(crate) const TESTS: &[Test] = &[
     ("claims::the_address_goes_from_node_to_node_and_never_has_two_users", moved),
     ("claims::a_dead_nodes_address_moves_once_the_node_is_fenced", fenced),
     ("claims::a_lost_lease_of_a_claim_is_made_again_for_the_node_that_has_the_address", lost),
-    ("claims::a_virtual_machine_that_moves_keeps_its_address_and_has_it_on_one_node_at_a_time", migrated),
-    ("claims::a_migration_whose_nodes_die_frees_nothing", migration_died),
-    ("claims::an_ipam_claim_gets_an_address_of_each_family_and_the_status_of_its_standard", ipam),
 ];
 
-/// The uid of a virtual machine.
-const MACHINE: Uid = Uid(0x77);
-
 /// An operator, and a pool of the addresses 10.60.0.1 to 10.60.0.6.
-fn start(cluster: &Cluster) -> anyhow::Result<(TestOperator, Arc<TestClock>)> {
+pub(crate) fn start(cluster: &Cluster) -> anyhow::Result<(TestOperator, Arc<TestClock>)> {
     cluster.pool("names", "10.60.0.0/29", 32, &json!({ "usage": "Claims" }))?;
     let clock: Arc<TestClock> = Arc::default();
     Ok((cluster.operator(&clock)?, clock))
@@ -46,7 +35,7 @@ fn api(cluster: &Cluster) -> Api<AddressClaim> {
     Api::namespaced(cluster.client.clone(), "default")
 }
 
-fn claim(cluster: &Cluster, name: &str, more: &Value) -> anyhow::Result<()> {
+pub(crate) fn claim(cluster: &Cluster, name: &str, more: &Value) -> anyhow::Result<()> {
     let mut spec = json!({ "pool": "names" });
     spec.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap_or_default());
     let claim = AddressClaim::new(name, serde_json::from_value(spec)?);
@@ -59,13 +48,17 @@ fn unclaim(cluster: &Cluster, name: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn told(cluster: &Cluster, name: &str) -> anyhow::Result<Option<AddressClaimStatus>> {
+pub(crate) fn told(cluster: &Cluster, name: &str) -> anyhow::Result<Option<AddressClaimStatus>> {
     let found = cluster.runtime.block_on(call(api(cluster).get_opt(name)))?;
     Ok(found.map(|claim| claim.status.unwrap_or_default()))
 }
 
 /// Waits until a claim is bound, and returns its address and its block's name.
-fn bound(cluster: &Cluster, operator: &mut TestOperator, name: &str) -> anyhow::Result<(String, String)> {
+pub(crate) fn bound(
+    cluster: &Cluster,
+    operator: &mut TestOperator,
+    name: &str,
+) -> anyhow::Result<(String, String)> {
     cluster.drive(operator, "the claim to be bound", || {
         let status = told(cluster, name)?.context("no claim")?;
         Ok(status.address.zip(status.block).filter(|_| status.phase == "Bound"))
@@ -85,7 +78,7 @@ fn active(cluster: &Cluster, block: &str) -> anyhow::Result<Option<String>> {
     Ok(block.status.and_then(|status| status.active).map(|active| active.node_name))
 }
 
-fn say(
+pub(crate) fn say(
     cluster: &Cluster,
     agent: &mut TestAgent,
     block: &str,
@@ -97,7 +90,7 @@ fn say(
     agent.say(cluster)
 }
 
-fn asked_back(cluster: &Cluster, node: &str) -> anyhow::Result<Vec<String>> {
+pub(crate) fn asked_back(cluster: &Cluster, node: &str) -> anyhow::Result<Vec<String>> {
     let status = cluster.get::<NodeIPAM>(node)?.and_then(|object| object.status);
     Ok(status.map(|status| status.claims_asked_back).unwrap_or_default())
 }
@@ -260,201 +253,7 @@ fn lost(cluster: &Cluster) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Says a turn of a pod of the virtual machine.
-fn say_guest(
-    cluster: &Cluster,
-    agent: &mut TestAgent,
-    block: &str,
-    turn: u64,
-    (state, runs): (TurnState, bool),
-) -> anyhow::Result<()> {
-    let (pod, guest) = (format!("default/launcher-{turn}"), Some(TurnGuest { uid: MACHINE, runs }));
-    agent.turns = vec![ClaimTurn { block: block.parse()?, turn: TurnId(turn), state, pod, guest }];
-    agent.say(cluster)
-}
-
-fn silence(cluster: &Cluster, agent: &mut TestAgent) -> anyhow::Result<()> {
+pub(crate) fn silence(cluster: &Cluster, agent: &mut TestAgent) -> anyhow::Result<()> {
     agent.turns.clear();
     agent.say(cluster)
-}
-
-/// The nodes of a block's active and alternate turns.
-fn turns(cluster: &Cluster, block: &str) -> anyhow::Result<(Option<String>, Option<String>)> {
-    let status = cluster.get::<IPBlock>(block)?.context("no block")?.status.unwrap_or_default();
-    Ok((status.active.map(|active| active.node_name), status.alternate.map(|other| other.node_name)))
-}
-
-/// Makes passes until the turns are those of these nodes. Meanwhile the address is somebody's.
-fn until_turns(
-    cluster: &Cluster,
-    operator: &mut TestOperator,
-    block: &str,
-    (active, alternate): (&str, Option<&str>),
-) -> anyhow::Result<()> {
-    cluster.drive(operator, &format!("{active} and {alternate:?}"), || {
-        let found = turns(cluster, block)?;
-        Ok((found.0.as_deref() == Some(active) && found.1.as_deref() == alternate).then_some(()))
-    })
-}
-
-/// A machine runs on n1 and has the address; its target on n2 has the alternate turn.
-fn moving(
-    cluster: &Cluster,
-    operator: &mut TestOperator,
-    agents: &mut [TestAgent],
-) -> anyhow::Result<String> {
-    claim(cluster, "vm", &json!({}))?;
-    let (_, block) = bound(cluster, operator, "vm")?;
-    say_guest(cluster, &mut agents[0], &block, 1, (TurnState::Held, true))?;
-    until_turns(cluster, operator, &block, ("n1", None))?;
-    say_guest(cluster, &mut agents[1], &block, 2, (TurnState::Wanted, false))?;
-    until_turns(cluster, operator, &block, ("n1", Some("n2")))?;
-    say_guest(cluster, &mut agents[1], &block, 2, (TurnState::Held, false))?;
-    Ok(block)
-}
-
-fn migrated(cluster: &Cluster) -> anyhow::Result<()> {
-    let (mut operator, _) = start(cluster)?;
-    let mut agents = agents(cluster, 3)?;
-    let block = moving(cluster, &mut operator, &mut agents)?;
-    // A pod without the machine waits, and so does another target.
-    say(cluster, &mut agents[2], &block, 3, TurnState::Wanted)?;
-    for _ in 0..3 {
-        cluster.runtime.block_on(operator.operator.pass());
-    }
-    ensure!(turns(cluster, &block)? == (Some("n1".into()), Some("n2".into())));
-    silence(cluster, &mut agents[2])?;
-    // Given up: the target goes, and the machine stays where it is.
-    silence(cluster, &mut agents[1])?;
-    until_turns(cluster, &mut operator, &block, ("n1", None))?;
-    // Done: the machine runs on n2, and the late end of its pod on n1 frees nothing.
-    say_guest(cluster, &mut agents[1], &block, 4, (TurnState::Held, false))?;
-    until_turns(cluster, &mut operator, &block, ("n1", Some("n2")))?;
-    say_guest(cluster, &mut agents[1], &block, 4, (TurnState::Held, true))?;
-    until_turns(cluster, &mut operator, &block, ("n2", Some("n1")))?;
-    ensure!(told(cluster, "vm")?.is_some_and(|status| status.block.as_deref() == Some(&block)));
-    for _ in 0..3 {
-        cluster.runtime.block_on(operator.operator.pass());
-    }
-    ensure!(turns(cluster, &block)? == (Some("n2".into()), Some("n1".into())), "it moved back");
-    cluster.drive(&mut operator, "the first node to be asked", || {
-        Ok((asked_back(cluster, "n1")? == [block.clone()]).then_some(()))
-    })?;
-    silence(cluster, &mut agents[0])?;
-    until_turns(cluster, &mut operator, &block, ("n2", None))?;
-    // Another move, whose source ends first.
-    say_guest(cluster, &mut agents[2], &block, 5, (TurnState::Held, false))?;
-    until_turns(cluster, &mut operator, &block, ("n2", Some("n3")))?;
-    silence(cluster, &mut agents[1])?;
-    until_turns(cluster, &mut operator, &block, ("n3", None))?;
-    silence(cluster, &mut agents[2])?;
-    cluster.drive(&mut operator, "no turn", || Ok((turns(cluster, &block)? == (None, None)).then_some(())))
-}
-
-fn migration_died(cluster: &Cluster) -> anyhow::Result<()> {
-    let (mut operator, clock) = start(cluster)?;
-    let mut agents = agents(cluster, 3)?;
-    let block = moving(cluster, &mut operator, &mut agents)?;
-    // A pod of another run of the machine waits for both, also for a long time.
-    say(cluster, &mut agents[2], &block, 3, TurnState::Wanted)?;
-    let fence = |cluster: &Cluster, agent: &TestAgent| {
-        let uid = agent.identity.uid.to_string();
-        let fence = json!({ "metadata": { "annotations": { "ipam.tenure.dev/fenced": uid } } });
-        cluster.change::<k8s_openapi::api::core::v1::Node>(&agent.identity.name, &fence)
-    };
-    clock.advance(100_000);
-    for _ in 0..3 {
-        cluster.runtime.block_on(operator.operator.pass());
-    }
-    ensure!(turns(cluster, &block)? == (Some("n1".into()), Some("n2".into())));
-    fence(cluster, &agents[0])?;
-    // The target goes on alone, and its machine with it.
-    until_turns(cluster, &mut operator, &block, ("n2", None))?;
-    ensure!(
-        cluster.get::<IPBlock>(&block)?.and_then(|block| block.status).unwrap_or_default().phase.is_empty()
-    );
-    fence(cluster, &agents[1])?;
-    until_turns(cluster, &mut operator, &block, ("n3", None))
-}
-
-/// Removes the definition of IPAMClaims, and every one of them.
-fn undefine(cluster: &Cluster) -> anyhow::Result<()> {
-    let find = || cluster.get::<CustomResourceDefinition>(ipam_claims::NAME);
-    if find()?.is_some() {
-        cluster.delete::<CustomResourceDefinition>(ipam_claims::NAME)?;
-    }
-    cluster.until("the definition to be gone", || Ok(find()?.is_none().then_some(())))
-}
-
-fn ipam(cluster: &Cluster) -> anyhow::Result<()> {
-    let clock: Arc<TestClock> = Arc::default();
-    // Without the definition, the operator works as ever.
-    undefine(cluster)?;
-    let mut operator = cluster.operator(&clock)?;
-    let pool = json!({
-        "usage": "Claims", "networks": ["blue"],
-        "ipv4": { "cidrs": ["10.60.0.0/29"], "blockPrefix": 32 },
-        "ipv6": { "cidrs": ["fd60::/125"], "blockPrefix": 128 },
-    });
-    cluster.create(&AddressPool::new("names", serde_json::from_value(pool)?))?;
-    let wrong = cluster.pool("wrong", "10.61.0.0/24", 28, &json!({ "networks": ["blue"] }));
-    ensure!(wrong.is_err_and(|error| error.to_string().contains("networks needs usage Claims")));
-    claim(cluster, "ours", &json!({ "address": "10.60.0.1" }))?;
-    bound(cluster, &mut operator, "ours")?;
-    cluster.create::<CustomResourceDefinition>(&serde_json::from_value(ipam_claims::definition())?)?;
-    let api: Api<IPAMClaim> = Api::namespaced(cluster.client.clone(), "default");
-    let make = |name: &str, network: &str, requests: Value| {
-        let spec = json!({ "network": network, "interface": "net1", "ipRequests": requests });
-        let claim = IPAMClaim::new(name, serde_json::from_value(spec)?);
-        cluster.until("the claim", || {
-            Ok(cluster.runtime.block_on(call(api.create(&PostParams::default(), &claim))).ok())
-        })
-    };
-    let status = |name: &str| -> anyhow::Result<IPAMClaimStatus> {
-        let found = cluster.runtime.block_on(call(api.get(name)))?;
-        Ok(found.status.unwrap_or_default())
-    };
-    make("vm.net1", "blue", json!(["10.60.0.5/29"]))?;
-    make("foreign", "red", json!([]))?;
-    let told = cluster.drive(&mut operator, "both addresses", || {
-        Ok(Some(status("vm.net1")?).filter(|status| !status.conditions.is_empty()))
-    })?;
-    ensure!(told.ips == ["10.60.0.5/29", "fd60::1/125"] && told.owner_pod.is_empty(), "{told:?}");
-    make("taken", "blue", json!(["10.60.0.1/29"]))?;
-    cluster.drive(&mut operator, "the reason of the other one", || {
-        let conditions = status("taken")?.conditions;
-        Ok(conditions.iter().any(|found| found.reason == "AddressTaken").then_some(()))
-    })?;
-    ensure!(status("foreign")? == IPAMClaimStatus::default());
-    // The pod that has it is named.
-    let mut agents = agents(cluster, 1)?;
-    let block = "default.10-60-0-5.32";
-    say(cluster, &mut agents[0], block, 1, TurnState::Held)?;
-    cluster.drive(&mut operator, "the pod", || Ok((status("vm.net1")?.owner_pod == "db-0").then_some(())))?;
-    // It ends once no pod has its address.
-    cluster.runtime.block_on(call(api.delete("vm.net1", &DeleteParams::default())))?;
-    // The operator believes its own last write for a while.
-    clock.advance(60);
-    cluster.drive(&mut operator, "the node to be asked", || {
-        Ok((asked_back(cluster, "n1")? == [block.to_owned()]).then_some(()))
-    })?;
-    ensure!(cluster.get::<IPBlock>(block)?.is_some());
-    silence(cluster, &mut agents[0])?;
-    cluster.drive(&mut operator, "its blocks to be gone", || {
-        let left = cluster.list::<IPBlock>()?;
-        Ok(left
-            .iter()
-            .all(|block| block.spec.claim.as_ref().is_none_or(|claim| claim.name != "vm.net1"))
-            .then_some(()))
-    })?;
-    // A definition that goes takes every claim along, and ends no lease.
-    make("kept", "blue", json!([]))?;
-    cluster.drive(&mut operator, "its addresses", || Ok((status("kept")?.ips.len() == 2).then_some(())))?;
-    undefine(cluster)?;
-    for _ in 0..5 {
-        cluster.runtime.block_on(operator.operator.pass());
-    }
-    let of_kept = |block: &IPBlock| block.spec.claim.as_ref().is_some_and(|claim| claim.name == "kept");
-    ensure!(cluster.list::<IPBlock>()?.iter().filter(|block| of_kept(block)).count() == 2);
-    Ok(())
 }

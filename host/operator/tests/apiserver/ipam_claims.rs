@@ -1,0 +1,158 @@
+//! The standard claims of other tools, whose definition may come and go.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use anyhow::ensure;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{Api, DeleteParams, PostParams};
+use serde_json::{Value, json};
+use tenure_cluster::client::call;
+use tenure_cluster::{AddressPool, IPAMClaim, IPAMClaimStatus, IPBlock};
+use tenure_fixtures::control_plane::ipam_claims;
+use tenure_fixtures::control_plane::proxy::ProxyFault;
+use tenure_leases::TurnState;
+use tenure_operator::reports::Reports;
+
+use crate::Test;
+use crate::claims::{asked_back, bound, claim, say, silence};
+use crate::clock::TestClock;
+use crate::cluster::Cluster;
+use crate::grants::agents;
+
+pub(crate) const TESTS: &[Test] = &[
+    ("ipam_claims::a_claim_gets_an_address_of_each_family_and_the_status_of_its_standard", served),
+    ("ipam_claims::claims_are_served_again_after_an_interruption_of_their_watch", interrupted),
+];
+
+/// Removes the definition of IPAMClaims, and every one of them.
+pub(crate) fn undefine(cluster: &Cluster) -> anyhow::Result<()> {
+    let find = || cluster.get::<CustomResourceDefinition>(ipam_claims::NAME);
+    if find()?.is_some() {
+        cluster.delete::<CustomResourceDefinition>(ipam_claims::NAME)?;
+    }
+    cluster.until("the definition to be gone", || Ok(find()?.is_none().then_some(())))
+}
+
+pub(crate) fn define(cluster: &Cluster) -> anyhow::Result<()> {
+    cluster.create::<CustomResourceDefinition>(&serde_json::from_value(ipam_claims::definition())?).map(drop)
+}
+
+/// A pool of both families for the claims of network `blue`.
+fn pool(cluster: &Cluster) -> anyhow::Result<()> {
+    let pool = json!({
+        "usage": "Claims", "networks": ["blue"],
+        "ipv4": { "cidrs": ["10.60.0.0/29"], "blockPrefix": 32 },
+        "ipv6": { "cidrs": ["fd60::/125"], "blockPrefix": 128 },
+    });
+    cluster.create(&AddressPool::new("names", serde_json::from_value(pool)?)).map(drop)
+}
+
+fn api(cluster: &Cluster) -> Api<IPAMClaim> {
+    Api::namespaced(cluster.client.clone(), "default")
+}
+
+/// Creates a claim, as soon as the API server serves them.
+pub(crate) fn make(
+    cluster: &Cluster,
+    name: &str,
+    network: &str,
+    requests: &Value,
+) -> anyhow::Result<IPAMClaim> {
+    let spec = json!({ "network": network, "interface": "net1", "ipRequests": requests });
+    let claim = IPAMClaim::new(name, serde_json::from_value(spec)?);
+    cluster.until("the claim", || {
+        Ok(cluster.runtime.block_on(call(api(cluster).create(&PostParams::default(), &claim))).ok())
+    })
+}
+
+fn status(cluster: &Cluster, name: &str) -> anyhow::Result<IPAMClaimStatus> {
+    let found = cluster.runtime.block_on(call(api(cluster).get(name)))?;
+    Ok(found.status.unwrap_or_default())
+}
+
+fn served(cluster: &Cluster) -> anyhow::Result<()> {
+    let clock: Arc<TestClock> = Arc::default();
+    // Without the definition, the operator works as ever.
+    undefine(cluster)?;
+    let mut operator = cluster.operator(&clock)?;
+    pool(cluster)?;
+    let wrong = cluster.pool("wrong", "10.61.0.0/24", 28, &json!({ "networks": ["blue"] }));
+    ensure!(wrong.is_err_and(|error| error.to_string().contains("networks needs usage Claims")));
+    claim(cluster, "ours", &json!({ "address": "10.60.0.1" }))?;
+    bound(cluster, &mut operator, "ours")?;
+    define(cluster)?;
+    make(cluster, "vm.net1", "blue", &json!(["10.60.0.5/29"]))?;
+    make(cluster, "foreign", "red", &json!([]))?;
+    let told = cluster.drive(&mut operator, "both addresses", || {
+        Ok(Some(status(cluster, "vm.net1")?).filter(|status| !status.conditions.is_empty()))
+    })?;
+    ensure!(told.ips == ["10.60.0.5/29", "fd60::1/125"] && told.owner_pod.is_empty(), "{told:?}");
+    make(cluster, "taken", "blue", &json!(["10.60.0.1/29"]))?;
+    cluster.drive(&mut operator, "the reason of the other one", || {
+        let conditions = status(cluster, "taken")?.conditions;
+        Ok(conditions.iter().any(|found| found.reason == "AddressTaken").then_some(()))
+    })?;
+    ensure!(status(cluster, "foreign")? == IPAMClaimStatus::default());
+    // The pod that has it is named.
+    let mut agents = agents(cluster, 1)?;
+    let block = "default.10-60-0-5.32";
+    say(cluster, &mut agents[0], block, 1, TurnState::Held)?;
+    cluster.drive(&mut operator, "the pod", || {
+        Ok((status(cluster, "vm.net1")?.owner_pod == "db-0").then_some(()))
+    })?;
+    // It ends once no pod has its address.
+    cluster.runtime.block_on(call(api(cluster).delete("vm.net1", &DeleteParams::default())))?;
+    // The operator believes its own last write for a while.
+    clock.advance(60);
+    cluster.drive(&mut operator, "the node to be asked", || {
+        Ok((asked_back(cluster, "n1")? == [block.to_owned()]).then_some(()))
+    })?;
+    ensure!(cluster.get::<IPBlock>(block)?.is_some());
+    silence(cluster, &mut agents[0])?;
+    cluster.drive(&mut operator, "its blocks to be gone", || {
+        let left = cluster.list::<IPBlock>()?;
+        Ok(left
+            .iter()
+            .all(|block| block.spec.claim.as_ref().is_none_or(|claim| claim.name != "vm.net1"))
+            .then_some(()))
+    })?;
+    // A definition that goes takes every claim along, and ends no lease.
+    make(cluster, "kept", "blue", &json!([]))?;
+    cluster.drive(&mut operator, "its addresses", || {
+        Ok((status(cluster, "kept")?.ips.len() == 2).then_some(()))
+    })?;
+    undefine(cluster)?;
+    for _ in 0..5 {
+        cluster.runtime.block_on(operator.operator.pass());
+    }
+    let of_kept = |block: &IPBlock| block.spec.claim.as_ref().is_some_and(|claim| claim.name == "kept");
+    ensure!(cluster.list::<IPBlock>()?.iter().filter(|block| of_kept(block)).count() == 2);
+    Ok(())
+}
+
+fn interrupted(cluster: &Cluster) -> anyhow::Result<()> {
+    undefine(cluster)?;
+    define(cluster)?;
+    pool(cluster)?;
+    make(cluster, "first", "blue", &json!([]))?;
+    let proxy = cluster.with_plane(|plane| plane.proxy())?;
+    let watches = Arc::new(AtomicU32::new(0));
+    let seen = Arc::clone(&watches);
+    // The first watch of these claims ends within its first event, and no other watch does.
+    proxy.choose(move |request| match request.is_watch() && request.path.contains("/ipamclaims") {
+        true if seen.fetch_add(1, Ordering::Relaxed) == 0 => ProxyFault::Truncate(800),
+        _ => ProxyFault::Pass,
+    });
+    let client = cluster.client_through(&proxy)?;
+    let mut operator = cluster.operator_with(&client, &Arc::default(), Reports::default())?;
+    cluster.drive(&mut operator, "the addresses of a claim, whose status ends the watch", || {
+        let is_cut = watches.load(Ordering::Relaxed) > 1;
+        Ok((is_cut && status(cluster, "first")?.ips.len() == 2).then_some(()))
+    })?;
+    make(cluster, "second", "blue", &json!([]))?;
+    cluster.drive(&mut operator, "the addresses of a claim that came later", || {
+        Ok((status(cluster, "second")?.ips.len() == 2).then_some(()))
+    })?;
+    undefine(cluster)
+}
