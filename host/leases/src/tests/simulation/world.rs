@@ -1,5 +1,6 @@
 //! The world: who takes the next step, what people do, and what breaks.
 
+mod calls;
 mod faults;
 mod people;
 
@@ -15,12 +16,10 @@ use super::kinds::{KINDS, POOLS, key};
 use super::leader::{Leader, range};
 use super::machine::Machine;
 use super::referee::{self, Excuses};
-use super::server::{Exclusions, Pool, Refused, Server, Store, Write};
+use super::server::{Exclusions, Pool, Server, Store, Write};
 use crate::operator::barrier::RESTORE_PAUSE_SECONDS;
 use crate::operator::fence::NodeEvidence;
-use crate::{
-    AddressSpace, HolderIdentity, IpBlock, LeasePool, LeaseRules, MachineHash, MarkAnswer, ObjectVersion,
-};
+use crate::{AddressSpace, HolderIdentity, LeasePool, LeaseRules, MachineHash, MarkAnswer, ObjectVersion};
 
 /// Nodes at the start. Machines that replace others come on top.
 const NODES: usize = 3;
@@ -43,19 +42,6 @@ pub(super) struct Tally {
     pub(super) ended: u64,
     pub(super) restores: u64,
     pub(super) excuses: Excuses,
-}
-
-/// What becomes of a call.
-enum Fate {
-    Answered,
-    /// It does not reach the server.
-    Lost,
-    /// The request is carried out, and the answer is lost.
-    Unanswered,
-    /// The request is carried out, and once more later.
-    Repeated,
-    /// The request is carried out later, and its sender gets no answer.
-    Late,
 }
 
 /// One run.
@@ -274,65 +260,6 @@ impl World {
 
     fn pick(&mut self, count: usize) -> usize {
         usize::try_from(self.random.below(count as u64)).unwrap_or_default()
-    }
-
-    fn fate(&mut self, write: &Write) -> Fate {
-        // A late grant or deletion does the most harm.
-        match self.random.below(100) {
-            _ if self.is_calm => Fate::Answered,
-            15..30 if write.is_grave() => Fate::Late,
-            0..4 => Fate::Lost,
-            4..8 => Fate::Unanswered,
-            8..12 => Fate::Repeated,
-            12..15 => Fate::Late,
-            _ => Fate::Answered,
-        }
-    }
-
-    /// Carries out a write, and shows the referee what it ended.
-    fn apply(&mut self, write: &Write) -> Result<Result<Option<IpBlock>, Refused>, String> {
-        let before = write.block().and_then(|cidr| self.server.store.blocks.get(&cidr).cloned());
-        let answer = self.server.apply(write);
-        if answer.is_ok() {
-            referee::written(write, before.as_ref())?;
-        }
-        self.tally.leases += u64::from(matches!((write, &answer), (Write::Create(_), Ok(_))));
-        for lease in std::mem::take(&mut self.server.ended) {
-            self.tally.ended += 1;
-            self.excuse_gone(&lease);
-            referee::ended(&self.machines, &lease, &mut self.tally.excuses)?;
-        }
-        Ok(answer)
-    }
-
-    /// A Node that was deleted while its machine lives: after the quarantine, the machine is excused.
-    fn excuse_gone(&mut self, lease: &IpBlock) {
-        let host = self.server.store.hosts.get(&lease.holder.name);
-        let is_gone = host.is_none_or(|host| host.machine != lease.holder.machine);
-        let is_over = lease.elapsed_seconds >= GONE;
-        let holder =
-            self.machines.iter_mut().find(|machine| lease.is_held_by(&machine.me.name, machine.me.machine));
-        if let Some(holder) = holder.filter(|_| is_gone && is_over) {
-            holder.excused = Some("its Node was deleted for longer than the quarantine");
-        }
-    }
-
-    /// Sends a write. `None` if there was no answer.
-    fn send(&mut self, write: &Write) -> Result<Option<Result<Option<IpBlock>, Refused>>, String> {
-        match self.fate(write) {
-            Fate::Lost => return Ok(None),
-            Fate::Answered => {}
-            Fate::Repeated => self.late.push(write.clone()),
-            Fate::Late => {
-                self.late.push(write.clone());
-                return Ok(None);
-            }
-            Fate::Unanswered => {
-                let _ = self.apply(write)?;
-                return Ok(None);
-            }
-        }
-        self.apply(write).map(Some)
     }
 
     fn agent(&mut self) -> Result<(), String> {
