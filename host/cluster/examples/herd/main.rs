@@ -2,10 +2,12 @@
 //!
 //! `herd AGENTS ADDS` joins so many nodes at once, lets each ask for one block more, and prints one line of JSON. Each agent does what that of a node does
 //! on the network, in its order: apply NodeIPAM, watch it by name, GET a hinted block and then its space, apply what it holds. It has no pods: these
-//! cost the API server nothing, which is what `writes_at_rest` counts. Then so many pods are added on the node of a cluster, and as many on one without.
+//! cost the API server nothing, which is what `writes_at_rest` counts. Then so many pods are added on the node of a cluster, and as many on one without;
+//! and as many live on a node whose calls of the API server are counted.
 
 mod add;
 mod agent;
+mod life;
 
 use std::error::Error;
 use std::fs;
@@ -23,6 +25,7 @@ use serde_json::{Value, json};
 use tenure_cluster::client::{call, connect};
 use tenure_cluster::definitions::definitions;
 use tenure_cluster::{AddressPool, IPBlock};
+use tenure_fixtures::control_plane::proxy::FaultProxy;
 use tenure_fixtures::control_plane::{ADMIN_TOKEN, ControlPlane};
 use tenure_fixtures::node::binaries;
 use tenure_leases::PoolKey;
@@ -60,7 +63,8 @@ fn main() -> Result<(), Failure> {
         }
         pause(&runtime, Duration::from_millis(100));
     };
-    let measured = with_operator(&runtime, &kubeconfig, &client, agents, adds);
+    let proxy = plane.proxy()?;
+    let measured = with_operator(&runtime, (&kubeconfig, &proxy), &client, agents, adds);
     println!("{}", measured?);
     Ok(())
 }
@@ -72,7 +76,7 @@ fn pause(runtime: &Runtime, time: Duration) {
 /// Measures with an operator, which ends with it.
 fn with_operator(
     runtime: &Runtime,
-    kubeconfig: &Path,
+    (kubeconfig, proxy): (&Path, &FaultProxy),
     client: &Client,
     agents: usize,
     adds: usize,
@@ -80,12 +84,15 @@ fn with_operator(
     let mut operator = start_operator(kubeconfig)?;
     let measured = runtime.block_on(measure(client.clone(), agents, operator.id()));
     let added = add::measure(runtime, client, kubeconfig, adds);
+    let lived = life::measure(runtime, client, proxy, adds);
     // It may have ended by itself.
     let _ = operator.kill();
     let _ = operator.wait();
-    let (mut all, added) = (measured?, added?);
-    if let (Some(all), Value::Object(added)) = (all.as_object_mut(), added) {
-        all.extend(added);
+    let mut all = measured?;
+    for more in [added?, lived?] {
+        if let (Some(all), Value::Object(more)) = (all.as_object_mut(), more) {
+            all.extend(more);
+        }
     }
     let began = Instant::now();
     let mut successor = start_operator(kubeconfig)?;

@@ -58,6 +58,21 @@ pub(crate) fn measure(agents: u32, adds: u32) -> anyhow::Result<Vec<Row>> {
         .at_most(1.02)
         .raw("joined", us("add_joined_us")?)
         .raw("alone", us("add_alone_us")?),
+        Row::new("API writes of a pod's life, whereabouts 8", Unit::Each.of(number("writes_per_pod")?))
+            .at_most(0.0)
+            .raw("of a pod without a DEL", Unit::Each.of(number("writes_per_leak")?)),
+        Row::new(
+            "API reads of a pod's life, whereabouts at least 8",
+            Unit::Each.of(number("reads_per_pod")?),
+        )
+        .at_most(1.0)
+        .raw("of a pod without a DEL", Unit::Each.of(number("reads_per_leak")?)),
+        Row::new(
+            "from a pod's deletion without a DEL to the free address, beyond the grace period",
+            Unit::Seconds.of(number("leak_seconds")? - number("grace_seconds")?),
+        )
+        .at_most(2.0)
+        .raw("grace period", Unit::Seconds.of(number("grace_seconds")?)),
         Row::new("RSS of a daemon in a cluster, beyond one without", Unit::Megabytes.of(more))
             .at_most(15.0)
             .raw("joined", mb("daemon_joined_megabytes")?)
