@@ -19,6 +19,11 @@ const NETWORK: &str = "leased";
 const POOL: &str = "apiVersion: ipam.tenure.dev/v1alpha1\nkind: AddressPool\nmetadata: {name: pods}\nspec:\n  \
      ipv4: {cidrs: [10.64.0.0/24], blockPrefix: 28}\n  cooldownSeconds: 0\n";
 
+/// The pool of single addresses, and one of them with a name.
+const CLAIM: &str = "apiVersion: ipam.tenure.dev/v1alpha1\nkind: AddressPool\nmetadata: {name: names}\nspec:\n  \
+     usage: Claims\n  ipv4: {cidrs: [10.65.0.0/28], blockPrefix: 32}\n---\n\
+     apiVersion: ipam.tenure.dev/v1alpha1\nkind: AddressClaim\nmetadata: {name: named-0, namespace: default}\nspec: {pool: names}\n";
+
 /// The length of the blocks' prefixes, in bits.
 const PREFIX: u32 = 28;
 
@@ -48,6 +53,7 @@ pub(super) fn play(stage: &mut Stage<'_>) -> Result<()> {
         "namespace.create=true",
         "profile=cluster",
         "network.cniVersion=1.1.0",
+        "cluster.pools={pods,names}",
         &network,
         // No kube-proxy runs here, and there is one node.
         "cluster.apiServer.host=127.0.0.1",
@@ -63,9 +69,11 @@ pub(super) fn play(stage: &mut Stage<'_>) -> Result<()> {
         "wait",
         "--for=condition=Established",
         "crd/addresspools.ipam.tenure.dev",
+        "crd/addressclaims.ipam.tenure.dev",
         "--timeout=60s",
     ])?;
     stage.cluster.apply(POOL)?;
+    stage.cluster.apply(CLAIM)?;
     stage.cluster.rolled_out(NAMESPACE, "deployment/tenure-operator")?;
     stage.cluster.rolled_out(NAMESPACE, AGENT)?;
     wait::holds("the end of the start-up taint", || {
@@ -84,7 +92,26 @@ pub(super) fn play(stage: &mut Stage<'_>) -> Result<()> {
     stage.tell.good(&format!("{PODS} pods have addresses of the {} blocks of the node", blocks.len()));
     doctor(stage)?;
     stage.cluster.run(&["delete", "deployment/leased", "--timeout=60s"])?;
+    named(stage)?;
     cluster::settled(&stage.cluster, &stage.node.machine, 0)
+}
+
+/// A pod of a StatefulSet has the address of its claim, and so has the next pod of its name.
+fn named(stage: &Stage<'_>) -> Result<()> {
+    let claim = "addressclaim/named-0";
+    stage.cluster.run(&["wait", "--for=condition=Bound", claim, "--timeout=60s"])?;
+    let address = stage.cluster.run(&["get", claim, "--output=jsonpath={.status.address}"])?;
+    stage.cluster.apply(&workloads::claiming_set("named"))?;
+    for turn in ["first", "second"] {
+        stage.cluster.rolled_out("default", "statefulset/named")?;
+        cluster::settled(&stage.cluster, &stage.node.machine, 1)?;
+        let pods = stage.cluster.pod_addresses()?;
+        ensure!(pods.contains_key(address.trim()), "the {turn} pod has not {address} of its claim: {pods:?}");
+        stage.cluster.run(&["delete", "pod/named-0", "--timeout=60s"])?;
+    }
+    stage.tell.good(&format!("two pods of one name, one after the other, have {address} of their claim"));
+    stage.cluster.run(&["delete", "statefulset/named", "--timeout=60s"])?;
+    stage.cluster.run(&["delete", claim, "--timeout=60s"]).map(drop)
 }
 
 /// The beginnings of the addresses of the blocks that name the node.

@@ -20,6 +20,13 @@ pub(super) fn stateful_set(name: &str, replicas: usize) -> String {
     )
 }
 
+/// A StatefulSet of one such pod, which names the claim of its own name.
+pub(super) fn claiming_set(name: &str) -> String {
+    let labels = format!("metadata: {{labels: {{app: {name}}}");
+    let claims = format!("{labels}, annotations: {{ipam.tenure.dev/claim: \"{name}-{{ordinal}}\"}}");
+    stateful_set(name, 1).replace(&labels, &claims)
+}
+
 /// A Job that connects to each of these addresses.
 pub(super) fn job(name: &str, addresses: &[&str]) -> String {
     format!(
