@@ -15,7 +15,7 @@ use tenure_e2e::{Attachment, Daemon, Need, Suite, folder, wait};
 /// How long an unoptimised compiler may take for Python's eighteen megabytes on a busy machine.
 const COMPILED: Duration = Duration::from_secs(300);
 
-/// A language, and how to plant a fault in the rule of its template.
+/// A language, and how to plant a fault in the rule of its template. Its words have a character of several bytes, and what is not UTF-8.
 struct Language {
     name: &'static str,
     /// The file of the rule.
@@ -31,32 +31,32 @@ const C: Language = Language {
     name: "c",
     rule: "rule.c",
     line: "    tenure_ipam_ledger_list_pool_t pools;",
-    fault: "    if (request->network.ptr[0] == 'b') fail(\"planted\");",
-    told: "its last warning: planted",
+    fault: r#"    if (request->network.ptr[0] == 'b') fail("planted: \xff \xc3\xa9");"#,
+    told: r"its last warning: planted: \xff é",
 };
 
 const GO: Language = Language {
     name: "go",
     rule: "rule/rule.go",
     line: "\tproposal := Proposal{}",
-    fault: "\tif request.Network == \"broken\" {\n\t\tpanic(\"planted\")\n\t}",
-    told: "its last warning: panic: planted",
+    fault: "\tif request.Network == \"broken\" {\n\t\tpanic(\"planted: \\xff é\")\n\t}",
+    told: r"its last warning: panic: planted: \xff é",
 };
 
 const TYPESCRIPT: Language = Language {
     name: "typescript",
     rule: "rule.ts",
     line: "  const assignments = ",
-    fault: "  if (request.network === \"broken\") throw new RangeError(\"planted\");",
-    told: "its last warning: RangeError: planted; at propose (",
+    fault: r#"  if (request.network === "broken") throw new RangeError("planted: \ud800 é");"#,
+    told: r"its last warning: RangeError: planted: \ud800 é; at propose (",
 };
 
 const PYTHON: Language = Language {
     name: "python",
     rule: "rule.py",
     line: "        assignments = []",
-    fault: "        if request.network == \"broken\":\n            raise ValueError(\"planted\")",
-    told: "its last warning: ValueError: planted; at propose (",
+    fault: "        if request.network == \"broken\":\n            raise ValueError(\"planted: \\udc80 é\")",
+    told: r"its last warning: ValueError: planted: \udc80 é; at propose (",
 };
 
 fn main() -> ExitCode {

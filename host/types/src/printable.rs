@@ -77,19 +77,24 @@ pub fn json(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// The first `most` characters of an untrusted program's text on one line. A line break or a tab becomes a space, and each other harmful
-/// character U+FFFD, so that the text cannot grow.
+/// The beginning of an untrusted program's text on one line, of at most `most` characters, and `…` if that is not all. A line break or a
+/// tab becomes a space; what is otherwise harmful is escaped as by [`line`], so that its author sees what it was.
 #[must_use]
 pub fn excerpt(text: &str, most: usize) -> String {
-    let shown = text.chars().take(most);
-    let shown = shown.map(|character| match character {
-        '\n' | '\r' | '\t' => ' ',
-        character if is_harmless(character) => character,
-        _ => char::REPLACEMENT_CHARACTER,
-    });
-    let mut excerpt: String = shown.collect();
-    if text.chars().nth(most).is_some() {
-        excerpt.push('…');
+    let (mut excerpt, mut room) = (String::new(), most);
+    for character in text.chars() {
+        let character = if matches!(character, '\n' | '\r' | '\t') { ' ' } else { character };
+        let width = if is_harmless(character) { 1 } else { character.escape_default().len() };
+        let Some(left) = room.checked_sub(width) else {
+            excerpt.push('…');
+            break;
+        };
+        room = left;
+        if is_harmless(character) {
+            excerpt.push(character);
+        } else {
+            excerpt.extend(character.escape_default());
+        }
     }
     excerpt
 }
@@ -138,10 +143,14 @@ mod tests {
 
     #[test]
     fn an_excerpt_is_bounded() {
-        assert_eq!(excerpt("a\nb\u{1b}[31m\u{202e}c", 99), "a b\u{fffd}[31m\u{fffd}c");
+        assert_eq!(excerpt("a\nb\u{1b}[31m\u{202e}c", 99), "a b\\u{1b}[31m\\u{202e}c");
         // As a panic is told.
         let panic = "panicked at src/lib.rs:3:5:\nindex out of bounds\r\n\tthe len is 0";
         assert_eq!(excerpt(panic, 99), "panicked at src/lib.rs:3:5: index out of bounds   the len is 0");
-        assert_eq!(excerpt(&"é".repeat(10_000), 512).chars().count(), 513);
+        let long = "é".repeat(10_000);
+        assert_eq!(excerpt(&long, 512), format!("{}…", "é".repeat(512)));
+        assert_eq!(excerpt(&"é".repeat(512), 512), "é".repeat(512));
+        // An escape is shown whole or not at all.
+        assert_eq!((excerpt("ab\u{1b}", 8), excerpt("ab\u{1b}", 7)), ("ab\\u{1b}".into(), "ab…".into()));
     }
 }

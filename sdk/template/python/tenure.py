@@ -37,7 +37,9 @@ def told(rule):
                 code = at.tb_frame.f_code
                 places.insert(0, f"at {code.co_name} ({code.co_filename}:{at.tb_lineno})")
                 at = at.tb_next
-            log.write(log.Level_Warn(), "; ".join([f"{type(error).__name__}: {error}", *places]))
+            told = "; ".join([f"{type(error).__name__}: {error}", *places])
+            # A text may have halves of surrogate pairs, which UTF-8 does not have.
+            log.write(log.Level_Warn(), told.encode("utf-8", "backslashreplace").decode())
             raise
 
     return telling

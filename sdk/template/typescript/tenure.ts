@@ -27,6 +27,9 @@ export const exhausted = (message: string): Refusal => ({ tag: "exhausted", val:
 /** Any other reason. To be thrown. */
 export const refused = (message: string): Refusal => ({ tag: "other", val: { message, attributes: [] } });
 
+/** A text as the host takes it: half of a pair of surrogates, which UTF-8 does not have, is written as `\ud800`. */
+const legible = (text: string) => text.replace(/[\ud800-\udfff]/gu, (half) => `\\u${half.charCodeAt(0).toString(16)}`);
+
 /** The function, with an error in the log before it fails the call. A refusal is not an error. */
 export const told = <Argument, Answer>(rule: (argument: Argument) => Answer) => (argument: Argument): Answer => {
   try {
@@ -34,7 +37,7 @@ export const told = <Argument, Answer>(rule: (argument: Argument) => Answer) => 
   } catch (thrown) {
     if (thrown instanceof Error) {
       const places = (thrown.stack ?? "").trim().split("\n").map((line) => line.trim());
-      write({ tag: "warn" }, [`${thrown.name}: ${thrown.message}`, ...places].join("; "));
+      write({ tag: "warn" }, legible([`${thrown.name}: ${thrown.message}`, ...places].join("; ")));
     }
     throw thrown;
   }

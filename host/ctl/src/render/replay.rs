@@ -190,7 +190,7 @@ mod tests {
                                                                                                      0, limit 1)
         pods     5         2023-11-14T22:13:20.005Z  shop/web-0    different   tags: ""              tags: "red"
         pods     6         2023-11-14T22:13:20.006Z  (definition)  different   1 pool:               failed (trap):
-                                                                               10.1.0.1-10.1.0.6     unreachable�
+                                                                               10.1.0.1-10.1.0.6     unreachable\u{1b}
         10 decisions of host-local@0123456789ab, replayed with mine@fedcba987654: 6 the same, 3 different, 1 could not be answered
         1 line could not be read.
         "#);

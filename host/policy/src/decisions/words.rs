@@ -130,7 +130,7 @@ mod tests {
         let told = "3 pools: 10.1.0.1-10.1.0.6, 10.2.0.1-10.2.0.6, 10.1.0.1-10.1.0.6, 10.2.0.1-10.2.0.6 and 2 more ranges";
         assert_eq!(DecisionOutcome::Definition(definition).to_string(), told);
         let refusal = json!({ "Exhausted": { "message": "none\u{1b}left", "attributes": [] } });
-        assert_eq!(DecisionOutcome::Refusal(refusal).to_string(), "exhausted: none\u{fffd}left");
+        assert_eq!(DecisionOutcome::Refusal(refusal).to_string(), "exhausted: none\\u{1b}left");
         let refusal = json!({ "InvalidConfig": { "path": "ipam.x", "message": "wrong" } });
         assert_eq!(DecisionOutcome::Refusal(refusal).to_string(), "invalid-config: ipam.x: wrong");
         let with = json!({ "direction": "Descending", "limit": 1, "label": { "name": "zone", "value": "a" }, "after": null, "pool": 0 });

@@ -17,19 +17,19 @@ use crate::text::clean;
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Nonsense {
     /// A string that should be an address.
-    #[error("it returned {0:?}, which is not an address")]
+    #[error("it returned \"{0}\", which is not an address")]
     NotAnAddress(String),
     /// A string that should be a subnet.
-    #[error("it returned {0:?}, which is not a subnet")]
+    #[error("it returned \"{0}\", which is not a subnet")]
     NotASubnet(String),
     /// An invalid pool name.
     #[error(
-        "it named a pool {0:?}, which is not a valid name: use 1 to 64 letters, digits, '_', '.' and '-'"
+        "it named a pool \"{0}\", which is not a valid name: use 1 to 64 letters, digits, '_', '.' and '-'"
     )]
     PoolName(String),
     /// An invalid range name.
     #[error(
-        "it named a range {0:?}, which is not a valid name: use 1 to 128 printable characters without spaces"
+        "it named a range \"{0}\", which is not a valid name: use 1 to 128 printable characters without spaces"
     )]
     RangeName(String),
     /// An invalid range.
@@ -53,7 +53,7 @@ pub(super) enum Nonsense {
         name: String,
     },
     /// A case of a later version of the interface.
-    #[error("it returned {what} that this version does not know: {name:?}")]
+    #[error("it returned {what} that this version does not know: \"{name}\"")]
     Unknown {
         /// The kind of case.
         what: &'static str,

@@ -1,5 +1,6 @@
 //! One call: its limits, what it has used, and why it failed.
 
+use std::str::Utf8Error;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -136,6 +137,10 @@ impl CallContext {
             None if root.contains(OUT_OF_FUEL) => (
                 PolicyFailure::Length,
                 format!("its strings and lists exceed {} KiB: {}", limits.answer >> 10, clean(&root)),
+            ),
+            None if error.downcast_ref::<Utf8Error>().is_some() => (
+                PolicyFailure::Trap,
+                format!("a text that it passed to the host is not UTF-8: {}", clean(&root)),
             ),
             None => (PolicyFailure::Trap, clean(&root)),
         };

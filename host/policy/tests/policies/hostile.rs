@@ -86,7 +86,7 @@ fn each_wrong_definition_is_refused() {
         ("define-long-text", ErrorCode::PolicyFailed, "fuel"),
         ("define-long-list", ErrorCode::PolicyFailed, "fuel"),
         ("define-not-a-subnet", ErrorCode::PolicyFailed, "\"everywhere\", which is not a subnet"),
-        ("define-unknown-cooling", ErrorCode::PolicyFailed, "sometimes\u{fffd}[2J"),
+        ("define-unknown-cooling", ErrorCode::PolicyFailed, "sometimes\\u{1b}[2J"),
         ("define-unknown-supply", ErrorCode::PolicyFailed, "a pool supply that this version does not know"),
         ("define-unknown-need", ErrorCode::PolicyFailed, "a pool need that this version does not know"),
         (
@@ -114,7 +114,7 @@ fn each_wrong_definition_is_refused() {
         ("define-ugly-attribute", ErrorCode::PolicyFailed, "attribute name"),
         ("define-refuse", ErrorCode::InvalidConfig, "ipam.x: wrong"),
         ("define-refuse-silently", ErrorCode::InvalidConfig, "the network's configuration is wrong"),
-        ("define-ugly-refusal", ErrorCode::InvalidConfig, "ugly \u{fffd}[2Jugly"),
+        ("define-ugly-refusal", ErrorCode::InvalidConfig, "ugly \\u{1b}[2Jugly"),
         ("nothing-known", ErrorCode::InvalidConfig, "ipam.misbehave: no such misbehaviour"),
     ] {
         let error = define(misbehaviour).map(|_| ()).unwrap_err();

@@ -16,6 +16,7 @@ mod memories;
 mod metering;
 mod native;
 mod node;
+mod panics;
 mod planning;
 mod pruning;
 mod recording;

@@ -161,7 +161,7 @@ fn a_wrong_plan_is_no_plan() {
         (
             "plan-unknown",
             ErrorCode::PolicyFailed,
-            "an effect that this version does not know: \"reboot\u{fffd}[2J\"",
+            "an effect that this version does not know: \"reboot\\u{1b}[2J\"",
         ),
         (
             "plan-many-attributes",
