@@ -335,9 +335,39 @@ an older copy of the state lacks the pods that were created after it; drain the 
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
+    use clap::{Command, CommandFactory};
 
     use super::*;
+
+    /// The book's page with the rule for `--apply`.
+    const OPERATIONS: &str = include_str!("../../../deploy/book/src/operations.md");
+
+    /// Collects the verbs below a command that have `--apply`, each with its help.
+    fn with_apply(command: &Command, above: &str, found: &mut Vec<(String, String)>) {
+        for verb in command.get_subcommands() {
+            let name = format!("{above}{}", verb.get_name());
+            let apply = verb.get_arguments().find(|argument| argument.get_id() == "apply");
+            let help = apply.map(|apply| apply.get_help().map(ToString::to_string).unwrap_or_default());
+            found.extend(help.map(|help| (name.clone(), help)));
+            with_apply(verb, &format!("{name} "), found);
+        }
+    }
+
+    #[test]
+    fn one_rule_for_apply() {
+        let mut found = Vec::new();
+        with_apply(&CtlArguments::command(), "", &mut found);
+        found.sort();
+        let rule = OPERATIONS.split("**One rule for `--apply`**").nth(1).unwrap();
+        let rule = rule.split(" only shows ").next().unwrap();
+        let mut stated: Vec<_> = rule.split('`').skip(1).step_by(2).collect();
+        stated.sort_unstable();
+        let verbs: Vec<_> = found.iter().map(|(verb, _)| verb.as_str()).collect();
+        assert_eq!(verbs, stated, "the verbs, and those that the book names");
+        for (verb, help) in &found {
+            assert_eq!(help, "Make the changes; without this flag, only show them", "{verb}");
+        }
+    }
 
     #[test]
     fn the_command_line_holds_together() {

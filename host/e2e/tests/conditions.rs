@@ -25,6 +25,7 @@ fn main() -> ExitCode {
     Suite::new()
         .test("a_socket_that_was_deleted_is_made_anew_and_told", &[], deleted_sockets)
         .test("a_full_pool_is_told_until_an_address_is_free", &[], full_pool)
+        .test("a_pool_that_fills_up_is_told_from_the_share_that_is_set", &[], filling_pool)
         .test("a_policy_that_cannot_be_loaded_is_told_until_it_can", &[], unloadable_policy)
         .test("a_runtime_that_does_not_answer_is_told", &[], silent_runtime)
         .test("metrics_that_cannot_be_served_stop_no_address", &[], metrics_port_in_use)
@@ -144,6 +145,41 @@ fn full_pool() -> anyhow::Result<()> {
     is_well(&daemon)?;
     ensure!(metric(&daemon, r#"tenure_condition{name="pool-exhausted"} 0"#)?, "the metric is still set");
     Ok(())
+}
+
+fn filling_pool() -> anyhow::Result<()> {
+    let mut daemon = Daemon::prepare()?;
+    let metrics = daemon.metrics_address();
+    let settings = |percent: u32| {
+        format!(
+            "[addresses]\ncooldown_seconds = 3600\nnearly_full_percent = {percent}\n[metrics]\nlisten = \"{metrics}\"\n"
+        )
+    };
+    daemon.configure(&settings(60))?;
+    daemon.start_again()?;
+    let shim = daemon.shim()?;
+    // Five addresses can be assigned.
+    let filling = config("filling", json!({ "ranges": [[{ "subnet": "10.78.1.0/29" }]] }));
+    for pod in ["one", "two"] {
+        shim.call("ADD", &Attachment::of(pod), &filling)?.address()?;
+    }
+    is_well(&daemon)?;
+    shim.call("ADD", &Attachment::of("three"), &filling)?.address()?;
+    let told = begins(&daemon, "pool-nearly-full")?;
+    ensure!(text(&told, "message") == "pool 0 of network filling is nearly full: 3 of 5 in use", "{told}");
+    shim.call("DEL", &Attachment::of("one"), &filling)?.silent()?;
+    is_well(&daemon)?;
+    for (gauge, value) in [("addresses", 5), ("held", 2), ("cooling", 1)] {
+        let line = format!(r#"tenure_pool_{gauge}{{network="filling",pool="0"}} {value}"#);
+        ensure!(metric(&daemon, &line)?, "no {line}");
+    }
+    // Another share counts from the reload on.
+    daemon.configure(&settings(40))?;
+    daemon.ctl(&["reload"])?;
+    begins(&daemon, "pool-nearly-full")?;
+    daemon.configure(&settings(100))?;
+    daemon.ctl(&["reload"])?;
+    is_well(&daemon)
 }
 
 /// A policy's component that differs from the built-in ones: a node's copy of a policy that it has used, plus an empty

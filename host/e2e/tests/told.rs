@@ -1,19 +1,30 @@
-//! A network's history, as shown by `tenurectl log` and by the daemon's own log.
+//! What operators are shown: a network's history, by `tenurectl log` and in the daemon's own log, and a node at a glance.
 
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 use anyhow::ensure;
 use serde_json::{Value, json};
-use tenure_e2e::{Attachment, Daemon, Need, Suite};
+use tenure_e2e::{Attachment, Daemon, Need, Suite, binaries};
+
+/// The columns of a terminal.
+const COLUMNS: usize = 100;
+
+/// The exit code for a network that does not exist.
+const NOT_FOUND: i32 = 4;
 
 fn main() -> ExitCode {
     Suite::new()
         .test("what_becomes_of_a_network_is_in_both_logs", &[Need::Root, Need::UTIL_LINUX], both_logs)
+        .test("a_node_is_shown_by_name_and_time_and_its_tables_fit_a_terminal", &[], shown)
         .run()
 }
 
 fn config(subnet: &str) -> Value {
-    json!({ "cniVersion": "1.0.0", "name": "pods", "ipam": { "type": "tenure", "ranges": [[{ "subnet": subnet }]] } })
+    of_network("pods", subnet)
+}
+
+fn of_network(name: &str, subnet: &str) -> Value {
+    json!({ "cniVersion": "1.0.0", "name": name, "ipam": { "type": "tenure", "ranges": [[{ "subnet": subnet }]] } })
 }
 
 /// The log's facts of one kind.
@@ -51,5 +62,63 @@ fn both_logs() -> anyhow::Result<()> {
     let ended = facts(&daemon, "released")?;
     let by_boot = |release: &&Value| release.get("reason") == Some(&json!("reboot"));
     ensure!(ended.iter().filter(by_boot).count() == 2, "expected the reboot to end both: {ended:?}");
+    Ok(())
+}
+
+/// The text of a command for people.
+fn for_people(daemon: &Daemon, arguments: &[&str]) -> anyhow::Result<String> {
+    let mut tenurectl = Command::new(binaries::find("tenurectl")?);
+    let output = tenurectl.arg("--run-dir").arg(daemon.run_directory()).args(arguments).output()?;
+    ensure!(output.status.success(), "{arguments:?}: {output:?}");
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+fn shown() -> anyhow::Result<()> {
+    let mut daemon = Daemon::prepare()?;
+    daemon.configure("[addresses]\nnearly_full_percent = 75\n")?;
+    daemon.start_again()?;
+    for (network, subnet, pod) in
+        [("pods", "10.86.0.0/24", "coredns-5d78c9869d-8lqxw"), ("storage", "10.87.0.0/24", "csi-node-4x7pk")]
+    {
+        let arguments = format!("IgnoreUnknown=1;K8S_POD_NAMESPACE=kube-system;K8S_POD_NAME={pod}");
+        let shim = daemon.shim()?.env("CNI_ARGS", arguments);
+        shim.call("ADD", &Attachment::of("4c01db0b339c7a9a".repeat(4)), &of_network(network, subnet))?
+            .result()?;
+    }
+    // What was just begun is as old as it is, and no `0s`.
+    for arguments in [
+        &["allocations"][..],
+        &["networks"],
+        &["networks", "storage", "--output", "wide"],
+        &["status"],
+        &["policy", "list"],
+        &["policy", "history", "pods"],
+        &["check"],
+    ] {
+        let text = for_people(&daemon, arguments)?;
+        ensure!(text.split_whitespace().all(|word| word != "0s"), "{arguments:?}:\n{text}");
+        let fits = text.lines().all(|line| line.chars().count() <= COLUMNS);
+        ensure!(fits || arguments.contains(&"wide"), "{arguments:?}:\n{text}");
+    }
+    let named = daemon.ctl(&["networks", "storage"])?;
+    ensure!(named.pointer("/networks/0/name") == Some(&json!("storage")), "{named}");
+    ensure!(named.pointer("/networks/1").is_none(), "{named}");
+    let unknown = daemon.ctl_output(&["networks", "nowhere"])?;
+    ensure!(unknown.status.code() == Some(NOT_FOUND), "{unknown:?}");
+
+    let assigned = |arguments: &[&str]| -> anyhow::Result<Vec<bool>> {
+        let text = for_people(&daemon, &[&["log"], arguments].concat())?;
+        Ok(["10.86.0.2", "10.87.0.2"].map(|address| text.contains(address)).to_vec())
+    };
+    ensure!(assigned(&[])? == [true, true]);
+    ensure!(assigned(&["--network", "storage"])? == [false, true]);
+    ensure!(assigned(&["--network", "storage", "--network", "pods"])? == [true, true]);
+    ensure!(assigned(&["--since", "1h", "--network", "pods"])? == [true, false]);
+    ensure!(assigned(&["--since", "2999-01-01T00:00:00Z"])? == [false, false]);
+
+    // What the file says, and the value of a key that it does not set.
+    let in_force = daemon.ctl(&["config"])?;
+    let toml = in_force.get("toml").and_then(Value::as_str).unwrap_or_default();
+    ensure!(toml.contains("nearly_full_percent = 75") && toml.contains("cooldown_seconds = 30"), "{toml}");
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::parts::{ago, duration};
+use super::parts::{age, ago};
 
 /// A cell. Numbers and ages sort by their value, and everything else by its text, in which `10.1.0.9` is before `10.1.0.10`.
 pub(crate) struct Cell {
@@ -20,11 +20,7 @@ impl Cell {
 
     /// An age; `<1s` of what is younger than a second.
     pub(crate) fn age(milliseconds: u64) -> Self {
-        let text = match milliseconds {
-            0..1_000 => "<1s".to_owned(),
-            _ => duration(milliseconds),
-        };
-        Self::valued(text, milliseconds)
+        Self::valued(age(milliseconds), milliseconds)
     }
 
     /// The time since then.

@@ -13,7 +13,7 @@ use tenure_rpc::v1::{
 
 use super::cell::Cell;
 use super::page::Page;
-use super::parts::{ago, clean, counted, duration, or_dash, pairs};
+use super::parts::{age, ago, clean, counted, duration, or_dash, pairs};
 use super::shown::Shown;
 use super::table::Table;
 use super::words::{CloudEvidence, CloudSource, CloudUnit};
@@ -114,7 +114,7 @@ fn duty(interface: &CloudInterface) -> String {
 fn state(standing: Option<&CloudStanding>) -> String {
     let Some(standing) = standing else { return "-".to_owned() };
     match (standing.since_age_ms, CloudEvidence::of(&standing.evidence)) {
-        (Some(age), _) => format!("{} for {}", clean(&standing.state), duration(age)),
+        (Some(since), _) => format!("{} for {}", clean(&standing.state), age(since)),
         (None, Some(CloudEvidence::Ledger)) => "only in the ledger yet".to_owned(),
         (None, None) => clean(&standing.state),
     }
@@ -127,7 +127,7 @@ fn number(count: u64) -> Cell {
 fn step(intent: &CloudIntent) -> String {
     match intent.step.as_str() {
         "" => "waits for another one on the interface".to_owned(),
-        step => format!("{}, for {}", clean(step), duration(intent.step_age_ms)),
+        step => format!("{}, for {}", clean(step), age(intent.step_age_ms)),
     }
 }
 
@@ -176,7 +176,7 @@ fn notes(answer: &GetCloudResponse) -> String {
         ));
     }
     for of in &answer.leaked {
-        out.push_str(&format!("{}: attached to nothing for {}\n", clean(&of.interface), duration(of.age_ms)));
+        out.push_str(&format!("{}: attached to nothing for {}\n", clean(&of.interface), age(of.age_ms)));
     }
     out.extend(answer.odd.iter().map(|odd| format!("{}\n", clean(odd))));
     out

@@ -4,7 +4,7 @@ use tenure_rpc::v1::{ClusterBlock, GetClusterResponse};
 
 use super::cell::Cell;
 use super::page::Page;
-use super::parts::{clean, duration, or_dash};
+use super::parts::{age, clean, duration, or_dash};
 use super::shown::Shown;
 use super::table::Table;
 
@@ -52,7 +52,7 @@ impl Shown for GetClusterResponse {
 /// How long a block has been empty, and whether it is offered.
 fn empty(block: &ClusterBlock) -> String {
     let offered = if block.offered { ", offered" } else { "" };
-    block.idle_ms.map_or_else(|| "-".to_owned(), |idle| format!("{}{offered}", duration(idle)))
+    block.idle_ms.map_or_else(|| "-".to_owned(), |idle| format!("{}{offered}", age(idle)))
 }
 
 fn head(answer: &GetClusterResponse) -> String {

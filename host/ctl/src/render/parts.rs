@@ -99,6 +99,14 @@ pub(crate) fn duration(milliseconds: u64) -> String {
     text
 }
 
+/// An age as [`duration`]; `<1s` of what is younger than a second.
+pub(crate) fn age(milliseconds: u64) -> String {
+    match milliseconds {
+        0..1_000 => "<1s".to_owned(),
+        _ => duration(milliseconds),
+    }
+}
+
 /// A time in UTC to the second, as in the log; a dash if it is not known.
 pub(crate) fn when(unix_ms: u64) -> String {
     let time = i64::try_from(unix_ms / 1000).ok().filter(|seconds| *seconds > 0);
@@ -139,6 +147,7 @@ mod tests {
     fn durations_have_two_units_at_most() {
         let texts = [0, 999, 1_000, 61_000, 3_600_000, 3_661_000, 90_000_000, 864_000_000].map(duration);
         assert_eq!(texts, ["0s", "0s", "1s", "1m 1s", "1h", "1h 1m", "1d 1h", "10d"]);
+        assert_eq!([0, 999, 1_000, 61_000].map(age), ["<1s", "<1s", "1s", "1m 1s"]);
         assert_eq!((ago(2_000, 1_000), ago(1_000, 3_000)), ("just now".into(), "2s ago".into()));
         assert_eq!((when(1_700_000_000_999), when(0)), ("2023-11-14T22:13:20Z".into(), "-".into()));
     }

@@ -3,7 +3,7 @@
 use tenure_rpc::v1::{AdoptResponse, Condition, GetStatusResponse};
 
 use super::page::Page;
-use super::parts::{bytes, clean, duration};
+use super::parts::{age, bytes, clean};
 use super::shown::Shown;
 use super::words::NodeReadiness;
 
@@ -18,7 +18,7 @@ impl Shown for GetStatusResponse {
         }
         let figures = [
             ("version", clean(&self.version)),
-            ("up", duration(self.uptime_ms)),
+            ("up", age(self.uptime_ms)),
             ("networks", self.networks.to_string()),
             ("allocations", format!("{}; {} cooling down", self.allocations, self.cooling)),
             ("requests", format!("{} in flight, {} queued", self.in_flight, self.queued)),
@@ -47,7 +47,7 @@ fn condition(condition: &Condition, now_ms: u64) -> String {
     format!(
         "  - {}, for {}: {}\n      next: {}\n",
         clean(&condition.name),
-        duration(now_ms.saturating_sub(condition.since_ms)),
+        age(now_ms.saturating_sub(condition.since_ms)),
         clean(&condition.message),
         clean(&condition.next_step)
     )
