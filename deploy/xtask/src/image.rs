@@ -9,6 +9,7 @@
 //! a root that has nothing else.
 
 mod development;
+mod elf;
 mod layer;
 mod layout;
 mod libraries;

@@ -128,7 +128,7 @@ fn main() -> ExitCode {
     let task = XtaskArguments::parse().task;
     let started = progress::now();
     let ended = run(&task);
-    if matches!(task, Task::Test | Task::Demo { .. }) {
+    if matches!(task, Task::Test | Task::Demo { .. } | Task::Image(_)) {
         eprintln!("xtask: took {}", minutes(progress::now().saturating_sub(started)));
     }
     match ended {

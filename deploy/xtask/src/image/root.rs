@@ -6,6 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 
+use super::elf;
 use super::libraries;
 use super::platform::Platform;
 
@@ -55,15 +56,20 @@ impl ImageRoot {
     /// Adds a program, and the libraries that its loader finds for it.
     ///
     /// # Errors
-    /// If it cannot be read, or a library is missing.
+    /// If it cannot be read, is for another platform, or a library is missing.
     pub(super) fn program(&mut self, from: &Path, to: &str) -> Result<()> {
-        let content = fs::read(from).with_context(|| format!("cannot read {}", from.display()))?;
-        self.file(to, 0o755, content)?;
+        self.executable(from, to)?;
         for (to, library) in libraries::of(from, self.platform)? {
-            let content = fs::read(&library).with_context(|| format!("cannot read {}", library.display()))?;
-            self.file(&to, 0o755, content)?;
+            self.executable(&library, &to)?;
         }
         Ok(())
+    }
+
+    fn executable(&mut self, from: &Path, to: &str) -> Result<()> {
+        let content = fs::read(from).with_context(|| format!("cannot read {}", from.display()))?;
+        let is_ours = elf::platform(&content) == Some(self.platform);
+        ensure!(is_ours, "{} is not a program for {}", from.display(), self.platform);
+        self.file(to, 0o755, content)
     }
 
     /// Adds a program of this machine, if it has that.
@@ -137,5 +143,16 @@ mod tests {
         assert_eq!(paths, ["a", "a/b", "a/b/c"]);
         assert!(root.file("a/b/c", 0o644, b"1".to_vec()).is_ok());
         assert!(root.file("a/b/c", 0o644, b"2".to_vec()).is_err());
+    }
+
+    #[test]
+    fn a_program_of_another_platform_is_refused() {
+        let other = match Platform::native().unwrap() {
+            Platform::Amd64 => Platform::Arm64,
+            Platform::Arm64 => Platform::Amd64,
+        };
+        let mut root = ImageRoot::new(other).unwrap();
+        let error = root.program(Path::new("/proc/self/exe"), "usr/local/bin/tenured").unwrap_err();
+        assert_eq!(error.to_string(), format!("/proc/self/exe is not a program for {other}"));
     }
 }
