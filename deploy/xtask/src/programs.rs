@@ -130,6 +130,18 @@ impl TestProgram {
         Self { name: name.into(), command, is_patient: false }
     }
 
+    /// The command that runs it alone, as a person types it.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// A command that runs it.
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(self.command.get_program());
+        pass_on(&self.command, &mut command);
+        command
+    }
+
     /// The same program, with the variables before its command that it runs with.
     #[must_use]
     pub(crate) fn with(mut self, variables: &str) -> Self {
@@ -140,11 +152,8 @@ impl TestProgram {
     /// A command of cargo's that compiles for most of its time.
     pub(crate) fn patient(name: impl Into<String>, command: &Command) -> Self {
         let mut nice = Command::new("nice");
-        nice.arg(command.get_program()).args(command.get_args());
-        nice.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        if let Some(folder) = command.get_current_dir() {
-            nice.current_dir(folder);
-        }
+        nice.arg(command.get_program());
+        pass_on(command, &mut nice);
         Self { name: name.into(), command: nice, is_patient: true }
     }
 
@@ -169,6 +178,15 @@ impl TestProgram {
         let program = self.command.get_program().display().to_string();
         let status = self.command.status().with_context(|| format!("cannot start {program}"))?;
         if status.success() { Ok(()) } else { bail!("{program}: {status}") }
+    }
+}
+
+/// Passes the arguments, the variables and the folder of a command on to another.
+fn pass_on(from: &Command, to: &mut Command) {
+    to.args(from.get_args());
+    to.envs(from.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    if let Some(folder) = from.get_current_dir() {
+        to.current_dir(folder);
     }
 }
 

@@ -1,17 +1,19 @@
 //! Soaking: runs the randomized suites with seeds that nobody has chosen, until the time is up.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::hash::{BuildHasher as _, RandomState};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 use tenure_fixtures::suites::{self, COUNT, PROPERTY_SEED, RandomizedSuite, SEED, SUITES};
 
 use crate::command;
+use crate::programs::{self, TestProgram};
 use crate::progress;
+use crate::tally::TestTally;
 use crate::workspace::{WHOLE, Workspace};
 
 /// With how many seeds in a row a suite of short runs is run each time.
@@ -53,40 +55,58 @@ pub(crate) fn soak(workspace: &Workspace, arguments: &SoakArguments) -> Result<(
         bail!("no such suite; the suites are {}", SUITES.map(|suite| suite.name).join(", "));
     }
     // The suites of `host/e2e` run the built programs.
-    command::run(workspace.cargo().arg("build").args(WHOLE).arg("--all-targets"))?;
+    command::run(workspace.cargo().arg("build").args(WHOLE))?;
+    let programs = programs::build(workspace.cargo(), &targets(&suites))?;
+    let runs = suites.iter().map(|suite| Ok((*suite, program_of(&programs, suite)?)));
+    let suites: Vec<(RandomizedSuite, &TestProgram)> = runs.collect::<Result<_>>()?;
     let logs = workspace.target.join("soak");
     fs::create_dir_all(&logs).with_context(|| format!("cannot create {}", logs.display()))?;
-    if let (Some(seed), [suite]) = (arguments.seed, suites.as_slice()) {
-        let failed = run_one(workspace, suite, seed, 1, &logs)?;
+    if let (Some(seed), [(suite, program)]) = (arguments.seed, suites.as_slice()) {
+        let failed = run_one(suite, program, seed, 1, &logs)?;
         return conclude(workspace, &failed.into_iter().collect::<Vec<_>>());
     }
-    let failed = until_over(workspace, &suites, arguments.period, &logs)?;
+    let failed = until_over(&suites, arguments.period, &logs)?;
     conclude(workspace, &failed)
+}
+
+/// The arguments of `cargo test` that select the programs of suites.
+fn targets(suites: &[RandomizedSuite]) -> Vec<&'static str> {
+    let target = |suite: &RandomizedSuite| match suite.test {
+        Some(test) => vec!["--test", test],
+        None => vec!["--lib"],
+    };
+    let targets: BTreeSet<_> = suites.iter().map(target).collect();
+    targets.into_iter().flatten().collect()
+}
+
+/// The program with the tests of a suite.
+fn program_of<'a>(programs: &'a [TestProgram], suite: &RandomizedSuite) -> Result<&'a TestProgram> {
+    let found = programs.iter().find(|program| program.name() == suite.command());
+    found.with_context(|| format!("suite {}: nothing that was built is `{}`", suite.name, suite.command()))
 }
 
 /// Runs each suite once, and then again as long as there is time.
 fn until_over(
-    workspace: &Workspace,
-    suites: &[RandomizedSuite],
+    suites: &[(RandomizedSuite, &TestProgram)],
     period: Duration,
     logs: &Path,
 ) -> Result<Vec<FailedRun>> {
     let (began, mut failed) = (progress::now(), Vec::new());
     let mut runs: BTreeMap<&str, u32> = BTreeMap::new();
-    for suite in suites.iter().cycle() {
+    for (suite, program) in suites.iter().cycle() {
         let took = progress::now().saturating_sub(began);
         if took >= period {
             break;
         }
         let seed = drawn();
         println!("soak: {} of {} s: {} from seed {seed}", took.as_secs(), period.as_secs(), suite.name);
-        failed.extend(run_one(workspace, suite, seed, IN_A_ROW, logs)?);
+        failed.extend(run_one(suite, program, seed, IN_A_ROW, logs)?);
         *runs.entry(suite.name).or_default() += 1;
     }
     let counts: Vec<String> = runs.iter().map(|(suite, count)| format!("{suite} {count}")).collect();
     println!("soak: runs: {}", counts.join(", "));
     let left_out: Vec<&str> =
-        suites.iter().map(|suite| suite.name).filter(|name| !runs.contains_key(name)).collect();
+        suites.iter().map(|(suite, _)| suite.name).filter(|name| !runs.contains_key(name)).collect();
     if !left_out.is_empty() {
         println!("soak: the time did not suffice for {}", left_out.join(", "));
     }
@@ -95,21 +115,31 @@ fn until_over(
 
 /// Runs a suite; returns the run if it failed.
 fn run_one(
-    workspace: &Workspace,
     suite: &RandomizedSuite,
+    program: &TestProgram,
     seed: u64,
     in_a_row: u32,
     logs: &Path,
 ) -> Result<Option<FailedRun>> {
-    let mut cargo = workspace.cargo();
-    cargo.arg("test").args(suite.arguments);
-    cargo.env(SEED, seed.to_string()).env(PROPERTY_SEED, seed.to_string()).env(COUNT, in_a_row.to_string());
-    let output = cargo.stdin(Stdio::null()).output().context("cannot start cargo")?;
-    if output.status.success() {
-        return Ok(None);
-    }
+    let mut command = program.command();
+    command.args(Some(suite.filter).filter(|filter| !filter.is_empty()));
+    command.env(SEED, seed.to_string()).env(PROPERTY_SEED, seed.to_string()).env(COUNT, in_a_row.to_string());
+    let output = command.stdin(Stdio::null()).output();
+    let output = output.with_context(|| format!("cannot start `{}`", program.name()))?;
     let text = [output.stdout, output.stderr].concat();
     let text = String::from_utf8_lossy(&text);
+    if output.status.success() {
+        let mut tally = TestTally::default();
+        text.lines().for_each(|line| tally.read(line));
+        ensure!(
+            !tally.is_empty(),
+            "suite {}: `{}` has no test {:?}",
+            suite.name,
+            program.name(),
+            suite.filter
+        );
+        return Ok(None);
+    }
     let seed = failing_seed(&text).unwrap_or(seed);
     let log = logs.join(format!("{}-{seed}.log", suite.name));
     fs::write(&log, &*text).with_context(|| format!("cannot write {}", log.display()))?;
@@ -164,6 +194,8 @@ fn duration(text: &str) -> Result<Duration, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
 
     #[test]
@@ -182,6 +214,34 @@ mod tests {
         assert_eq!(failing_seed(text), Some(8));
         assert_eq!(failing_seed("error: could not compile"), None);
         assert_eq!(failing_seed("TENURE_SEED=many"), None);
+    }
+
+    #[test]
+    fn each_suite_has_its_program_among_those_that_are_built() {
+        let built = SUITES.map(|suite| TestProgram::new(suite.command(), Command::new("true")));
+        for suite in SUITES {
+            assert_eq!(program_of(&built, &suite).unwrap().name(), suite.command());
+        }
+        let crash = SUITES.into_iter().filter(|suite| suite.name == "crash").collect::<Vec<_>>();
+        assert_eq!(targets(&crash), ["--test", "crash"]);
+        assert_eq!(targets(&SUITES).iter().filter(|word| **word == "--lib").count(), 1);
+        let error = program_of(&[], &crash[0]).unwrap_err().to_string();
+        assert_eq!(error, "suite crash: nothing that was built is `cargo test -p tenure-e2e --test crash`");
+    }
+
+    #[test]
+    fn a_suite_whose_tests_are_not_there_does_not_pass() {
+        let logs = tempfile::tempdir().unwrap();
+        let run = |script: &str| {
+            let mut shell = Command::new("sh");
+            shell.args(["-c", script]);
+            run_one(&SUITES[0], &TestProgram::new("it", shell), 7, 1, logs.path())
+        };
+        assert!(run("echo 'test result: ok. 1 passed; 0 failed; 0 ignored'").unwrap().is_none());
+        let error = run("echo 'test result: ok. 0 passed; 0 failed; 0 ignored'").err().unwrap();
+        assert_eq!(error.to_string(), "suite agent-clients: `it` has no test \"caged\"");
+        let failed = run("echo \"TENURE_SEED=$TENURE_SEED: repeat it\"; exit 1").unwrap().unwrap();
+        assert_eq!((failed.seed, failed.suite.name), (7, "agent-clients"));
     }
 
     #[test]
