@@ -21,6 +21,8 @@ mod faults;
 mod labels;
 #[path = "nodes/machine.rs"]
 mod machine;
+#[path = "nodes/moved.rs"]
+mod moved;
 #[path = "nodes/multus.rs"]
 mod multus;
 #[path = "nodes/node.rs"]
@@ -68,6 +70,7 @@ fn main() -> ExitCode {
         families::TESTS,
         settings::TESTS,
         calls::TESTS,
+        moved::TESTS,
         machine::LAST_TESTS,
     ]
     .concat();

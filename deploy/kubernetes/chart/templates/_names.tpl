@@ -64,7 +64,6 @@ system:serviceaccount:{{ .Release.Namespace }}:{{ include "tenure.name" . }}-age
 {{/* The network's configuration list. */}}
 {{- define "tenure.conflist" -}}
 {{- $network := .Values.network -}}
-{{- $ipam := merge (dict "type" "tenure") $network.ipam -}}
 {{- $main := dict "type" "bridge" "bridge" "cni0" "isGateway" true "ipMasq" true "hairpinMode" true -}}
 {{- if eq .Values.profile "cluster" -}}
 {{- $main = dict "type" "ptp" "ipMasq" true -}}
@@ -73,17 +72,20 @@ system:serviceaccount:{{ .Release.Namespace }}:{{ include "tenure.name" . }}-age
 {{- $_ := required "network.main.type: the name of the main plugin" .type -}}
 {{- $main = deepCopy . -}}
 {{- end -}}
-{{- if eq .Values.profile "single-node" -}}
-{{- $ipam = merge $ipam (dict "ranges" $network.ranges "routes" $network.routes) -}}
-{{- else if eq .Values.profile "aws" -}}
+{{- if eq .Values.profile "aws" -}}
 {{- $main = dict "type" "tenure-eni" -}}
 {{- end -}}
-{{- if ne .Values.profile "single-node" -}}
-{{- /* tenured.toml defines the network. */ -}}
-{{- $ipam = dict "type" "tenure" -}}
-{{- end -}}
+{{- /* tenured.toml defines the network, in every profile, so that a release can move to another; these keys are the plugin's own. */ -}}
+{{- $ipam := merge (dict "type" "tenure") (pick $network.ipam "socket" "timeout" "wait" "resolvConf") -}}
 {{- $_ := set $main "ipam" $ipam -}}
 {{- dict "cniVersion" $network.cniVersion "name" $network.name "plugins" (prepend $network.chained $main) | toPrettyJson -}}
+{{- end }}
+
+{{/* The other keys of the network's table in tenured.toml. */}}
+{{- define "tenure.networkSettings" -}}
+{{- range $key, $value := .Values.network.settings }}
+{{ $key }} = {{ toJson $value }}
+{{- end }}
 {{- end }}
 
 {{/* The references of the policies that come from registries, by name. */}}

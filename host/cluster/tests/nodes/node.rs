@@ -38,21 +38,46 @@ impl Node {
         pools: &[&str],
         families: &str,
     ) -> anyhow::Result<Self> {
+        let node = Self::prepare_alone(name, "10.0.0.0/24")?;
+        node.lease(kubeconfig, pools, families)?;
+        Ok(node)
+    }
+
+    /// Makes those of a node that has ranges of its own, and asks no API server.
+    pub(crate) fn prepare_alone(name: &str, subnet: &str) -> anyhow::Result<Self> {
         let daemon = Daemon::prepare()?;
-        let pools = json!(pools);
         std::fs::copy("/proc/sys/kernel/random/boot_id", boot_id_file(&daemon))?;
-        daemon.configure(&format!(
-            "[node]\nname = \"{name}\"\nboot_id_file = \"{}\"\nmachine_id = \"{name}\"\nsystem_uuid = \"firmware of {name}\"\n\
-             [cluster]\nnetworks = {{ pods = {pools} }}\nkubeconfig = \"{}\"\npreallocation = 2\nrelease_seconds = 1\nwrite_seconds = 1\n\
-             [addresses]\ncooldown_seconds = 1\n\
-             [networks.pods]\nipam = {{ type = \"tenure\", policy = \"cluster-range\", pools = {pools}, families = {families} }}\n\
-             [metrics]\nlisten = \"unix:{}\"\n{}",
-            boot_id_file(&daemon).display(),
+        let node = Self { name: name.to_owned(), daemon, pods: Vec::new(), boots: 0 };
+        node.have_ranges(subnet)?;
+        Ok(node)
+    }
+
+    /// Configures a network with ranges of the node's own.
+    pub(crate) fn have_ranges(&self, subnet: &str) -> anyhow::Result<()> {
+        self.configure(&format!(
+            "[networks.pods]\nipam = {{ type = \"tenure\", ranges = [[{{ subnet = \"{subnet}\" }}]] }}\n"
+        ))
+    }
+
+    /// Configures a network whose addresses come from leased blocks.
+    pub(crate) fn lease(&self, kubeconfig: &Path, pools: &[&str], families: &str) -> anyhow::Result<()> {
+        let pools = json!(pools);
+        self.configure(&format!(
+            "[cluster]\nnetworks = {{ pods = {pools} }}\nkubeconfig = \"{}\"\npreallocation = 2\nrelease_seconds = 1\nwrite_seconds = 1\n\
+             [networks.pods]\nipam = {{ type = \"tenure\", policy = \"cluster-range\", pools = {pools}, families = {families} }}\n",
             kubeconfig.display(),
-            daemon.path("metrics.sock").display(),
+        ))
+    }
+
+    fn configure(&self, networks: &str) -> anyhow::Result<()> {
+        let name = &self.name;
+        self.daemon.configure(&format!(
+            "[node]\nname = \"{name}\"\nboot_id_file = \"{}\"\nmachine_id = \"{name}\"\nsystem_uuid = \"firmware of {name}\"\n\
+             [addresses]\ncooldown_seconds = 1\n[metrics]\nlisten = \"unix:{}\"\n{networks}{}",
+            boot_id_file(&self.daemon).display(),
+            self.daemon.path("metrics.sock").display(),
             agents::table()?
-        ))?;
-        Ok(Self { name: name.to_owned(), daemon, pods: Vec::new(), boots: 0 })
+        ))
     }
 
     /// The Node, as the kubelet registers it.

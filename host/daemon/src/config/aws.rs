@@ -11,7 +11,7 @@ use tenure_types::NetworkName;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct AwsTable {
-    /// The network whose supply are the node's interfaces. Its policy plans what is assigned, released, attached and detached; `aws-eni`, which is built in, is for that.
+    /// The network whose supply are the node's interfaces. Its policy plans what is assigned, released, attached and detached; `aws-eni`, which is built in, is for that. The definition of a network for which this changes waits for the restart, too.
     pub(crate) network: Option<String>,
     /// The EC2 service's URL: with https, except on loopback. Without it, `AWS_ENDPOINT_URL_EC2` or `AWS_ENDPOINT_URL` in the environment is used, or else the region's own. No setting of a network leads requests elsewhere.
     pub(crate) ec2_endpoint: Option<String>,

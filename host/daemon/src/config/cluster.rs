@@ -17,7 +17,7 @@ const POLICY: &str = "cluster-range";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ClusterTable {
-    /// The networks whose addresses come from blocks, each with the AddressPools that its configuration may name, such as `{ pods = ["pods"] }`. A pool serves one network of a node.
+    /// The networks whose addresses come from blocks, each with the AddressPools that its configuration may name, such as `{ pods = ["pods"] }`. A pool serves one network of a node. The definition of a network for which this changes waits for the restart, too.
     pub(crate) networks: BTreeMap<String, Vec<String>>,
     /// Whether the API server is asked which of this node's pods exist: with the container runtime's word, it proves that a pod without a known network namespace is gone, so that its address is freed. Needs `runtime.socket`. The default: if `networks` is set.
     pub(crate) pods: Option<bool>,

@@ -1,10 +1,10 @@
 //! Comparing a reloaded configuration with the current one, and which keys can change without a restart.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use super::Config;
+use super::{Config, NetworkTable};
 
 /// The keys of `[aws]` that say what the node is now.
 const AWS_LIVE: [&str; 4] = ["aws.labels", "aws.schedulable", "aws.terminating", "aws.max_pods"];
@@ -24,8 +24,10 @@ pub(crate) fn is_live(key: &str) -> bool {
 }
 
 impl Config {
-    /// Returns this configuration, except for the keys that need a restart, which keep their previous values.
+    /// Returns this configuration, except for the keys that need a restart, which keep their previous values, and for the definitions of networks
+    /// that another supplier is to serve, which wait for it.
     pub(crate) fn on_top_of(self, before: &Self) -> Self {
+        let resupplied = self.resupplied(before);
         let (mut now, previously) = (sections(&self), sections(before));
         for (section, keys) in &mut now {
             for (key, value) in keys.as_object_mut().into_iter().flatten() {
@@ -36,7 +38,28 @@ impl Config {
             }
         }
         // A configuration that was written can be read again; the test below tries each key. If one could not, nothing would change.
-        serde_json::from_value(Value::Object(now)).unwrap_or_else(|_| before.clone())
+        let Ok(mut merged) = serde_json::from_value::<Self>(Value::Object(now)) else {
+            return before.clone();
+        };
+        for network in resupplied {
+            let defined = before.networks.get(&network);
+            let table = merged.networks.remove(&network).unwrap_or_default();
+            let table = table.defined_as(defined.cloned().unwrap_or_default());
+            if defined.is_some() || table != NetworkTable::default() {
+                merged.networks.insert(network, table);
+            }
+        }
+        merged
+    }
+
+    /// The networks whose addresses a cluster or AWS supplies in one of two configurations, and in the other not, or from other pools. The supplier
+    /// changes with a restart; until then, the network would have neither its old addresses nor new ones.
+    fn resupplied(&self, before: &Self) -> BTreeSet<String> {
+        let (ours, theirs) = (&self.cluster.networks, &before.cluster.networks);
+        let of_cluster = ours.keys().chain(theirs.keys()).filter(|name| ours.get(*name) != theirs.get(*name));
+        let (ours, theirs) = (&self.aws.network, &before.aws.network);
+        let of_aws = ours.iter().chain(theirs).filter(|_| ours != theirs);
+        of_cluster.chain(of_aws).cloned().collect()
     }
 
     /// The keys whose values differ, such as `limits.queue` and `networks.pods`, sorted.
@@ -157,6 +180,34 @@ mod tests {
         // A removed key is a difference too.
         assert_eq!(in_force.differences(&before).len(), live.len());
         assert_eq!(read.differences(&read), [""; 0]);
+    }
+
+    #[test]
+    fn a_network_of_another_supplier_keeps_its_definition_until_the_restart() {
+        const RANGES: &str = "[networks.pods]\nrecord = 5\nipam.ranges = [[{ subnet = \"10.1.0.0/24\" }]]";
+        const BLOCKS: &str = "[cluster]\nnetworks = { pods = [\"pods\"] }\n[networks.pods]\nrecord = 7\n\
+             ipam = { policy = \"cluster-range\", pools = [\"pods\"] }";
+        const AWS: &str = "[aws]\nnetwork = \"pods\"\n[networks.pods]\npolicy = \"aws-eni\"\nconfig = \"{}\"";
+        let definition = |config: &Config| {
+            let table = config.networks.get("pods").cloned().unwrap_or_default();
+            NetworkTable::default().defined_as(table)
+        };
+        for (before, read, supplier) in [
+            (RANGES, BLOCKS, "cluster.networks"),
+            (BLOCKS, RANGES, "cluster.networks"),
+            ("", BLOCKS, "cluster.networks"),
+            (BLOCKS, "", "cluster.networks"),
+            (RANGES, AWS, "aws.network"),
+            (AWS, RANGES, "aws.network"),
+        ] {
+            let [before, read] = [before, read].map(|text| toml::from_str::<Config>(text).unwrap());
+            let in_force = read.clone().on_top_of(&before);
+            assert_eq!(definition(&in_force), definition(&before), "{in_force:?}");
+            assert_eq!(in_force.differences(&read), [supplier, "networks.pods"]);
+            // What bounds the network does not wait.
+            let record = |config: &Config| config.networks.get("pods").map_or(0, |table| table.record);
+            assert_eq!(record(&in_force), record(&read));
+        }
     }
 
     #[test]

@@ -51,6 +51,12 @@ impl NetworkTable {
         self.ipam.is_some() || self.config.is_some() || self.delegate.is_some()
     }
 
+    /// The bounds of this table with the definition of another.
+    pub(crate) fn defined_as(self, other: Self) -> Self {
+        let Self { policy, ipam, config, delegate, delegate_config, .. } = other;
+        Self { policy, ipam, config, delegate, delegate_config, ..self }
+    }
+
     /// The network's definition, if the table has one.
     ///
     /// # Errors

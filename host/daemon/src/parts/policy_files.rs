@@ -1,4 +1,4 @@
-//! The configuration's policy files: looks at each of them every second, and applies those that changed.
+//! The configuration's policy files: looks at each of them every other second, and applies those that changed.
 //!
 //! A file without `sha256` is followed. Its name stands for what was last taken from it; even if the file is removed, that
 //! version keeps serving until a changed one has been loaded and exchanged. A pinned file is only compared with its pin.

@@ -1,9 +1,10 @@
 //! What the chart and the plain manifests contain, as far as the API server can tell without a node.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use anyhow::{Context as _, bail, ensure};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::Test;
 use crate::cluster::{Cluster, RELEASE, chart};
@@ -13,6 +14,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("rendered::the_plain_manifests_are_accepted_too", plain),
     ("rendered::misspelt_and_impossible_values_are_refused", refused),
     ("rendered::the_configuration_is_what_the_daemon_reads", configuration),
+    ("rendered::the_security_model_has_each_mount_and_right_of_the_agent", security),
 ];
 
 /// Values that reach the branches that the defaults do not.
@@ -26,6 +28,7 @@ const MORE: &[&str] = &[
     "agent.seLinuxOptions.type=spc_t",
     "agent.appArmorProfile.type=Unconfined",
     "agent.configuration=[addresses]\ncooldown_seconds = 5",
+    "network.settings.record=1000",
     "cluster.apiServer.host=10.0.0.1",
     "cluster.kubeletCredentials=true",
     "image.pullSecrets[0].name=registry",
@@ -130,9 +133,10 @@ fn data(cluster: &Cluster, values: &[&str]) -> anyhow::Result<(String, Value)> {
 fn configuration(cluster: &Cluster) -> anyhow::Result<()> {
     let (toml, conflist) = data(cluster, &["network.ipam.policy=highest-first"])?;
     ensure!(toml.contains("listen = \"127.0.0.1:9477\""), "{toml}");
-    let ipam = &conflist["plugins"][0]["ipam"];
-    ensure!(ipam["type"] == "tenure" && ipam["policy"] == "highest-first", "{conflist}");
-    ensure!(ipam["ranges"][0][0]["subnet"] == "10.244.0.0/24", "{conflist}");
+    // tenured.toml defines the network, so that it is the same one when the release moves to another profile.
+    ensure!(conflist["plugins"][0]["ipam"] == json!({ "type": "tenure" }), "{conflist}");
+    let network = r#"config = '''{"policy":"highest-first","ranges":[[{"subnet":"10.244.0.0/24"}]],"routes":[{"dst":"0.0.0.0/0"}],"type":"tenure"}'''"#;
+    ensure!(toml.contains(&format!("[networks.\"pods\"]\n{network}\n")), "{toml}");
     let (toml, conflist) = data(cluster, &["profile=aws", "network.ipam.warm.addresses=2"])?;
     ensure!(conflist["plugins"][0]["type"] == "tenure-eni", "{conflist}");
     ensure!(toml.contains(r#"config = '''{"warm":{"addresses":2}}'''"#), "{toml}");
@@ -141,18 +145,101 @@ fn configuration(cluster: &Cluster) -> anyhow::Result<()> {
     ensure!(toml.contains("startup_taint = \"ipam.tenure.dev/not-ready\""), "{toml}");
     let (toml, _) = data(cluster, &["profile=aws", "aws.followNode=false"])?;
     ensure!(!toml.contains("[cluster]"), "{toml}");
-    let (toml, conflist) =
-        data(cluster, &["profile=cluster", "cluster.configuration=preallocation = 32", MORE[0], MORE[1]])?;
-    ensure!(conflist["plugins"][0]["ipam"]["ranges"].is_null(), "{conflist}");
+    let (toml, conflist) = data(
+        cluster,
+        &[
+            "profile=cluster",
+            "cluster.configuration=preallocation = 32",
+            "network.ipam.wait=60",
+            MORE[0],
+            MORE[1],
+        ],
+    )?;
+    // The plugin reads its own keys from its configuration.
+    ensure!(conflist["plugins"][0]["ipam"] == json!({ "type": "tenure", "wait": 60 }), "{conflist}");
     // A bridge has one IPv4 address, and a node several blocks.
     ensure!(conflist["plugins"][0]["type"] == "ptp", "{conflist}");
     ensure!(toml.contains("[cluster]\nnetworks = { \"pods\" = [\"pods\"] }\npreallocation = 32\n"), "{toml}");
     ensure!(
-        toml.contains(r#"config = '''{"policy":"cluster-range","pools":["pods"],"type":"tenure"}'''"#),
+        toml.contains(
+            r#"config = '''{"policy":"cluster-range","pools":["pods"],"type":"tenure","wait":60}'''"#
+        ),
         "{toml}"
     );
     ensure!(toml.contains("path = \"/etc/tenure/policies/mine.wasm\"\ndeadline_ms = 20"), "{toml}");
     let (toml, _) = data(cluster, &[MORE[2]])?;
     ensure!(toml.contains("[policies.zones]\npath = \"/etc/tenure/pulled/zones.wasm\""), "{toml}");
+    for profile in ["single-node", "cluster", "aws"] {
+        let (toml, _) = data(cluster, &[&format!("profile={profile}"), "network.settings.record=1000"])?;
+        let own = toml.split("[networks.\"pods\"]\n").nth(1).context("no network")?;
+        ensure!(
+            own.lines().take_while(|line| !line.is_empty()).any(|line| line == "record = 1000"),
+            "{toml}"
+        );
+    }
+    Ok(())
+}
+
+/// A mount of the node: the container, the path, and whether it may be written.
+type NodeMount = (String, String, bool);
+
+/// The mounts of the agent's pod that are directories and files of the node.
+fn mounts(pod: &Value) -> anyhow::Result<BTreeSet<NodeMount>> {
+    let list = |of: &Value| of.as_array().cloned().unwrap_or_default();
+    let text = |of: &Value| of.as_str().map(str::to_owned).context("not text");
+    let volumes = list(&pod["volumes"]);
+    let is_nodes = |name: &Value| volumes.iter().any(|of| of["name"] == *name && of["hostPath"].is_object());
+    let mut found = BTreeSet::new();
+    for container in [list(&pod["initContainers"]), list(&pod["containers"])].concat() {
+        for mount in list(&container["volumeMounts"]).iter().filter(|mount| is_nodes(&mount["name"])) {
+            let is_written = mount["readOnly"] != true;
+            found.insert((text(&container["name"])?, text(&mount["mountPath"])?, is_written));
+        }
+    }
+    Ok(found)
+}
+
+/// The same by the table of the book's page.
+fn stated(page: &str) -> BTreeSet<NodeMount> {
+    let (mut found, mut containers) = (BTreeSet::new(), Vec::new());
+    for row in page.lines().filter(|line| line.starts_with("| ")) {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        let quoted = |cell: &str| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
+        let [container, mount, access, ..] = cells[..] else { continue };
+        if !container.is_empty() {
+            containers = quoted(container);
+        }
+        for path in quoted(mount).into_iter().filter(|path| path.starts_with('/')) {
+            found.extend(containers.iter().map(|name| (name.clone(), path.clone(), access == "write")));
+        }
+    }
+    found
+}
+
+/// The book's page has the mounts of the chart, and the containers have no other right than it says.
+fn security(cluster: &Cluster) -> anyhow::Result<()> {
+    const PAGE: &str = include_str!("../../../../deploy/book/src/kubernetes-security.md");
+    for profile in ["single-node", "cluster"] {
+        let profile = format!("profile={profile}");
+        let text = template(cluster, &[&profile, MORE[2], "agent.seLinuxOptions.type=spc_t"])?;
+        let agent = documents(&text)?.into_iter().find(|object| object["kind"] == "DaemonSet");
+        let pod = agent.context("no DaemonSet")?["spec"]["template"]["spec"].clone();
+        let (rendered, stated) = (mounts(&pod)?, stated(PAGE));
+        ensure!(rendered == stated, "the chart: {rendered:#?}\nthe page: {stated:#?}");
+        ensure!(pod["hostNetwork"] == true && pod["hostPID"] == true, "{pod}");
+        let context = &pod["securityContext"];
+        ensure!(context["seccompProfile"]["type"] == "RuntimeDefault", "{context}");
+        // One place for all containers, and none of them says otherwise.
+        ensure!(context["seLinuxOptions"] == json!({ "type": "spc_t" }), "{context}");
+        ensure!(context["appArmorProfile"].is_null(), "{context}");
+        let none = json!({ "allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true, "capabilities": { "drop": ["ALL"] } });
+        for container in
+            [&pod["initContainers"], &pod["containers"]].into_iter().filter_map(Value::as_array).flatten()
+        {
+            ensure!(container["securityContext"] == none, "{container}");
+        }
+    }
+    let text = template(cluster, &["agent.appArmorProfile.type=Unconfined"])?;
+    ensure!(text.contains("        appArmorProfile:\n          type: Unconfined\n"), "{text}");
     Ok(())
 }
