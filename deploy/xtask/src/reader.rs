@@ -4,7 +4,11 @@ use std::fs;
 use std::path::Path;
 
 /// Tasks, and a word that the reader looks for where the link leads.
-const TASKS: [(&str, &str); 15] = [
+const TASKS: [(&str, &str); 19] = [
+    ("install tenure on a cluster", "helm install"),
+    ("upgrade a release", "profile=cluster"),
+    ("uninstall it from a cluster", "uninstalling=true"),
+    ("know what its containers may do", "capabilities: drop"),
     ("install it", "systemctl enable"),
     ("why a pod has no address", "pool-exhausted"),
     ("why the node is not ready", "state-lost"),

@@ -11,7 +11,7 @@ use super::images::UPGRADE;
 use super::machine::NAME;
 use super::stage::{AGENT, NAMESPACE, Stage};
 use super::workloads;
-use crate::{chart, kubernetes};
+use crate::{chart, kubernetes, progress};
 
 /// The network of the shipped manifests.
 const NETWORK: &str = "pods";
@@ -65,11 +65,22 @@ impl Stage<'_> {
         // The runtime is new enough, so a node without addresses is to be not ready.
         let manifests = self.manifests()?.replace("\"cniVersion\": \"1.0.0\"", "\"cniVersion\": \"1.1.0\"");
         self.tell.turn("kubectl apply --server-side -f single-node.yaml, with CNI 1.1.0");
+        let start = progress::now();
         self.cluster.apply(&manifests)?;
         self.cluster.rolled_out(NAMESPACE, AGENT)?;
+        let runs = progress::now();
         self.cluster.run(&["wait", "--for=condition=Ready", &node, "--timeout=60s"])?;
+        let ready = progress::now();
         self.tell.good("the DaemonSet runs, and the node is ready");
-        Ok(())
+        self.cluster.apply(&workloads::deployment("first", 1))?;
+        self.cluster.rolled_out("default", "deployment/first")?;
+        let first = progress::now();
+        self.agree(1)?;
+        let [runs, ready, first] = [runs, ready, first].map(|at| at.saturating_sub(start).as_secs_f64());
+        self.tell.line(&format!(
+            "by the stop-watch, since the manifests were applied: the DaemonSet runs after {runs:.0} s, the node is ready after {ready:.0} s, and the first pod runs after {first:.0} s"
+        ));
+        self.cluster.run(&["delete", "deployment/first", "--timeout=60s"]).map(drop)
     }
 
     /// A Deployment, a StatefulSet and a Job run, with the addresses that the ledger says.
