@@ -110,13 +110,13 @@ pub const TOO_MUCH: &[ClusterRight] = &[
 /// The uses that a daemon has for the API server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ClusterUses {
-    /// It leases blocks.
+    /// Leasing blocks.
     pub leases: bool,
-    /// It knows the node's pods.
+    /// Knowing the node's pods.
     pub pods: bool,
-    /// It follows its Node.
+    /// Following its Node.
     pub node: bool,
-    /// It removes the start-up taint of its Node.
+    /// Removing the start-up taint of its Node.
     pub taint: bool,
 }
 

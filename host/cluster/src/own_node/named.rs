@@ -19,7 +19,7 @@ const TOLD: u32 = 2;
 /// The last word of the API server about an object.
 #[derive(Debug)]
 pub(super) enum ObjectWord<K> {
-    /// It has not said anything yet.
+    /// Nothing has been said yet.
     Unread,
     /// There is none.
     Absent,

@@ -27,7 +27,7 @@ pub enum EniConfigSight {
     Unread(String),
     /// There is none of this name, or it names no subnet.
     Absent(String),
-    /// It was read.
+    /// The one that was read.
     Read {
         /// The name.
         name: String,

@@ -62,7 +62,7 @@ enum TaintState {
     Gone,
     /// The node is not ready yet, or the Node was changed by somebody else.
     Waits,
-    /// It cannot be removed, for this reason.
+    /// Removing it failed, for this reason.
     Failed(String),
 }
 
