@@ -164,8 +164,9 @@ mod tests {
     use super::*;
 
     fn node(metadata: Value, spec: Value, status: Value) -> OwnNode {
-        let node = json!({ "apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": spec, "status": status });
-        serde_json::from_value(node).unwrap()
+        let parts = [("metadata", metadata), ("spec", spec), ("status", status)];
+        let node = parts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        serde_json::from_value(Value::Object(node)).unwrap()
     }
 
     fn tainted(key: &str, value: &str) -> OwnNode {

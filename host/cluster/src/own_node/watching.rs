@@ -98,6 +98,6 @@ async fn followed(config: Option<&mut NamedObject<ENIConfig>>) {
 /// Waits for other keys, for ever if there will be none.
 async fn changed(keys: &mut watch::Receiver<Option<EniConfigKeys>>) {
     if keys.changed().await.is_err() {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }

@@ -9,7 +9,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use serde_json::{Value, json};
-use tenure_cluster::client::call;
+use tenure_cluster::client::{ApiCallError, call};
 use tenure_cluster::own_node::{EniConfigKeys, EniConfigSight, OwnNodeSight, OwnNodeWatch};
 use tenure_cluster::{ENIConfig, ENIConfigSpec};
 use tenure_fixtures::control_plane::{eni_configs, kubelets_node};
@@ -190,7 +190,7 @@ fn taint(cluster: &Cluster) -> anyhow::Result<()> {
         let before = becomes(&mut sight, "the taint", has_taint).await?.node.context("no Node")?;
         change(&nodes, "own-taint", json!({ "metadata": { "labels": { "a": "b" } } })).await?;
         let refused = watched.remove_taint(&before, "tests/not-ready").await;
-        ensure!(refused.as_ref().is_err_and(|error| error.is_conflict()), "{refused:?}");
+        ensure!(refused.as_ref().is_err_and(ApiCallError::is_conflict), "{refused:?}");
         let is_newer =
             |sight: &OwnNodeSight| sight.node.as_ref().is_some_and(|node| node.labels().contains_key("a"));
         let now = becomes(&mut sight, "the newer Node", is_newer).await?.node.context("no Node")?;

@@ -294,7 +294,7 @@ impl AwsPart {
 /// Waits for another value, for ever if there will be none.
 async fn changed<T>(values: &mut watch::Receiver<T>) {
     if values.changed().await.is_err() {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 

@@ -95,7 +95,7 @@ async fn a_pool_that_is_kept_for_names_is_never_exhausted_and_is_for_no_agent() 
         name: "blocks".to_owned(),
         attributes: Attributes::default(),
     };
-    bench.engine.objects_seen(&[kept.clone()], &[]).await.unwrap();
+    bench.engine.objects_seen(std::slice::from_ref(&kept), &[]).await.unwrap();
     assert_eq!((wrong(), status().await), (vec![], Ok(())));
     bench.engine.supply(&network(), &[added("b1", 1)]).await.unwrap();
     bench.claimed("cilium", &ask("router")).await.unwrap_err();
