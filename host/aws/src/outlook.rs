@@ -74,6 +74,10 @@ fn interface(
         ("slots.free", situation.slots_free(id, true, book).to_string()),
         ("ipv6.slots.free", situation.slots_free(id, false, book).to_string()),
     ];
+    for (name, is_ipv4) in [("slots.doubtful", true), ("ipv6.slots.doubtful", false)] {
+        let doubtful = situation.slots_doubtful(id, is_ipv4, book);
+        pairs.extend((doubtful > 0).then(|| (name, doubtful.to_string())));
+    }
     let is_retired = known.facts.as_ref().is_some_and(|facts| situation.is_retired(facts));
     if is_managed && !is_retired && situation.open_on(id).next().is_none() {
         let counts = settling(situation, id, known, book);
@@ -194,6 +198,18 @@ mod tests {
     }
 
     #[test]
+    fn what_ec2_shows_no_longer_and_the_ledger_never_had_is_in_doubt() {
+        let before = [eni("eni-0", 0, &["10.0.0.5/32", "10.0.0.6/32", "10.0.0.7/32"])];
+        let after = [eni("eni-0", 0, &["10.0.0.5/32"])];
+        let mut situation = situation(&before);
+        situation.seen.described(&after, seconds(1001));
+        let mut ledger = Ledger::of(&after);
+        ledger.add(net("10.0.0.6/32"), "eni-0", 0);
+        let of_eni = &shown(&situation, &ledger)[0];
+        assert!(of_eni.contains(",slots.doubtful=1,slots.free=0,"), "{of_eni}");
+    }
+
+    #[test]
     fn what_is_coming_is_in_no_count() {
         let enis = [eni("eni-0", 0, &["10.0.0.5/32", "10.0.0.9/32"]), eni("eni-1", 1, &["10.0.0.6/32"])];
         let mut ledger = Ledger::new();
@@ -227,7 +243,11 @@ mod tests {
         };
         situation.barred.push(barred);
         let shown = shown(&situation, &Ledger::new());
-        assert!(shown[1].contains("managed=false"), "{}", shown[1]);
+        assert!(
+            shown[1].contains("managed=false") && shown[1].contains(",slots.doubtful=3,"),
+            "{}",
+            shown[1]
+        );
         assert!(shown[2].contains("interfaces=false"), "{}", shown[2]);
         assert!(
             shown[2].contains("refused=CreateNetworkInterface: UnauthorizedOperation,refused.seconds=600"),

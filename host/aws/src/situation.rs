@@ -12,7 +12,7 @@ use tenure_types::{EffectKind, Pool};
 
 use crate::budget::{Budget, Unit};
 use crate::names;
-use crate::port::{Ec2Interface, Ec2Subnet, InstanceLimits};
+use crate::port::{Ec2Interface, Ec2Subnet, InstanceLimits, Status};
 use crate::seen::{Duty, SeenInterface, SeenNode, SeenStanding};
 use crate::settings::Ec2Settings;
 
@@ -246,6 +246,27 @@ impl Situation {
         let family = known.carries.keys().filter(|net| net.addr().is_ipv4() == is_ipv4);
         let used = u32::try_from(family.filter(is_counted).count()).unwrap_or(u32::MAX);
         self.slots(is_ipv4).saturating_sub(used)
+    }
+
+    /// How many slots of an interface of this host may be taken or free: all, while EC2 does not show it for sure, and otherwise those of what it
+    /// has shown, shows no longer, and the ledger never had.
+    #[must_use]
+    pub fn slots_doubtful(&self, interface: &str, is_ipv4: bool, book: &Book) -> u32 {
+        let Some(known) = self.seen.get(interface) else { return 0 };
+        let Some(facts) = known.facts.as_ref().filter(|facts| self.seen.duty(facts).is_managed()) else {
+            return 0;
+        };
+        let is_sure = self.seen.standing(interface) == Some(SeenStanding::Confirmed);
+        if !is_sure || facts.status != Status::InUse {
+            return self.slots(is_ipv4);
+        }
+        let own = self.ledger_of(interface, book);
+        let is_doubtful = |net: &&IpNet| {
+            net.addr().is_ipv4() == is_ipv4
+                && !own.contains(net)
+                && self.seen.standing_of(interface, **net) != Some(SeenStanding::Confirmed)
+        };
+        u32::try_from(known.carries.keys().filter(is_doubtful).count()).unwrap_or(u32::MAX)
     }
 
     /// Lists the ranges of an interface that are in the ledger.

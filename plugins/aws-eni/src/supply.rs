@@ -84,16 +84,21 @@ impl PoolSupply {
         self.interfaces.iter().any(is_leaving)
     }
 
-    /// Says for people which interface EC2 may be hiding: one that has addresses in the ledger and that the host does not vouch for, or one
-    /// without which another would fit.
+    /// Says for people what may have room although it does not seem so: an interface that has addresses in the ledger and that the host does
+    /// not vouch for, slots of which EC2 no longer shows what was on them, or an interface that EC2 hides, without which another would fit.
     #[must_use]
     pub fn doubt(&self) -> Option<String> {
         let is_doubtful = |interface: &&NodeInterface| {
-            interface.duty == InterfaceDuty::Foreign && !interface.runs.is_empty()
+            interface.doubtful_slots > 0
+                || interface.duty == InterfaceDuty::Foreign && !interface.runs.is_empty()
         };
-        let doubtful = self.interfaces.iter().find(is_doubtful);
-        let named =
-            doubtful.map(|interface| format!("EC2 is asked about {}, which is in doubt", interface.name));
+        let named = self.interfaces.iter().find(is_doubtful).map(|interface| match interface.duty {
+            InterfaceDuty::Foreign => format!("EC2 is asked about {}, which is in doubt", interface.name),
+            InterfaceDuty::Serving | InterfaceDuty::Retired => format!(
+                "EC2 is asked about {}, of which {} slots are in doubt",
+                interface.name, interface.doubtful_slots
+            ),
+        });
         let hidden =
             || "EC2 refuses another one although it shows fewer than the instance type has".to_owned();
         named.or_else(|| self.is_hiding.then(hidden))

@@ -33,6 +33,8 @@ pub struct NodeInterface {
     pub age: u32,
     /// How many addresses or prefixes still fit, without those that have been requested.
     pub slots: u32,
+    /// How many more fit if EC2 no longer has what it has ceased to show.
+    pub doubtful_slots: u32,
     /// Whether addresses or prefixes have been requested for it.
     pub is_growing: bool,
     /// The ranges of this pool on it.

@@ -82,6 +82,7 @@ fn unknown(name: &str) -> NodeInterface {
         has_others: false,
         age: 0,
         slots: 0,
+        doubtful_slots: 0,
         is_growing: false,
         runs: Vec::new(),
     }
@@ -110,6 +111,7 @@ impl StateReader<'_> {
         };
         let requested = self.pending.slots.get(object.name.as_str()).copied().unwrap_or_default();
         let slots = object.number(if self.is_ipv6 { "ipv6.slots.free" } else { "slots.free" });
+        let doubtful = object.number(if self.is_ipv6 { "ipv6.slots.doubtful" } else { "slots.doubtful" });
         NodeInterface {
             name: object.name.clone(),
             subnet: subnet_of.map(str::to_owned),
@@ -119,6 +121,7 @@ impl StateReader<'_> {
             has_others: false,
             age: object.number("age.seconds").unwrap_or_default(),
             slots: slots.unwrap_or_default().saturating_sub(requested),
+            doubtful_slots: doubtful.unwrap_or_default(),
             is_growing: requested > 0,
             runs: Vec::new(),
         }

@@ -176,6 +176,10 @@ fn a_pod_waits_while_an_interface_is_in_doubt_instead_of_finding_the_node_full()
     }
     world.waiting = 1;
     assert!(cause(&world).contains("no interface has room, and no more fit"), "{}", cause(&world));
+    world.enis[1].attributes.set("slots.doubtful", "2");
+    let words = cause(&world);
+    assert!(words.contains("EC2 is asked about eni-1, of which 2 slots are in doubt"), "{words}");
+    world.enis[1].attributes.set("slots.doubtful", "0");
     world.attributes.set("interfaces.hidden", "true");
     assert!(cause(&world).contains("EC2 refuses another one although it shows fewer"), "{}", cause(&world));
     world.enis[2].attributes.set("managed", "false");
