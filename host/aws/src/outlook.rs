@@ -1,6 +1,6 @@
 //! The input of a plan: interfaces, subnets, unused ranges and labels, the limits of the node, and the time. `wit/README.md` lists the names.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use ipnet::IpNet;
@@ -13,7 +13,7 @@ use crate::date::date;
 use crate::names;
 use crate::port::{Ec2Subnet, Status};
 use crate::seen::{Duty, SeenInterface, SeenStanding};
-use crate::situation::Situation;
+use crate::situation::{Situation, ledger_by_interface};
 
 /// Makes the outlook of a plan.
 ///
@@ -21,8 +21,9 @@ use crate::situation::Situation;
 /// If EC2 uses names that cannot be values.
 pub fn outlook(situation: &Situation, book: &Book) -> Result<Outlook, InvalidAttributes> {
     let mut objects = Vec::new();
+    let (ledger, nothing) = (ledger_by_interface(book), BTreeSet::new());
     for (id, known) in situation.seen.interfaces().filter(|(id, _)| !situation.is_coming(id)) {
-        objects.push(interface(situation, id, known, book)?);
+        objects.push(interface(situation, id, known, ledger.get(id).unwrap_or(&nothing))?);
     }
     for known in &situation.subnets {
         objects.push(subnet(situation, known)?);
@@ -55,7 +56,7 @@ fn interface(
     situation: &Situation,
     id: &str,
     known: &SeenInterface,
-    book: &Book,
+    own: &BTreeSet<IpNet>,
 ) -> Result<Object, InvalidAttributes> {
     let duty = known.facts.as_ref().map(|facts| situation.seen.duty(facts));
     let is_sure = situation.seen.standing(id) == Some(SeenStanding::Confirmed);
@@ -71,16 +72,16 @@ fn interface(
         ("managed", is_managed.to_string()),
         (names::SUBNET, subnet.to_owned()),
         ("age.seconds", age.to_string()),
-        ("slots.free", situation.slots_free(id, true, book).to_string()),
-        ("ipv6.slots.free", situation.slots_free(id, false, book).to_string()),
+        ("slots.free", situation.slots_free(id, true, own).to_string()),
+        ("ipv6.slots.free", situation.slots_free(id, false, own).to_string()),
     ];
     for (name, is_ipv4) in [("slots.doubtful", true), ("ipv6.slots.doubtful", false)] {
-        let doubtful = situation.slots_doubtful(id, is_ipv4, book);
+        let doubtful = situation.slots_doubtful(id, is_ipv4, own);
         pairs.extend((doubtful > 0).then(|| (name, doubtful.to_string())));
     }
     let is_retired = known.facts.as_ref().is_some_and(|facts| situation.is_retired(facts));
     if is_managed && !is_retired && situation.open_on(id).next().is_none() {
-        let counts = settling(situation, id, known, book);
+        let counts = settling(situation, id, known, own);
         pairs.extend(counts.into_iter().map(|(name, count)| (name, count.to_string())));
     }
     object(names::INTERFACE, id, pairs.iter().map(|(name, value)| (*name, value.as_str())))
@@ -91,9 +92,8 @@ fn settling(
     situation: &Situation,
     id: &str,
     known: &SeenInterface,
-    book: &Book,
+    own: &BTreeSet<IpNet>,
 ) -> BTreeMap<&'static str, u32> {
-    let own = situation.ledger_of(id, book);
     let is_it = |net: &&IpNet| {
         situation.seen.is_settling(id, **net) && situation.seen.is_shown(id, **net) && !own.contains(net)
     };

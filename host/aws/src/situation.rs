@@ -13,6 +13,7 @@ use tenure_types::{EffectKind, Pool};
 use crate::budget::{Budget, Unit};
 use crate::names;
 use crate::port::{Ec2Interface, Ec2Subnet, InstanceLimits, Status};
+use crate::ranges::carried;
 use crate::seen::{Duty, SeenInterface, SeenNode, SeenStanding};
 use crate::settings::Ec2Settings;
 
@@ -235,12 +236,11 @@ impl Situation {
         self.limits.map_or(0, of)
     }
 
-    /// How many more fit on an interface, before what is coming.
+    /// How many more fit on an interface of which the ledger has these ranges, before what is coming.
     #[must_use]
-    pub fn slots_free(&self, interface: &str, is_ipv4: bool, book: &Book) -> u32 {
+    pub fn slots_free(&self, interface: &str, is_ipv4: bool, own: &BTreeSet<IpNet>) -> u32 {
         let Some(known) = self.seen.get(interface) else { return 0 };
         let is_growing = self.is_growing(interface);
-        let own = self.ledger_of(interface, book);
         // What an open intent is about to bring may be visible already; the plan counts it as coming.
         let is_counted = |net: &&IpNet| !is_growing || own.contains(net);
         let family = known.carries.keys().filter(|net| net.addr().is_ipv4() == is_ipv4);
@@ -251,7 +251,7 @@ impl Situation {
     /// How many slots of an interface of this host may be taken or free: all, while EC2 does not show it for sure, and otherwise those of what it
     /// has shown, shows no longer, and the ledger never had.
     #[must_use]
-    pub fn slots_doubtful(&self, interface: &str, is_ipv4: bool, book: &Book) -> u32 {
+    pub fn slots_doubtful(&self, interface: &str, is_ipv4: bool, own: &BTreeSet<IpNet>) -> u32 {
         let Some(known) = self.seen.get(interface) else { return 0 };
         let Some(facts) = known.facts.as_ref().filter(|facts| self.seen.duty(facts).is_managed()) else {
             return 0;
@@ -260,7 +260,6 @@ impl Situation {
         if !is_sure || facts.status != Status::InUse {
             return self.slots(is_ipv4);
         }
-        let own = self.ledger_of(interface, book);
         let is_doubtful = |net: &&IpNet| {
             net.addr().is_ipv4() == is_ipv4
                 && !own.contains(net)
@@ -291,6 +290,15 @@ impl Situation {
     pub fn backoff(&self, subnet: &str, unit: Unit) -> Duration {
         self.backoffs.get(&(subnet.to_owned(), unit)).copied().unwrap_or_default()
     }
+}
+
+/// The ranges in the ledger, by interface.
+pub(crate) fn ledger_by_interface(book: &Book) -> BTreeMap<&str, BTreeSet<IpNet>> {
+    let mut all = BTreeMap::<&str, BTreeSet<IpNet>>::new();
+    for (interface, net) in ranges(book).filter_map(|(_, view)| carried(view.range)) {
+        all.entry(interface).or_default().insert(net);
+    }
+    all
 }
 
 /// All ranges of a book, each with its pool.

@@ -22,7 +22,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 
 use crate::metadata::{CarriedField, ShownPart};
-use crate::seen::{SeenInterface, SeenNode};
+use crate::seen::{Evidence, SeenInterface, SeenNode};
 
 /// The parts that the metadata service has shown, and how they compare with what is known.
 #[derive(Debug, Default)]
@@ -73,20 +73,25 @@ impl MetadataAgreement {
                 self.agreed.remove(&name);
                 self.asked.insert(name, values.clone()).as_ref() != Some(values)
             }
-            Comparison::MayLag | Comparison::Other => {
+            // What a change of this node explains says nothing against what was heard before it.
+            Comparison::MayLag => false,
+            Comparison::Other => {
                 self.agreed.remove(&name);
                 false
             }
         }
     }
 
-    /// The time since which the service has agreed with all that is known; `None` if it has not said so of a part.
+    /// The time since which the service has agreed with all that is known; `None` if it has not said so of a part. An interface that calls of
+    /// this node have brought is as EC2's answers had it until its parts have had their turn.
     pub(super) fn since(&self, seen: &SeenNode) -> Option<Duration> {
         let mut since = *self.agreed.get(&PartName::Interfaces)?;
         for (_, known) in seen.interfaces() {
             let mac = &known.facts.as_ref()?.mac;
+            let brought = Some(known.fact.at).filter(|_| known.fact.by == Evidence::Answered);
             for field in CarriedField::ALL {
-                since = since.min(*self.agreed.get(&PartName::Field(mac.clone(), field))?);
+                let agreed = self.agreed.get(&PartName::Field(mac.clone(), field)).copied();
+                since = since.min(agreed.or(brought)?);
             }
         }
         Some(since)

@@ -77,7 +77,8 @@ pub(super) fn assign(
         .filter_map(|intent| intent.attributes.get(names::COUNT)?.parse::<u32>().ok())
         .sum();
     let begun = tally.slots.entry((id.to_owned(), wanted.is_ipv4)).or_default();
-    let free = situation.slots_free(id, wanted.is_ipv4, book).saturating_sub(coming).saturating_sub(*begun);
+    let own = situation.ledger_of(id, book);
+    let free = situation.slots_free(id, wanted.is_ipv4, &own).saturating_sub(coming).saturating_sub(*begun);
     if wanted.count > free {
         return Err(format!("interface {id} has room for {free}, not for {}", wanted.count));
     }

@@ -6,7 +6,7 @@ use super::{Answer, Change, IntentMemory, IntentProgress, Request, Step, StepEve
 use crate::port::{Failure, Which};
 
 /// How soon a describe that shows nothing new is repeated for the first time.
-const FIRST: Duration = Duration::from_secs(2);
+const FIRST: Duration = Duration::from_secs(10);
 
 pub(super) fn next(interface: &str, reached: &IntentProgress, memory: &IntentMemory) -> Step {
     if let Some(why) = &memory.refused {
@@ -55,8 +55,8 @@ pub(super) fn heard(
                 memory.refused =
                     Some(format!("the answer was lost, and EC2 shows nothing new after {seconds} s"));
             } else {
-                // An answer that lags a little is found soon; that nothing was done is known only at the end.
-                let pause = unsure.saturating_mul(2).saturating_add(FIRST);
+                // Describes that lag a little show it soon; that nothing was done is known only at the end.
+                let pause = unsure.saturating_mul(5).saturating_add(FIRST);
                 memory.pause = Some(pause.min(facts.window.saturating_sub(unsure)));
             }
         }

@@ -1,6 +1,9 @@
 //! Random lives: pods come and go, calls fail, answers are lost, the process is killed; EC2 hides an interface while its subnets are full and the
 //! process begins again.
 
+mod lost;
+mod watch;
+
 use std::collections::BTreeSet;
 
 use tenure_ec2_double::state::{Creation, Wanted};
@@ -9,6 +12,8 @@ use tenure_fixtures::random::{Random, many_seeds};
 
 use crate::cloud::{Cloud, Trip, limits};
 use crate::node::Node;
+
+use self::watch::Watch;
 
 /// How many lives, unless the variable says more.
 const LIVES: u64 = 12;
@@ -41,7 +46,8 @@ async fn life(seed: u64) {
         // Nobody knows the kernel's links: EC2 is asked instead.
         *node.routes.links.lock().unwrap() = None;
     }
-    let (mut pods, mut trouble) = (Vec::<u32>::new(), Trouble::default());
+    let words = format!("TENURE_SEED={seed}");
+    let (mut pods, mut trouble, mut watch) = (Vec::<u32>::new(), Trouble::default(), Watch::default());
     for number in 0..60 {
         match random.below(10) {
             0..=3 => {
@@ -73,15 +79,17 @@ async fn life(seed: u64) {
                 cloud.inner().trip = Some(trip);
             }
             9 if trouble.is_over() && random.below(2) == 0 => {
+                let at = node.handle.status().now;
                 trouble = Trouble::begin(&cloud, &mut node, &mut random).await;
+                watch.hides(trouble.hidden.as_ref(), at);
             }
             _ => {
                 node.rest(random.below(90)).await;
                 trouble.pass(&cloud);
             }
         }
+        watch.look(&node, node.ranges().await, &words);
     }
-    let words = format!("TENURE_SEED={seed}");
     if trouble.is_over() {
         trouble = Trouble::begin(&cloud, &mut node, &mut random).await;
     }

@@ -77,7 +77,7 @@ async fn prefixes_come_and_go() {
     for pod in 0..60 {
         node.del(pod).await;
     }
-    node.rest(300).await;
+    node.rest(500).await;
     assert_eq!(node.shape().await, [1]);
     node.settles("at the end").await;
 }

@@ -10,13 +10,16 @@ use self::victims::Victims;
 use super::action::PlanStep;
 use super::rule::PoolRule;
 use crate::settings::WarmTarget;
-use crate::supply::{InterfaceDuty, NodeInterface, PoolCounts, PoolSupply, RangeRun};
+use crate::supply::{InterfaceDuty, NodeInterface, PoolCounts, PoolSupply, RangeRun, RangeUnit};
 
 /// How old an interface must be before it is detached, in seconds, as in ipamd.
 const LEAST_AGE: u32 = 60;
 
 /// For how many idle times the first of a surplus is kept, so that others go with it.
 const PATIENCE: u32 = 3;
+
+/// The same for prefixes: one is enough for many pods, and those that end give it room again, so that one which goes is soon asked for again.
+const PATIENCE_FOR_PREFIXES: u32 = 30;
 
 /// The most steps of one plan. What is left is for the next.
 const MOST_STEPS: usize = 128;
@@ -144,7 +147,11 @@ fn is_time(supply: &PoolSupply, rule: &PoolRule<'_>, surplus: usize) -> bool {
     idle.sort_unstable();
     // Those that are needed are the ones that have been unused the longest.
     let first = surplus.checked_sub(1).and_then(|last| idle.get(last));
-    first.is_some_and(|first| *first >= rule.idle.saturating_mul(PATIENCE))
+    let times = match rule.unit {
+        RangeUnit::Address => PATIENCE,
+        RangeUnit::Prefix => PATIENCE_FOR_PREFIXES,
+    };
+    first.is_some_and(|first| *first >= rule.idle.saturating_mul(times))
 }
 
 /// The interfaces in the order in which they are emptied: those with the fewest used addresses and then the fewest ranges

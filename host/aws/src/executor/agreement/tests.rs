@@ -30,13 +30,11 @@ fn texts(of: &[String]) -> Vec<&str> {
     of.iter().map(String::as_str).collect()
 }
 
-#[test]
-fn it_agrees_since_the_oldest_of_all_parts() {
-    let (seen, macs) = seen();
-    let mut agreement = MetadataAgreement::default();
-    let first = addresses(&seen, "eni-0", &["10.0.0.5"]);
-    let second = addresses(&seen, "eni-1", &[]);
-    let parts = [
+/// All parts of what the service shows, as EC2 does.
+fn all(seen: &SeenNode, macs: [String; 2]) -> [ShownPart; 7] {
+    let first = addresses(seen, "eni-0", &["10.0.0.5"]);
+    let second = addresses(seen, "eni-1", &[]);
+    [
         ShownPart::Interfaces(macs.into()),
         field("02:00", CarriedField::Addresses, &texts(&first)),
         field("02:00", CarriedField::Prefixes, &[]),
@@ -44,7 +42,31 @@ fn it_agrees_since_the_oldest_of_all_parts() {
         field("02:01", CarriedField::Addresses, &texts(&second)),
         field("02:01", CarriedField::Prefixes, &["10.0.0.16/28"]),
         field("02:01", CarriedField::Ipv6Prefixes, &[]),
-    ];
+    ]
+}
+
+#[test]
+fn what_a_change_of_this_node_explains_says_nothing_against_what_was_heard_before() {
+    let (mut seen, macs) = seen();
+    let (mut agreement, parts) = (MetadataAgreement::default(), all(&seen, macs));
+    for part in &parts {
+        agreement.heard(part, &seen, false, seconds(100));
+    }
+    seen.assigned("eni-0", &[net("10.0.0.6/32")], seconds(300));
+    assert!(!agreement.heard(&parts[1], &seen, false, seconds(302)), "it lags");
+    assert_eq!(agreement.since(&seen), Some(seconds(100)));
+    let mut third = interface("eni-2", 2, &["10.0.0.32/28"]);
+    third.mac = "02:02".to_owned();
+    seen.attached(&third, seconds(303));
+    assert_eq!(agreement.since(&seen), Some(seconds(100)), "EC2's answers have just said what it is");
+    assert!(agreement.heard(&parts[1], &seen, false, seconds(400)), "it has stood still for a window");
+    assert_eq!(agreement.since(&seen), None);
+}
+
+#[test]
+fn it_agrees_since_the_oldest_of_all_parts() {
+    let (seen, macs) = seen();
+    let (mut agreement, parts) = (MetadataAgreement::default(), all(&seen, macs));
     for (part, now) in parts.iter().zip(100..) {
         assert_eq!(agreement.since(&seen), None);
         assert!(!agreement.heard(part, &seen, false, seconds(now)));
