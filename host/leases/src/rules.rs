@@ -71,6 +71,8 @@ words! {
         Barrier = "grant: barrier after a start and a restore",
         /// Operator: a pause ends early only when every node has spoken since it began.
         EveryNodeHeard = "grant: a pause ends early when every node has spoken",
+        /// Operator: a Lease that is not fresh shows the living store only beside an API server that has run since.
+        SameServer = "grant: an old Lease is trusted beside the same API server",
         /// Operator: what another node holds is not granted.
         HeldIsTaken = "grant: what a node holds is taken",
         /// Operator: what a node that is fenced holds is not granted before a quarantine.

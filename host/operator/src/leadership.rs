@@ -4,7 +4,9 @@
 mod doubt;
 mod lease;
 mod rule;
+mod servers;
 
 pub use self::doubt::StoreDoubt;
 pub use self::lease::{Election, ElectionError};
 pub use self::rule::{ElectionStep, LeaseRecord, Observation, RENEW_DEADLINE};
+pub use self::servers::ApiServers;

@@ -65,8 +65,9 @@ pub struct OperatorMemory {
 impl OperatorMemory {
     /// Takes what the agents of all Nodes have heard of this leader's call.
     pub fn heard(&mut self, view: &ClusterView) {
-        let heard = |node: &String| view.said.get(node).and_then(|said| said.spec.heard);
-        self.barrier.heard(LeaseRules::ALL, view.hosts.keys().map(heard));
+        let nodes = view.hosts.iter().filter(|(_, host)| host.may_have_agent());
+        let heard = nodes.map(|(node, _)| view.said.get(node).and_then(|said| said.spec.heard));
+        self.barrier.heard(LeaseRules::ALL, heard);
     }
 
     /// Counts the time of a pause, in whole seconds.
@@ -136,6 +137,11 @@ impl OperatorMemory {
         self.signs.ended(uid);
     }
 
+    /// Notes a lease that this leader ended.
+    pub fn ended_lease(&mut self, uid: Uid) {
+        self.signs.ended_lease(uid);
+    }
+
     fn forget_writes(&mut self) {
         self.pools = WrittenObjects::default();
         self.spaces = WrittenObjects::default();
@@ -149,7 +155,7 @@ impl OperatorMemory {
     /// Notes a lease that is lost although its holder says that it holds it: a sign of a restored store. One node's word stops the grants once an
     /// hour only, since it may lie; its blocks count as taken all the same.
     pub fn lost_lease(&mut self, node: &str, uid: Uid, now: Duration) {
-        if self.signs.lost_lease(node, now) {
+        if self.signs.lost_lease(node, uid, now) {
             tracing::warn!(
                 "node {node} holds a block whose IPBlock {uid} is gone: nothing is granted for a while"
             );

@@ -162,6 +162,19 @@ pub struct ClusterView {
     pub highest: Option<ObjectVersion>,
 }
 
+impl HostView {
+    /// Whether an agent may run on the Node, and hold blocks. It cannot under another operating system, nor on a machine without ids, once the kubelet
+    /// has said so.
+    #[must_use]
+    pub fn may_have_agent(&self) -> bool {
+        match self.object.status.node_info.as_ref().map(|info| info.operating_system.as_str()) {
+            None | Some("") => true,
+            Some("linux") => self.evidence.is_some(),
+            Some(_) => false,
+        }
+    }
+}
+
 impl PoolView {
     /// Whether nodes with these labels get blocks. By a selector that is not valid, none does.
     #[must_use]

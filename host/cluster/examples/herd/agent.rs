@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, Patch, PatchParams, PostParams, WatchEvent, WatchParams};
 use kube::{Client, ResourceExt as _};
 use serde_json::json;
-use tenure_cluster::client::call;
+use tenure_cluster::client::{ApiCallError, call};
 use tenure_cluster::{AddressSpace, GROUP, IPBlock, NodeIPAM, NodeIPAMSpec};
 use tenure_fixtures::control_plane::kubelets_node;
 use tenure_leases::agent::accept::{AcceptCase, accept};
@@ -24,6 +24,9 @@ use crate::Failure;
 
 /// The boot id of every simulated machine.
 const BOOT: &str = "00000000-0000-4000-8000-000000000001";
+
+/// The pause of a node that the API server had no time for.
+const BUSY: Duration = Duration::from_secs(1);
 
 /// Counts of all agents together.
 #[derive(Debug, Default)]
@@ -48,10 +51,33 @@ pub(crate) async fn register(client: &Client, number: usize) -> Result<HolderIde
     let name = format!("herd-{number}");
     let api: Api<Node> = Api::all(client.clone());
     let node: Node = serde_json::from_value(kubelets_node(&name, &name, BOOT))?;
-    let node = call(api.create(&PostParams::default(), &node)).await?;
+    let node = loop {
+        match call(api.create(&PostParams::default(), &node)).await {
+            Ok(node) => break node,
+            Err(error) if error.is_already_exists() => break call(api.get(&name)).await?,
+            Err(error) => wait_if_busy(error.into()).await?,
+        }
+    };
     let machine = MachineHash::of(&name, &format!("firmware of {name}"))?;
     let uid = node.uid().ok_or("no uid")?.parse()?;
     Ok(HolderIdentity { name: name.into(), uid, machine, boot: BOOT.parse()? })
+}
+
+/// Waits if the API server had no time for a call. Any other error is the herd's end.
+async fn wait_if_busy(error: Failure) -> Result<(), Failure> {
+    let refused = error.downcast_ref::<kube::Error>().or(match error.downcast_ref::<ApiCallError>() {
+        Some(ApiCallError::Kube(error)) => Some(error),
+        _ => None,
+    });
+    let is_busy = match refused {
+        Some(kube::Error::Api(status)) => status.code == 429,
+        _ => matches!(error.downcast_ref(), Some(ApiCallError::Deadline)),
+    };
+    if !is_busy {
+        return Err(error);
+    }
+    tokio::time::sleep(BUSY).await;
+    Ok(())
 }
 
 impl SimulatedAgent {
@@ -64,6 +90,23 @@ impl SimulatedAgent {
     ) -> Result<(), Failure> {
         let mut permit = Some(permit);
         let mut asked = Instant::now();
+        loop {
+            if let Err(error) = self.serve(&mut wishes, leased, &mut permit, &mut asked).await {
+                wait_if_busy(error).await?;
+            }
+        }
+    }
+
+    async fn serve(
+        &mut self,
+        wishes: &mut watch::Receiver<u32>,
+        leased: &mpsc::UnboundedSender<Duration>,
+        permit: &mut Option<OwnedSemaphorePermit>,
+        asked: &mut Instant,
+    ) -> Result<(), Failure> {
+        if wishes.has_changed()? {
+            *asked = Instant::now();
+        }
         self.want = *wishes.borrow_and_update();
         let mut version = self.say().await?.resource_version().unwrap_or_default();
         loop {
@@ -79,7 +122,7 @@ impl SimulatedAgent {
                             version = object.resource_version().unwrap_or_default();
                             if self.take(&object).await? {
                                 leased.send(asked.elapsed())?;
-                                permit = None;
+                                *permit = None;
                             }
                         }
                         Some(WatchEvent::Error(error)) => return Err(error.to_string().into()),
@@ -88,7 +131,7 @@ impl SimulatedAgent {
                     changed = wishes.changed(), if permit.is_none() => {
                         changed?;
                         self.want = *wishes.borrow_and_update();
-                        asked = Instant::now();
+                        *asked = Instant::now();
                         self.say().await?;
                     }
                 }

@@ -14,16 +14,22 @@
 //!   the Lease of the leader before                                                     the store
 //!   none: the first leader                                                             is what it is
 //!   renewed within a minute                                                            is the living one
-//!   renewed longer ago, or in the future                                               may be a backup that was put back: as after a restore
+//!   renewed longer ago or in the future, beside an API server that still runs          is the living one
+//!   renewed longer ago or in the future, and every API server of then is gone          may be a backup that was put back: as after a restore
 //!   renewed, and its leader had a doubt of its own                                     as after a restore
 //! ```
+//!
+//! Every API server is stopped before a store is put back, as Kubernetes requires, so a process that served the leader before and still runs has served
+//! this very store since. Without that row, an operator that was away for a minute would wait for a Node that has no agent, for the whole pause.
 //!
 //! This is the one place where clocks of two machines are compared, and a wrong one costs the pause. A backup is not made, put back and served within a
 //! minute. A leader whose own renewal is no longer in the Lease begins again, too.
 //!
 //! A restored store holds old IPBlocks and old answers. In the pause each agent compares its ledger and says again what it holds. The leader calls each
 //! node, by a random number in its hints, and the node repeats the number in its words. Once every Node's agent has done so, everything that can be
-//! said has been said, and the pause ends: at once in a cluster without nodes. A node that is off or has no agent keeps the others waiting to the end.
+//! said has been said, and the pause ends: at once in a cluster without nodes. A Node that cannot have an agent is not waited for: its machine has another
+//! operating system, or none of the ids without which no block is leased to it. Any other that is off or has no agent keeps the others waiting to the
+//! end: no store that may be a backup tells whether its agent came since, and holds blocks of which nobody else knows.
 //!
 //! Marks that were written before the barrier are inherited: the answers beside them may be older than what the holder did since, so nothing is deleted on them.
 
@@ -44,13 +50,17 @@ pub struct LeaderHandover {
     pub age_seconds: i64,
     /// Whether the leader before suspected a restore, and its pause was not over.
     pub is_doubted: bool,
+    /// Whether an API server runs that is the same process as when the leader before noted it in the Lease.
+    pub is_same_server: bool,
 }
 
 impl LeaderHandover {
     /// Whether the successor has to suspect a restore.
     #[must_use]
-    pub fn is_suspect(&self) -> bool {
-        self.is_doubted || self.age_seconds.unsigned_abs() > HANDOVER_SECONDS
+    pub fn is_suspect(&self, rules: LeaseRules) -> bool {
+        let is_fresh = self.age_seconds.unsigned_abs() <= HANDOVER_SECONDS;
+        let is_same_server = self.is_same_server || !rules.has(LeaseRule::SameServer);
+        self.is_doubted || !(is_fresh || is_same_server)
     }
 }
 
@@ -117,7 +127,7 @@ impl LeaderBarrier {
         self.call.filter(|_| self.is_doubtful())
     }
 
-    /// Takes the call that each Node's agent has repeated last. The pause is over once all have repeated this leader's.
+    /// Takes the call that each Node's agent has repeated last, of all Nodes that may have one. The pause is over once all have repeated this leader's.
     pub fn heard(&mut self, rules: LeaseRules, nodes: impl IntoIterator<Item = Option<CallId>>) {
         if !matches!(self.phase, BarrierPhase::Pausing(_)) {
             return;
@@ -250,9 +260,16 @@ mod tests {
 
     #[test]
     fn a_lease_that_is_not_fresh_is_suspect() {
-        let suspect = |age_seconds, is_doubted| LeaderHandover { age_seconds, is_doubted }.is_suspect();
-        assert!(!suspect(0, false) && !suspect(60, false) && !suspect(-60, false));
-        assert!(suspect(61, false) && suspect(-61, false) && suspect(i64::MIN, false) && suspect(0, true));
+        let suspect = |age_seconds, is_doubted, is_same_server| {
+            LeaderHandover { age_seconds, is_doubted, is_same_server }.is_suspect(LeaseRules::ALL)
+        };
+        for age in [0, 60, -60] {
+            assert!(!suspect(age, false, false) && suspect(age, true, false) && suspect(age, true, true));
+        }
+        // An API server that has run since shows the same store, and takes no doubt away.
+        for age in [61, -61, i64::MIN, i64::MAX] {
+            assert!(suspect(age, false, false) && !suspect(age, false, true) && suspect(age, true, true));
+        }
         let mut barrier = LeaderBarrier::default();
         assert!(!barrier.is_doubtful());
         barrier.suspect_restore(CALL);

@@ -5,6 +5,7 @@
 //!   after an interruption, an object is older than it was                            restored, with versions that go on
 //!   after an interruption, an object is gone that this leader did not end            restored, or another leader ended it
 //!   a node holds a block of which the IPBlock is gone                                restored; once an hour for each node, since it may lie
+//!   the same, and this leader ended that very lease                                  no sign: a node that was fenced and came back
 //!   it no longer says so, and the block is not leased                                its words were taken away; once an hour for each node
 //! ```
 //!
@@ -12,16 +13,21 @@
 //! that the block is in use. In the pause the agent finds its words gone, and says them again.
 //!
 //! Each is a reason to begin again at the barrier, with a pause. A wrong one costs the pause and nothing else.
+//!
+//! A lease that this leader ended is over in every store, so it tells nothing of this one.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use ipnet::IpNet;
 
-use crate::ObjectVersion;
+use crate::{ObjectVersion, Uid};
 
 /// The time after which a node's lost leases are again a sign of a restored store.
 const LOST: Duration = Duration::from_secs(3600);
+
+/// The most ended leases that a leader remembers.
+const MAX_ENDED: usize = 4096;
 
 /// The versions that a leader has read. Lives in memory alone: a successor begins without it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -29,6 +35,8 @@ pub struct RestoreSigns {
     highest: Option<ObjectVersion>,
     /// The versions of the blocks and NodeIPAMs of the last view, by uid.
     seen: BTreeMap<String, ObjectVersion>,
+    /// Leases that this leader ended, the latest last.
+    ended: VecDeque<Uid>,
     lost: BTreeMap<String, Duration>,
     /// Blocks that nodes hold without an IPBlock, as of the last view.
     claimed: BTreeSet<(String, IpNet)>,
@@ -61,9 +69,18 @@ impl RestoreSigns {
         self.seen.remove(uid);
     }
 
-    /// Notes a node that holds a block of which the IPBlock is gone. Returns whether that is news: one node's word stops the grants once an hour only.
-    pub fn lost_lease(&mut self, node: &str, now: Duration) -> bool {
-        is_news(&mut self.lost, node, now)
+    /// Notes a lease that this leader ended.
+    pub fn ended_lease(&mut self, uid: Uid) {
+        if self.ended.len() == MAX_ENDED {
+            self.ended.pop_front();
+        }
+        self.ended.push_back(uid);
+    }
+
+    /// Notes a node that holds a block under a lease of which the IPBlock is gone. Returns whether that is a sign: one node's word stops the grants once
+    /// an hour only.
+    pub fn lost_lease(&mut self, node: &str, uid: Uid, now: Duration) -> bool {
+        !self.ended.contains(&uid) && is_news(&mut self.lost, node, now)
     }
 
     /// Takes the blocks of a view that nodes hold without an IPBlock, each with its node. Returns a node of the view before that no longer says so,
@@ -151,10 +168,23 @@ mod tests {
     #[test]
     fn a_node_that_lost_leases_is_a_sign_once_an_hour() {
         let mut signs = RestoreSigns::default();
-        assert!(signs.lost_lease("n1", Duration::ZERO));
-        assert!(!signs.lost_lease("n1", LOST - Duration::from_secs(1)));
-        assert!(signs.lost_lease("n2", Duration::ZERO) && signs.lost_lease("n1", LOST));
+        let mut lost = |node: &str, at| signs.lost_lease(node, Uid(1), at);
+        assert!(lost("n1", Duration::ZERO));
+        assert!(!lost("n1", LOST - Duration::from_secs(1)));
+        assert!(lost("n2", Duration::ZERO) && lost("n1", LOST));
         signs.keep_nodes(&BTreeSet::from(["n1"]));
-        assert!(signs.lost_lease("n2", LOST) && !signs.lost_lease("n1", LOST));
+        assert!(signs.lost_lease("n2", Uid(1), LOST) && !signs.lost_lease("n1", Uid(1), LOST));
+    }
+
+    #[test]
+    fn a_node_that_names_a_lease_that_this_leader_ended_is_no_sign() {
+        let mut signs = RestoreSigns::default();
+        signs.ended_lease(Uid(7));
+        assert!(!signs.lost_lease("n1", Uid(7), Duration::ZERO));
+        assert!(signs.lost_lease("n1", Uid(8), Duration::ZERO));
+        for uid in 0..MAX_ENDED {
+            signs.ended_lease(Uid(100 + uid as u128));
+        }
+        assert!(signs.ended.len() == MAX_ENDED && signs.lost_lease("n2", Uid(7), Duration::ZERO));
     }
 }

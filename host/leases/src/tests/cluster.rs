@@ -90,6 +90,8 @@ struct Said {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Store {
+    /// The API server that the Lease names: the number of restores before it began, and one more; 0 before the first leader.
+    server: u8,
     blocks: [Option<Lease>; BLOCKS],
     said: [[Said; BLOCKS]; NODES],
     hints: [[Option<Hinted>; BLOCKS]; NODES],
@@ -169,6 +171,8 @@ struct Leader {
 pub(crate) struct World {
     store: Store,
     snapshot: Option<Store>,
+    /// Restores so far, each of which begins the API server again.
+    restores: u8,
     agents: [Agent; NODES],
     leaders: [Leader; LEADERS],
     faults: u8,

@@ -101,9 +101,10 @@ const MUTATIONS: [(LeaseRule, Bounds); 31] = [
     (LeaseRule::AskGivenUp, WISHES),
 ];
 
-const RESTORE_MUTATIONS: [(LeaseRule, Bounds); 4] = [
+const RESTORE_MUTATIONS: [(LeaseRule, Bounds); 5] = [
     (LeaseRule::Barrier, SHORT_RESTORE),
     (LeaseRule::EveryNodeHeard, SHORT_RESTORE),
+    (LeaseRule::SameServer, SHORT_RESTORE),
     (LeaseRule::HeldIsTaken, SHORT_RESTORE),
     (LeaseRule::Contested, SHORT_RESTORE),
 ];

@@ -9,6 +9,7 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use kube::api::{Api, ObjectMeta, PostParams};
 use kube::{Client, ResourceExt as _};
 use tenure_cluster::client::{ApiCallError, call};
+use tenure_leases::LeaseRules;
 use tenure_leases::operator::barrier::LeaderHandover;
 use tenure_supervise::{Gate, Part};
 use tenure_types::Clock;
@@ -17,11 +18,18 @@ use tokio_util::sync::CancellationToken;
 
 use super::doubt::StoreDoubt;
 use super::rule::{ElectionStep, LEASE_SECONDS, LeaseRecord, Observation, RENEW_DEADLINE, RETRY};
+use super::servers::{self, ApiServers};
 use crate::clock::{since_boot, time_of_day};
 use crate::reports::{OperatorMetrics, WriteCause};
 
 /// The annotation of a Lease whose holder suspects a restored store.
 const DOUBTED: &str = "ipam.tenure.dev/store-doubted";
+
+/// The annotation of a Lease that names the API servers that its holder has seen.
+const SERVERS: &str = "ipam.tenure.dev/api-servers";
+
+/// The pause between two looks at the API servers. What the Lease says of them may be old: that only makes a successor wait.
+const LOOK: Duration = Duration::from_secs(60);
 
 /// The name of the Lease.
 const NAME: &str = "tenure-operator";
@@ -40,6 +48,7 @@ pub enum ElectionError {
 /// Takes the Lease, opens the gate, and renews the Lease. Ends when it is lost: the program then exits, and its pending writes with it.
 pub struct Election {
     api: Api<Lease>,
+    server_leases: Api<Lease>,
     me: String,
     clock: Arc<dyn Clock>,
     leading: Gate,
@@ -50,6 +59,8 @@ pub struct Election {
     written: Vec<Timestamp>,
     doubt: StoreDoubt,
     metrics: OperatorMetrics,
+    /// The API servers as they were last listed, and when.
+    servers: Option<(ApiServers, Duration)>,
 }
 
 impl Election {
@@ -62,9 +73,11 @@ impl Election {
         clock: Arc<dyn Clock>,
         leading: Gate,
     ) -> Self {
+        let server_leases = Api::namespaced(client.clone(), servers::NAMESPACE);
         let api = Api::namespaced(client, namespace);
         Self {
             api,
+            server_leases,
             me: identity.to_owned(),
             clock,
             leading,
@@ -74,6 +87,7 @@ impl Election {
             written: Vec::new(),
             doubt: StoreDoubt::default(),
             metrics: OperatorMetrics::default(),
+            servers: None,
         }
     }
 
@@ -122,6 +136,7 @@ impl Election {
             }
             ElectionStep::Wait => {}
             ElectionStep::Take | ElectionStep::Renew => {
+                self.look_at_servers(now).await;
                 self.judge(record.as_ref());
                 let fresh = self.lease(read.as_ref());
                 let renewed =
@@ -149,6 +164,18 @@ impl Election {
         Ok(())
     }
 
+    /// Lists the API servers from time to time. Without a list, a Lease that is not fresh is taken for that of a backup.
+    async fn look_at_servers(&mut self, now: Duration) {
+        if self.servers.as_ref().is_some_and(|(_, at)| now.saturating_sub(*at) < LOOK) {
+            return;
+        }
+        let list = ApiServers::running(&self.server_leases, time_of_day(&*self.clock));
+        match self.metrics.counted("list", WriteCause::Election, list).await {
+            Ok(running) => self.servers = Some((running, now)),
+            Err(error) => tracing::warn!("cannot list the API servers' Leases: {error}"),
+        }
+    }
+
     /// Compares the Lease with what its last holder must have left.
     fn judge(&self, record: Option<&LeaseRecord>) {
         let renewed = record.and_then(|record| record.renewed);
@@ -158,8 +185,10 @@ impl Election {
             (None, None) => false,
             (None, Some(record)) => {
                 let age = time_of_day(&*self.clock).duration_since(renewed.unwrap_or(Timestamp::MIN));
-                let handover = LeaderHandover { age_seconds: age.as_secs(), is_doubted: record.is_doubted };
-                handover.is_suspect()
+                let is_same_server =
+                    self.servers.as_ref().is_some_and(|(servers, _)| servers.has_any_of(&record.servers));
+                let (age_seconds, is_doubted) = (age.as_secs(), record.is_doubted);
+                LeaderHandover { age_seconds, is_doubted, is_same_server }.is_suspect(LeaseRules::ALL)
             }
         };
         if is_suspect {
@@ -183,6 +212,12 @@ impl Election {
         match self.doubt.stands() {
             true => drop(annotations.insert(DOUBTED.to_owned(), "true".to_owned())),
             false => drop(annotations.remove(DOUBTED)),
+        }
+        if let Some((servers, _)) = &self.servers {
+            match servers.word() {
+                Some(word) => drop(annotations.insert(SERVERS.to_owned(), word)),
+                None => drop(annotations.remove(SERVERS)),
+            }
         }
         let spec = LeaseSpec {
             holder_identity: Some(self.me.clone()),
@@ -237,5 +272,6 @@ fn record(lease: &Lease) -> Option<LeaseRecord> {
         version: lease.metadata.resource_version.clone().unwrap_or_default(),
         renewed: spec.renew_time.as_ref().map(|time| time.0),
         is_doubted: lease.annotations().contains_key(DOUBTED),
+        servers: lease.annotations().get(SERVERS).map(|word| ApiServers::parse(word)).unwrap_or_default(),
     })
 }

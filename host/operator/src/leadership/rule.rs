@@ -16,6 +16,8 @@ use std::time::Duration;
 
 use k8s_openapi::jiff::Timestamp;
 
+use super::servers::ApiServers;
+
 /// Seconds for which a Lease is valid after its last change.
 pub(super) const LEASE_SECONDS: i32 = 15;
 
@@ -38,6 +40,8 @@ pub struct LeaseRecord {
     pub renewed: Option<Timestamp>,
     /// Whether the holder suspects a restored store.
     pub is_doubted: bool,
+    /// The API servers that the holder has seen.
+    pub servers: ApiServers,
 }
 
 /// A record, and when it was first seen so.

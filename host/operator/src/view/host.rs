@@ -55,6 +55,9 @@ pub struct MachineInfo {
     /// The boot id.
     #[serde(rename = "bootID", default)]
     pub boot_id: String,
+    /// The operating system; empty before the kubelet has said so.
+    #[serde(rename = "operatingSystem", default)]
+    pub operating_system: String,
 }
 
 impl WatchedNode {

@@ -22,6 +22,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("dead::another_machine_under_the_name_speaks_for_itself_alone", replaced),
     ("dead::a_quarantine_without_an_end_ends_by_an_administrators_word", without_end),
     ("dead::a_node_that_comes_back_from_quarantine_has_its_blocks_again", back),
+    ("dead::a_node_that_comes_back_after_its_blocks_went_stops_no_grant", returned),
     ("dead::two_machines_with_one_id_are_two_nodes", cloned),
 ];
 
@@ -227,6 +228,34 @@ fn back(cluster: &Cluster) -> anyhow::Result<()> {
     agents[0].ledger = held;
     agents[0].say(cluster)?;
     settle(cluster, &mut operator, &mut agents, 1)
+}
+
+fn returned(cluster: &Cluster) -> anyhow::Result<()> {
+    let clock = Arc::default();
+    let pool = cluster.pool("four", "10.0.0.0/24", 26, &json!({}))?;
+    let mut agents = agents(cluster, 2)?;
+    // No agent runs there, so a pause would not end before its time.
+    cluster.host("n3", "machine3", 1)?;
+    let mut operator = cluster.operator(&clock)?;
+    agents[0].want(cluster, &pool, 1)?;
+    settle(cluster, &mut operator, &mut agents, 1)?;
+    let uid = agents[0].identity.uid.to_string();
+    cluster
+        .change::<Node>("n1", &json!({ "metadata": { "annotations": { "ipam.tenure.dev/fenced": uid } } }))?;
+    cluster.drive(&mut operator, "the block to go", || Ok(phase(cluster)?.is_none().then_some(())))?;
+    // The machine is up again, with its ledger. No time passes.
+    cluster.change::<Node>(
+        "n1",
+        &json!({ "metadata": { "annotations": { "ipam.tenure.dev/fenced": null } } }),
+    )?;
+    agents[1].want(cluster, &pool, 1)?;
+    cluster.drive(&mut operator, "the lease of one and a grant to the other", || {
+        agents.iter_mut().try_for_each(|agent| agent.step(cluster))?;
+        let blocks = cluster.list::<IPBlock>()?;
+        let names: std::collections::BTreeSet<_> =
+            blocks.iter().map(|block| block.spec.node_name.as_str()).collect();
+        Ok((names.len() == 2 && agents[1].ledger.len() == 1).then_some(()))
+    })
 }
 
 fn cloned(cluster: &Cluster) -> anyhow::Result<()> {

@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::Node;
+use kube::api::{Api, ListParams, Patch, PatchParams};
 use serde_json::json;
 use tenure_cluster::IPBlock;
 use tenure_cluster::client::connect_with;
-use tenure_fixtures::control_plane::ADMIN_TOKEN;
 use tenure_fixtures::control_plane::proxy::ProxyFault;
+use tenure_fixtures::control_plane::{ADMIN_TOKEN, kubelets_node};
 use tenure_leases::agent::ledger::LeaseHold;
 use tenure_operator::leadership::{Election, StoreDoubt};
 use tenure_operator::reports::Reports;
@@ -29,6 +31,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("leader::a_list_and_a_watch_that_fall_silent_are_begun_again", silence),
     ("leader::a_lease_is_taken_after_its_holder_was_silent_by_ones_own_clock", election),
     ("leader::a_lease_that_a_living_store_would_not_have_stops_the_grants_of_its_taker", doubtful),
+    ("leader::an_api_server_that_still_runs_shows_that_no_backup_was_put_back", same_server),
 ];
 
 fn late_delete(cluster: &Cluster) -> anyhow::Result<()> {
@@ -153,9 +156,9 @@ fn doubtful(cluster: &Cluster) -> anyhow::Result<()> {
     ensure!(!raised(&mut leader, &first)?, "its own renewal");
     // As after a restore: the Lease has a renewal of long ago.
     let old = json!({ "spec": { "renewTime": "2020-01-01T00:00:00.000000Z" } });
-    let api: kube::Api<Lease> = kube::Api::namespaced(cluster.client.clone(), "default");
-    let (name, patch) = ("tenure-operator", kube::api::Patch::Merge(&old));
-    cluster.runtime.block_on(api.patch(name, &kube::api::PatchParams::default(), &patch))?;
+    let api: Api<Lease> = Api::namespaced(cluster.client.clone(), "default");
+    let (name, patch) = ("tenure-operator", Patch::Merge(&old));
+    cluster.runtime.block_on(api.patch(name, &PatchParams::default(), &patch))?;
     ensure!(raised(&mut leader, &first)?, "its renewal is gone from the store");
     // A successor within the minute hears of the pause that is under way, by the Lease.
     cluster.runtime.block_on(leader.look())?;
@@ -168,6 +171,10 @@ fn doubtful(cluster: &Cluster) -> anyhow::Result<()> {
     ensure!(!raised(&mut successor, &second)?, "a pause that is over");
     // One that finds a Lease of yesterday, and its operator.
     let pool = cluster.pool("late", "10.0.0.0/24", 26, &json!({}))?;
+    // No agent runs under another operating system, so nothing waits for one.
+    let mut other = kubelets_node("other", "machine9", "00000000-0000-4000-8000-000000000009");
+    other["status"]["nodeInfo"]["operatingSystem"] = json!("windows");
+    cluster.create::<Node>(&serde_json::from_value(other)?)?;
     let mut agents = agents(cluster, 2)?;
     agents[0].want(cluster, &pool, 1)?;
     let mut operator = cluster.operator(&later)?;
@@ -184,6 +191,55 @@ fn doubtful(cluster: &Cluster) -> anyhow::Result<()> {
     // The other node has not spoken. When it has, nothing can be lost any more.
     agents[1].say(cluster)?;
     settle(cluster, &mut operator, &mut agents, 1)
+}
+
+fn same_server(cluster: &Cluster) -> anyhow::Result<()> {
+    let clock = TestClock::of_today();
+    let own: Api<Lease> = Api::namespaced(cluster.client.clone(), "kube-public");
+    let of_servers: Api<Lease> = Api::namespaced(cluster.client.clone(), "kube-system");
+    let label = ListParams::default().labels("apiserver.kubernetes.io/identity=kube-apiserver");
+    let server = |before: &str| {
+        cluster.until("the API server's Lease", || {
+            let found = cluster.runtime.block_on(of_servers.list(&label))?.items.pop();
+            let holder = found.and_then(|lease| lease.spec?.holder_identity);
+            Ok(holder.filter(|holder| holder != before))
+        })
+    };
+    let elect = |name: &str, doubt: &StoreDoubt| {
+        let (client, clock) = (cluster.client.clone(), Arc::clone(&clock) as _);
+        Election::new(client, "kube-public", name, clock, Gate::default()).telling(doubt.clone())
+    };
+    // As if the Lease had been left alone for years.
+    let age = || -> anyhow::Result<()> {
+        let old = Patch::Merge(json!({ "spec": { "renewTime": "2020-01-01T00:00:00.000000Z" } }));
+        cluster.runtime.block_on(own.patch("tenure-operator", &PatchParams::default(), &old))?;
+        Ok(())
+    };
+    let before = server("")?;
+    cluster.runtime.block_on(elect("first", &StoreDoubt::default()).look())?;
+    age()?;
+    let pool = cluster.pool("early", "10.0.0.0/24", 26, &json!({}))?;
+    let mut agents = agents(cluster, 1)?;
+    // No agent runs there, so a pause would not end before its time.
+    cluster.host("n2", "machine2", 1)?;
+    agents[0].want(cluster, &pool, 1)?;
+    let mut operator = cluster.operator(&clock)?;
+    let mut second = elect("second", &operator.operator.doubt());
+    cluster.runtime.block_on(second.look())?;
+    clock.advance(15);
+    cluster.runtime.block_on(second.look())?;
+    settle(cluster, &mut operator, &mut agents, 1)?;
+    // Another process of the API server may serve a backup.
+    age()?;
+    cluster.without_server(|| Ok(()))?;
+    server(&before)?;
+    let doubt = StoreDoubt::default();
+    let mut third = elect("third", &doubt);
+    cluster.runtime.block_on(third.look())?;
+    clock.advance(15);
+    cluster.runtime.block_on(third.look())?;
+    ensure!(doubt.take(), "any API server will do");
+    Ok(())
 }
 
 fn silence(cluster: &Cluster) -> anyhow::Result<()> {

@@ -6,6 +6,7 @@ use std::process::{Child, Command, Stdio};
 use anyhow::{Context as _, ensure};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Node;
+use kube::ResourceExt as _;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 use tenure_cluster::{AddressClaim, AddressPool, IPBlock, NodeIPAM, NodeIPAMSpec};
@@ -51,7 +52,11 @@ fn works(cluster: &Cluster) -> anyhow::Result<()> {
     rustix::process::kill_process(pid, rustix::process::Signal::TERM)?;
     let status = program.0.wait()?;
     let leases: Api<Lease> = Api::namespaced(cluster.client.clone(), NAMESPACE);
-    let lease = cluster.call(leases.get("tenure-operator"))?.spec.unwrap_or_default();
+    let lease = cluster.call(leases.get("tenure-operator"))?;
+    // It may list the API servers, too.
+    let servers = lease.annotations().get("ipam.tenure.dev/api-servers");
+    ensure!(servers.is_some_and(|servers| servers.starts_with("apiserver-")), "{lease:?}");
+    let lease = lease.spec.unwrap_or_default();
     let text = fs::read_to_string(&log)?;
     ensure!(status.success() && lease.holder_identity.is_none(), "{status}, {lease:?}:\n{text}");
     ensure!(!text.to_lowercase().contains("forbidden") && !text.contains("403"), "{text}");

@@ -62,10 +62,11 @@ impl Cluster {
     }
 }
 
-/// A restore breaks every connection: leaders begin at their barrier, and agents list again.
+/// A restore begins the API server again and breaks every connection: leaders begin at their barrier, and agents list again.
 fn restored(mut world: World, snapshot: super::Store) -> World {
     world.store = snapshot;
     world.snapshot = None;
+    world.restores += 1;
     world.leaders = Default::default();
     for agent in &mut world.agents {
         agent.pending = None;

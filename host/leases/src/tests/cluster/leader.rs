@@ -2,6 +2,7 @@
 
 use super::views::{RANGE, cidr, hint, id};
 use super::{Cluster, Hinted, Id, LEADERS, Lease, NODES, Plan, Steps, World, Write};
+use crate::operator::barrier::LeaderHandover;
 use crate::operator::grant::{GrantCase, grant};
 use crate::operator::held::{ClaimantState, HeldCase, HeldVerdict, is_contested, judge_missing};
 use crate::operator::release::{ReleaseCase, ReleaseStep, release};
@@ -23,9 +24,17 @@ impl Cluster {
             true => agents.all(|heard| heard),
             false => agents.any(|heard| heard),
         };
-        if !me.passed && (heard || !self.rules.has(LeaseRule::Barrier)) {
+        // A leader is away for as long as may be, so the Lease that it finds is never fresh.
+        let handover = LeaderHandover {
+            age_seconds: i64::MAX,
+            is_doubted: false,
+            is_same_server: world.store.server == world.restores + 1,
+        };
+        let is_known = world.store.server > 0 && !handover.is_suspect(self.rules);
+        if !me.passed && (heard || is_known || !self.rules.has(LeaseRule::Barrier)) {
             let mut next = *world;
             next.leaders[leader].passed = true;
+            next.store.server = world.restores + 1;
             steps.progress("passes its barrier", next);
         }
         for block in 0..self.bounds.blocks {

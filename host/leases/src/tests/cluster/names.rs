@@ -128,7 +128,7 @@ fn with_nodes_swapped(world: &World) -> World {
     let mut swapped = *world;
     swapped.agents.reverse();
     for store in std::iter::once(&mut swapped.store).chain(&mut swapped.snapshot) {
-        let Store { blocks, said, hints } = store;
+        let Store { blocks, said, hints, server: _ } = store;
         said.reverse();
         hints.reverse();
         blocks.iter_mut().flatten().for_each(|lease| lease.node = NODES - 1 - lease.node);

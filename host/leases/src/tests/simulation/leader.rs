@@ -101,7 +101,7 @@ impl Leader {
     }
 
     /// Takes or renews its Lease, which tells how fresh the store is.
-    pub(super) fn elect(&mut self, lease: &mut Option<Renewal>, now: u64) {
+    pub(super) fn elect(&mut self, lease: &mut Option<Renewal>, process: u64, now: u64) {
         match (self.renewed, *lease) {
             (Some(mine), Some(found)) if found.at == mine.at => {}
             _ if self.planted == Some(Planted::NoHandover) => {}
@@ -111,13 +111,14 @@ impl Leader {
                 let handover = LeaderHandover {
                     age_seconds: now as i64 - found.at as i64,
                     is_doubted: found.is_doubted,
+                    is_same_server: found.process == process,
                 };
-                if handover.is_suspect() {
+                if handover.is_suspect(self.rules) {
                     self.suspect_restore();
                 }
             }
         }
-        self.renewed = Some(Renewal { at: now, is_doubted: self.barrier.is_doubtful() });
+        self.renewed = Some(Renewal { at: now, process, is_doubted: self.barrier.is_doubtful() });
         *lease = self.renewed;
     }
 
@@ -272,7 +273,7 @@ impl Leader {
                 continue;
             }
             let is_claimant = |claims: &Vec<granting::Claim>| {
-                claims.iter().any(|(of, _, verdict)| of == name && granting::is_believed(*verdict))
+                claims.iter().any(|claim| claim.name == *name && granting::is_believed(claim.verdict))
             };
             if claims.values().any(is_claimant) {
                 continue;

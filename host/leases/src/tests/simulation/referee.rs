@@ -57,13 +57,13 @@ fn is_promised(server: &Server, machine: &Machine) -> bool {
     })
 }
 
-/// Checks a write that the API server carried out, against the block before: no lease is deleted on a mark that was taken back.
+/// Checks a write that the API server carried out, against the block before: no lease is deleted on a mark that it no longer has.
 pub(super) fn written(write: &Write, before: Option<&IpBlock>) -> Result<(), String> {
     match (write, before) {
         (Write::Change(read, Change::Delete | Change::RemoveFinalizer), Some(before))
-            if read.mark.is_some_and(|mark| before.cleared == Some(mark.id)) =>
+            if read.mark.is_some_and(|mark| before.mark != Some(mark)) =>
         {
-            Err(format!("{} is deleted on a mark that was taken back", before.cidr))
+            Err(format!("{} is deleted on a mark that it no longer has", before.cidr))
         }
         _ => Ok(()),
     }

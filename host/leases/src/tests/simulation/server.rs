@@ -47,6 +47,8 @@ pub(super) struct Pool {
 pub(super) struct Renewal {
     /// The time of the renewal, by its leader's clock.
     pub(super) at: u64,
+    /// The API server's process.
+    pub(super) process: u64,
     pub(super) is_doubted: bool,
 }
 
@@ -136,7 +138,8 @@ pub(super) struct Server {
     events: Vec<(ObjectVersion, Event)>,
     /// Events before this one are compacted: a watch that needs them is answered with 410.
     compacted: usize,
-    epoch: u64,
+    /// The number of its process: each one begins with new connections.
+    pub(super) epoch: u64,
     next_uid: u128,
     /// Leases that writes of the operator ended, for the referee.
     pub(super) ended: Vec<IpBlock>,
@@ -188,7 +191,7 @@ impl Server {
         self.compacted = self.events.len();
     }
 
-    /// Replaces the store by a snapshot. Every connection breaks. With `bump`, versions go on from where they were.
+    /// Replaces the store by a snapshot. The API server begins again, and every connection breaks. With `bump`, versions go on from where they were.
     pub(super) fn restore(&mut self, mut snapshot: Store, bump: bool) {
         if bump {
             snapshot.version = self.store.version;

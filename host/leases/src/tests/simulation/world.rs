@@ -44,6 +44,17 @@ pub(super) struct Tally {
     pub(super) excuses: Excuses,
 }
 
+/// What happens more often in a history than by chance.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Focus {
+    /// The numbers of faults; none, if all come alike.
+    pub(super) faults: &'static [u64],
+    /// Whether most grants and deletions are late, and by a long time.
+    pub(super) late: bool,
+    /// Whether a restore cuts one machine off for a while.
+    pub(super) stragglers: bool,
+}
+
 /// One run.
 pub(super) struct World {
     rules: LeaseRules,
@@ -62,13 +73,14 @@ pub(super) struct World {
     ids: u64,
     is_calm: bool,
     may_excuse: bool,
-    /// Faults that happen more often than others.
-    focus: &'static [u64],
+    focus: Focus,
+    /// The machine that a restore cut off, and until when.
+    straggler: Option<(usize, u64)>,
     tally: Tally,
 }
 
 impl World {
-    pub(super) fn new(rules: LeaseRules, planted: Option<Planted>, focus: &'static [u64], seed: u64) -> Self {
+    pub(super) fn new(rules: LeaseRules, planted: Option<Planted>, focus: Focus, seed: u64) -> Self {
         let mut random = Random::new(seed);
         let kinds = match random.below(5) {
             0 | 1 => vec![0],
@@ -104,7 +116,7 @@ impl World {
             space,
             space_version: version,
         };
-        let may_excuse = random.below(4) == 0 || focus.contains(&DELETED_NODE);
+        let may_excuse = random.below(4) == 0 || focus.faults.contains(&DELETED_NODE);
         let mut world = Self {
             rules,
             planted,
@@ -121,6 +133,7 @@ impl World {
             is_calm: false,
             may_excuse,
             focus,
+            straggler: None,
             tally: Tally::default(),
         };
         for leader in 0..2 {
@@ -224,7 +237,8 @@ impl World {
 
     fn step(&mut self) -> Result<(), String> {
         self.tally.steps += 1;
-        self.now += self.random.below(3);
+        // The others have time to speak while a machine is cut off.
+        self.now += if self.straggler.is_some() { self.random.below(3) / 2 } else { self.random.below(3) };
         match self.random.below(100) {
             0..45 => self.agent()?,
             45..75 => self.leader()?,
@@ -233,7 +247,11 @@ impl World {
             95..98 => self.people(),
             _ => self.fault(),
         }
-        if !self.late.is_empty() && self.random.below(20) == 0 {
+        if let Some((index, _)) = self.straggler.take_if(|(_, until)| self.now >= *until) {
+            self.machines[index].is_cut = false;
+        }
+        let wait = if self.focus.late { 100 } else { 20 };
+        if !self.late.is_empty() && self.random.below(wait) == 0 {
             let index = self.pick(self.late.len());
             let late = self.late.remove(index);
             let _ = self.apply(&late)?;
@@ -321,7 +339,7 @@ impl World {
         let leader = &mut self.leaders[index];
         let Some(planned) = leader.plans.pop_front() else {
             if is_reachable {
-                leader.elect(&mut self.server.store.renewals[index], now);
+                leader.elect(&mut self.server.store.renewals[index], self.server.epoch, now);
                 leader.see(&self.server, most);
                 leader.pass(&self.server, &mut self.ids, now);
                 if leader.keeps_refused_mark() {

@@ -15,7 +15,13 @@ use crate::tests::simulation::server::{Store, Write};
 use crate::{IpBlock, NodeIpamSpec, RangeState, Uid};
 
 /// A node that lists a block in `held` of which there is no IPBlock.
-pub(super) type Claim = (Arc<str>, ClaimantState, HeldVerdict);
+#[derive(Debug, Clone)]
+pub(super) struct Claim {
+    pub(super) name: Arc<str>,
+    uid: Uid,
+    claimant: ClaimantState,
+    pub(super) verdict: HeldVerdict,
+}
 
 impl Leader {
     /// The nodes that hold blocks without an IPBlock.
@@ -47,7 +53,8 @@ impl Leader {
                 let verdict = judge_missing(self.rules, &case);
                 *counted += u32::from(is_believed(verdict));
                 if verdict != HeldVerdict::Free {
-                    claims.entry(held.cidr).or_default().push((Arc::clone(name), claimant, verdict));
+                    let claim = Claim { name: Arc::clone(name), uid: held.uid, claimant, verdict };
+                    claims.entry(held.cidr).or_default().push(claim);
                 }
             }
         }
@@ -58,11 +65,11 @@ impl Leader {
         let claims = self.claims(cache);
         let mut believed: BTreeMap<(Arc<str>, usize), u32> = BTreeMap::new();
         for (cidr, claims) in &claims {
-            for (name, claimant, verdict) in claims {
-                let counts = u32::from(is_believed(*verdict));
-                *believed.entry((Arc::clone(name), kind_of(*cidr))).or_default() += counts;
-                let is_lost = *verdict == HeldVerdict::Reclaim && *claimant == ClaimantState::Alive;
-                if is_lost && self.signs.lost_lease(name, Duration::from_secs(now)) {
+            for claim in claims {
+                let counts = u32::from(is_believed(claim.verdict));
+                *believed.entry((Arc::clone(&claim.name), kind_of(*cidr))).or_default() += counts;
+                let is_lost = claim.verdict == HeldVerdict::Reclaim && claim.claimant == ClaimantState::Alive;
+                if is_lost && self.signs.lost_lease(&claim.name, claim.uid, Duration::from_secs(now)) {
                     self.suspect_restore();
                 }
             }
@@ -73,10 +80,9 @@ impl Leader {
         }
         let mut taken: BTreeSet<IpNet> = cache.blocks.keys().copied().collect();
         for (cidr, claims) in &claims {
-            let verdicts: Vec<_> =
-                claims.iter().map(|(_, claimant, verdict)| (*claimant, *verdict)).collect();
+            let verdicts: Vec<_> = claims.iter().map(|claim| (claim.claimant, claim.verdict)).collect();
             if let (Some(heir), Some(range)) = (heir(&verdicts), cache.space.cell(*cidr)) {
-                let lease = lease(cache, &cache.said[&claims[heir].0].spec, range.id, *cidr);
+                let lease = lease(cache, &cache.said[&claims[heir].name].spec, range.id, *cidr);
                 self.plans.push_back(Planned::Write(Write::Create(lease)));
             }
             if verdicts.iter().any(|(_, verdict)| is_believed(*verdict)) {
@@ -109,7 +115,7 @@ impl Leader {
 
     fn compare_claims(&mut self, cache: &Store, claims: &BTreeMap<IpNet, Vec<Claim>>, now: u64) {
         let claimed =
-            claims.iter().flat_map(|(cidr, of)| of.iter().map(|(name, ..)| (name.to_string(), *cidr)));
+            claims.iter().flat_map(|(cidr, of)| of.iter().map(|claim| (claim.name.to_string(), *cidr)));
         let is_accounted = |name: &str, cidr: IpNet| {
             let says = cache.said.get(name).is_some_and(|said| said.spec.held_uid(cidr).is_some());
             says || cache.blocks.get(&cidr).is_some_and(|block| *block.holder.name == *name)

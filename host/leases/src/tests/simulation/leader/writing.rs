@@ -89,6 +89,7 @@ impl Leader {
             Write::Change(block, Change::RemoveFinalizer) => {
                 cache.blocks.remove(&block.cidr);
                 self.signs.ended(&block.uid.to_string());
+                self.signs.ended_lease(block.uid);
                 self.released.insert(block.cidr, now);
                 self.ended.insert((Arc::clone(&block.holder.name), block.cidr));
             }

@@ -21,9 +21,10 @@ enum Fate {
 impl World {
     fn fate(&mut self, write: &Write) -> Fate {
         // A late grant or deletion does the most harm.
+        let late = if self.focus.late { 75 } else { 30 };
         match self.random.below(100) {
             _ if self.is_calm => Fate::Answered,
-            15..30 if write.is_grave() => Fate::Late,
+            percent if (15..late).contains(&percent) && write.is_grave() => Fate::Late,
             0..4 => Fate::Lost,
             4..8 => Fate::Unanswered,
             8..12 => Fate::Repeated,

@@ -18,7 +18,7 @@ pub(in crate::tests::simulation) const DELETED_NODE: u64 = 8;
 impl World {
     pub(super) fn fault(&mut self) {
         let index = self.pick(self.machines.len());
-        let kind = match self.focus {
+        let kind = match self.focus.faults {
             [] => self.random.below(14),
             focus => match self.random.below(3) {
                 0 => self.random.below(14),
@@ -109,6 +109,11 @@ impl World {
             machine.is_silent = machine.is_on;
         }
         self.restored = Some(self.now);
+        if self.focus.stragglers {
+            let (index, seconds) = (self.pick(self.machines.len()), 60 + self.random.below(50));
+            self.machines[index].is_cut = true;
+            self.straggler = Some((index, self.now + seconds));
+        }
         for (name, host) in hosts {
             self.server.set_host(&name, Some(host));
         }
