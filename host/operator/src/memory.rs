@@ -121,10 +121,10 @@ impl OperatorMemory {
         restored
     }
 
-    /// Compares a view after an interruption with the one before: an object that is older than it was, or gone although this leader did not end it,
+    /// Compares the versions of a view's objects, after an interruption, with those before: an object that is older than it was, or gone although this leader did not end it,
     /// is a sign of a restored store, also if the store's version has been raised since.
-    pub fn compare_objects(&mut self, view: &ClusterView, interrupted: bool) {
-        if self.signs.compare_objects(view.versions.clone(), interrupted) {
+    pub fn compare_objects(&mut self, versions: BTreeMap<Uid, ObjectVersion>, interrupted: bool) {
+        if self.signs.compare_objects(versions, interrupted) {
             tracing::warn!(
                 "objects that were read are older now, or gone: nothing is granted until the nodes had time to say what they hold"
             );
@@ -133,13 +133,8 @@ impl OperatorMemory {
     }
 
     /// Notes an object that this leader ended.
-    pub fn ended(&mut self, uid: &str) {
+    pub fn ended(&mut self, uid: Uid) {
         self.signs.ended(uid);
-    }
-
-    /// Notes a lease that this leader ended.
-    pub fn ended_lease(&mut self, uid: Uid) {
-        self.signs.ended_lease(uid);
     }
 
     fn forget_writes(&mut self) {

@@ -142,11 +142,12 @@ impl Operator {
             self.compare_version(now).await?;
         }
         let sources = self.memory.over(self.stores.sources(), now.elapsed);
-        let view = view(sources);
+        let mut view = view(sources);
         for complaint in &view.unreadable {
             tracing::error!("cannot be read: {complaint}");
         }
-        self.memory.compare_objects(&view, std::mem::take(&mut self.relisted));
+        let versions = std::mem::take(&mut view.versions);
+        self.memory.compare_objects(versions, std::mem::take(&mut self.relisted));
         self.memory.saw(view.highest);
         self.memory.forget(&view);
         self.memory.heard(&view);

@@ -157,7 +157,7 @@ pub struct ClusterView {
     /// Whether one of them is a NodeIPAM: then nothing is granted.
     pub words_missing: bool,
     /// The versions of IPBlocks and NodeIPAMs by uid, also of those that cannot be read.
-    pub versions: BTreeMap<String, ObjectVersion>,
+    pub versions: BTreeMap<Uid, ObjectVersion>,
     /// The highest resourceVersion of an object.
     pub highest: Option<ObjectVersion>,
 }

@@ -63,14 +63,14 @@ pub(crate) async fn register(client: &Client, number: usize) -> Result<HolderIde
     Ok(HolderIdentity { name: name.into(), uid, machine, boot: BOOT.parse()? })
 }
 
-/// Waits if the API server had no time for a call. Any other error is the herd's end.
+/// Waits if the API server had no time for a call, or no longer knows the version of a watch. Any other error is the herd's end.
 async fn wait_if_busy(error: Failure) -> Result<(), Failure> {
     let refused = error.downcast_ref::<kube::Error>().or(match error.downcast_ref::<ApiCallError>() {
         Some(ApiCallError::Kube(error)) => Some(error),
         _ => None,
     });
     let is_busy = match refused {
-        Some(kube::Error::Api(status)) => status.code == 429,
+        Some(kube::Error::Api(status)) => matches!(status.code, 410 | 429),
         _ => matches!(error.downcast_ref(), Some(ApiCallError::Deadline)),
     };
     if !is_busy {
@@ -125,6 +125,8 @@ impl SimulatedAgent {
                                 *permit = None;
                             }
                         }
+                        // The version that it saw last is no longer known.
+                        Some(WatchEvent::Error(error)) if error.code == 410 => return Ok(()),
                         Some(WatchEvent::Error(error)) => return Err(error.to_string().into()),
                         Some(WatchEvent::Deleted(_) | WatchEvent::Bookmark(_)) => {}
                     },

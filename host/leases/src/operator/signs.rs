@@ -26,7 +26,7 @@ use crate::{ObjectVersion, Uid};
 /// The time after which a node's lost leases are again a sign of a restored store.
 const LOST: Duration = Duration::from_secs(3600);
 
-/// The most ended leases that a leader remembers.
+/// The most ended objects that a leader remembers.
 const MAX_ENDED: usize = 4096;
 
 /// The versions that a leader has read. Lives in memory alone: a successor begins without it.
@@ -34,8 +34,8 @@ const MAX_ENDED: usize = 4096;
 pub struct RestoreSigns {
     highest: Option<ObjectVersion>,
     /// The versions of the blocks and NodeIPAMs of the last view, by uid.
-    seen: BTreeMap<String, ObjectVersion>,
-    /// Leases that this leader ended, the latest last.
+    seen: BTreeMap<Uid, ObjectVersion>,
+    /// Objects that this leader ended, the latest last.
     ended: VecDeque<Uid>,
     lost: BTreeMap<String, Duration>,
     /// Blocks that nodes hold without an IPBlock, as of the last view.
@@ -57,20 +57,16 @@ impl RestoreSigns {
     }
 
     /// Takes the versions of all objects of a view. Returns whether, after an interruption, one is older than it was, or gone.
-    pub fn compare_objects(&mut self, now: BTreeMap<String, ObjectVersion>, interrupted: bool) -> bool {
-        let older = |(uid, seen): (&String, &ObjectVersion)| now.get(uid).is_none_or(|now| now < seen);
+    pub fn compare_objects(&mut self, now: BTreeMap<Uid, ObjectVersion>, interrupted: bool) -> bool {
+        let older = |(uid, seen): (&Uid, &ObjectVersion)| now.get(uid).is_none_or(|now| now < seen);
         let restored = interrupted && self.seen.iter().any(older);
         self.seen = now;
         restored
     }
 
     /// Notes an object that this leader ended.
-    pub fn ended(&mut self, uid: &str) {
-        self.seen.remove(uid);
-    }
-
-    /// Notes a lease that this leader ended.
-    pub fn ended_lease(&mut self, uid: Uid) {
+    pub fn ended(&mut self, uid: Uid) {
+        self.seen.remove(&uid);
         if self.ended.len() == MAX_ENDED {
             self.ended.pop_front();
         }
@@ -122,8 +118,8 @@ fn is_news(told: &mut BTreeMap<String, Duration>, node: &str, now: Duration) -> 
 mod tests {
     use super::*;
 
-    fn objects<const N: usize>(entries: [(&str, u64); N]) -> BTreeMap<String, ObjectVersion> {
-        entries.map(|(uid, version)| (uid.to_owned(), ObjectVersion(version))).into()
+    fn objects<const N: usize>(entries: [(u128, u64); N]) -> BTreeMap<Uid, ObjectVersion> {
+        entries.map(|(uid, version)| (Uid(uid), ObjectVersion(version))).into()
     }
 
     #[test]
@@ -138,13 +134,13 @@ mod tests {
     #[test]
     fn older_and_missing_objects_are_signs_after_an_interruption() {
         let mut signs = RestoreSigns::default();
-        assert!(!signs.compare_objects(objects([("a", 3), ("b", 4)]), true));
-        assert!(!signs.compare_objects(objects([("a", 2), ("b", 4)]), false));
-        assert!(!signs.compare_objects(objects([("a", 3), ("b", 4), ("c", 1)]), true));
-        assert!(signs.compare_objects(objects([("a", 3), ("b", 3), ("c", 1)]), true));
-        signs.ended("c");
-        assert!(!signs.compare_objects(objects([("a", 3), ("b", 3)]), true));
-        assert!(signs.compare_objects(objects([("b", 3)]), true));
+        assert!(!signs.compare_objects(objects([(1, 3), (2, 4)]), true));
+        assert!(!signs.compare_objects(objects([(1, 2), (2, 4)]), false));
+        assert!(!signs.compare_objects(objects([(1, 3), (2, 4), (3, 1)]), true));
+        assert!(signs.compare_objects(objects([(1, 3), (2, 3), (3, 1)]), true));
+        signs.ended(Uid(3));
+        assert!(!signs.compare_objects(objects([(1, 3), (2, 3)]), true));
+        assert!(signs.compare_objects(objects([(2, 3)]), true));
     }
 
     #[test]
@@ -179,11 +175,11 @@ mod tests {
     #[test]
     fn a_node_that_names_a_lease_that_this_leader_ended_is_no_sign() {
         let mut signs = RestoreSigns::default();
-        signs.ended_lease(Uid(7));
+        signs.ended(Uid(7));
         assert!(!signs.lost_lease("n1", Uid(7), Duration::ZERO));
         assert!(signs.lost_lease("n1", Uid(8), Duration::ZERO));
         for uid in 0..MAX_ENDED {
-            signs.ended_lease(Uid(100 + uid as u128));
+            signs.ended(Uid(100 + uid as u128));
         }
         assert!(signs.ended.len() == MAX_ENDED && signs.lost_lease("n2", Uid(7), Duration::ZERO));
     }

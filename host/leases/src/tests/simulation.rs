@@ -26,9 +26,6 @@ const STEPS: u64 = 500;
 /// Histories of a test run.
 const SEEDS: u64 = 1000;
 
-/// Histories of each focus without a planted fault.
-const FOCUSED_SEEDS: u64 = 100;
-
 /// The most histories in which a planted fault is sought.
 const PLANTED_SEEDS: u64 = 3 * SEEDS;
 
@@ -160,21 +157,12 @@ fn no_history_of_a_seed_breaks_a_promise_and_each_settles() {
     assert!(count < 100 || (total.ended > count && total.restores > 0), "the histories are too quiet");
 }
 
-/// What finds a planted fault must not find one where none is planted.
-#[test]
-fn no_history_with_late_writes_or_stragglers_breaks_a_promise() {
-    for (name, focus) in [("late writes", LATE_WRITES), ("stragglers", STRAGGLERS)] {
-        for seed in 1..=FOCUSED_SEEDS {
-            live(None, focus, seed).unwrap_or_else(|broken| panic!("{name}, seed {seed}: {broken}"));
-        }
-    }
-}
-
 #[test]
 fn a_fault_planted_in_any_row_of_the_release_table_is_found() {
     let rows = ROWS.iter().flat_map(|(row, faults)| faults.iter().map(move |fault| (*row, *fault)));
     let others = OTHERS.iter().map(|fault| ("beside the release table", *fault));
     let mut unnoticed = BTreeMap::new();
+    // Seeks one fault alone.
     let only = std::env::var("TENURE_FAULT").unwrap_or_default();
     for (row, fault) in rows.chain(others).filter(|(_, fault)| format!("{fault:?}").contains(&only)) {
         let found = |seed| live(Some(fault), fault.focus(), seed).err().map(|broken| (seed, broken));
@@ -182,6 +170,9 @@ fn a_fault_planted_in_any_row_of_the_release_table_is_found() {
             Some((seed, broken)) => {
                 let broken: String = broken.chars().take(140).collect();
                 println!("{row}; {fault:?}: seed {seed}: {broken}");
+                // The fault broke the promise, and not the focus.
+                let sound = live(None, fault.focus(), seed);
+                assert!(sound.is_ok(), "{fault:?}, seed {seed}, without the fault: {:?}", sound.err());
             }
             None => drop(unnoticed.insert(format!("{fault:?}"), row)),
         }

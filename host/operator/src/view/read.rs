@@ -123,7 +123,7 @@ pub fn view(mut sources: ViewSources) -> ClusterView {
     let blocks = sources.blocks.iter().map(|block| &block.metadata);
     let objects = blocks.chain(sources.said.iter().map(|said| &said.metadata));
     view.versions = objects
-        .filter_map(|metadata| Some((metadata.uid.clone()?, object_version(metadata).ok()?)))
+        .filter_map(|metadata| Some((metadata.uid.as_deref()?.parse().ok()?, object_version(metadata).ok()?)))
         .collect();
     view.highest = highest(&sources);
     view

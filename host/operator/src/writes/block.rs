@@ -226,8 +226,7 @@ fn gone(context: &mut WriteContext<'_>, block: &ChangedBlock<'_>) {
     let note = format!("{} of {holder} is free: {how}", read.cidr);
     context.tell(Notice::new(EventReason::BlockReleased, subject(block), note));
     context.memory.blocks.deleted(read.uid.to_string(), now);
-    context.memory.ended(&read.uid.to_string());
-    context.memory.ended_lease(read.uid);
+    context.memory.ended(read.uid);
     context.memory.released(&block.group, read.cidr, &read.holder.name);
 }
 

@@ -89,7 +89,7 @@ pub(super) async fn forget(
     let parameters = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
     context.call("delete", WriteCause::Hint, api.delete(&target.name, &parameters)).await?;
     context.memory.said.deleted(target.uid.clone(), context.now.elapsed);
-    context.memory.ended(&target.uid);
+    target.uid.parse().into_iter().for_each(|uid| context.memory.ended(uid));
     context.memory.forgot(&target.name);
     tracing::info!("node {} is gone, and its blocks are settled", target.name);
     Ok(())

@@ -65,7 +65,7 @@ fn accepted(cluster: &Cluster, text: &str) -> anyhow::Result<Vec<String>> {
 }
 
 fn strict(cluster: &Cluster) -> anyhow::Result<()> {
-    for (profile, expected) in [("single-node", 4), ("cluster", 23), ("aws", 6)] {
+    for (profile, expected) in [("single-node", 4), ("cluster", 25), ("aws", 6)] {
         let profile = format!("profile={profile}");
         let kinds = accepted(cluster, &template(cluster, &[&profile])?)?;
         ensure!(kinds.len() == expected, "{profile}: {} objects: {kinds:?}", kinds.len());

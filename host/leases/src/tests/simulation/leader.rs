@@ -153,8 +153,8 @@ impl Leader {
             }
         }
         let Some(cache) = self.cache.clone() else { return };
-        let blocks = cache.blocks.values().map(|block| (block.uid.to_string(), block.version));
-        let said = cache.said.values().map(|said| (said.uid.to_string(), said.version));
+        let blocks = cache.blocks.values().map(|block| (block.uid, block.version));
+        let said = cache.said.values().map(|said| (said.uid, said.version));
         if self.signs.compare_objects(blocks.chain(said).collect(), interrupted) {
             self.suspect_restore();
         }

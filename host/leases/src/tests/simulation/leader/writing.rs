@@ -88,13 +88,12 @@ impl Leader {
             }
             Write::Change(block, Change::RemoveFinalizer) => {
                 cache.blocks.remove(&block.cidr);
-                self.signs.ended(&block.uid.to_string());
-                self.signs.ended_lease(block.uid);
+                self.signs.ended(block.uid);
                 self.released.insert(block.cidr, now);
                 self.ended.insert((Arc::clone(&block.holder.name), block.cidr));
             }
             Write::Forget { name, uid, .. } => {
-                self.signs.ended(&uid.to_string());
+                self.signs.ended(*uid);
                 self.signs.forgot(name);
             }
             _ => {}
