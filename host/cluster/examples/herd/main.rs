@@ -154,6 +154,8 @@ fn start_operator(kubeconfig: &Path) -> Result<Child, Failure> {
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "KILL"]).arg(binaries::find("tenure-operator")?);
     command.args(["--identity", "herd", "--kubeconfig"]).arg(kubeconfig);
+    // As the chart starts it.
+    command.env("MALLOC_ARENA_MAX", "1");
     Ok(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?)
 }
 

@@ -74,7 +74,7 @@ pub(super) struct World {
     is_calm: bool,
     may_excuse: bool,
     focus: Focus,
-    /// The machine that a restore cut off, and until when.
+    /// The machine that a restore cut off and that has not spoken since, and until when it is cut off.
     straggler: Option<(usize, u64)>,
     tally: Tally,
 }
@@ -237,7 +237,7 @@ impl World {
 
     fn step(&mut self) -> Result<(), String> {
         self.tally.steps += 1;
-        // The others have time to speak while a machine is cut off.
+        // The others have time to speak while a machine is cut off, and so has the machine after that.
         self.now += if self.straggler.is_some() { self.random.below(3) / 2 } else { self.random.below(3) };
         match self.random.below(100) {
             0..45 => self.agent()?,
@@ -247,8 +247,12 @@ impl World {
             95..98 => self.people(),
             _ => self.fault(),
         }
-        if let Some((index, _)) = self.straggler.take_if(|(_, until)| self.now >= *until) {
-            self.machines[index].is_cut = false;
+        if let Some((index, until)) = self.straggler {
+            let machine = &mut self.machines[index];
+            machine.is_cut = self.now < until;
+            if !machine.is_silent || !machine.is_on {
+                self.straggler = None;
+            }
         }
         let wait = if self.focus.late { 100 } else { 20 };
         if !self.late.is_empty() && self.random.below(wait) == 0 {

@@ -110,7 +110,7 @@ impl World {
         }
         self.restored = Some(self.now);
         if self.focus.stragglers {
-            let (index, seconds) = (self.pick(self.machines.len()), 60 + self.random.below(50));
+            let (index, seconds) = (self.pick(self.machines.len()), 30 + self.random.below(30));
             self.machines[index].is_cut = true;
             self.straggler = Some((index, self.now + seconds));
         }
