@@ -33,7 +33,7 @@ const GRACE: Duration = Duration::from_secs(3);
 /// Pods that end without a DEL, one after the other.
 const LEAKS: u32 = 3;
 
-/// Calls that are no watches.
+/// The numbers of calls, without the watches.
 #[derive(Default)]
 struct CallCounts {
     reads: AtomicU64,

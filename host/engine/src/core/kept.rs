@@ -1,6 +1,6 @@
 //! Pools that are kept for names, such as those of a cluster's claims: the supplier brings each address for one owner, and it is for nobody else.
 //!
-//! Whoever supplies them keeps an object for each, which a restart knows without the supplier.
+//! Their supplier keeps an object for each, so that a restart knows them without it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
