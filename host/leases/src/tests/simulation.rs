@@ -62,8 +62,7 @@ impl Fault {
             }
             Self::Without(LeaseRule::OwnMark) => Focus { faults: &[NEW_LEADER], ..Focus::default() },
             Self::Without(LeaseRule::DeleteVersion | LeaseRule::NameIsMutex) => LATE_WRITES,
-            Self::Without(LeaseRule::EveryNodeHeard) => STRAGGLERS,
-            Self::Without(LeaseRule::SameServer) => Focus { faults: &[RESTORE], ..Focus::default() },
+            Self::Without(LeaseRule::EveryNodeHeard | LeaseRule::SameServer) => STRAGGLERS,
             _ => Focus::default(),
         }
     }
