@@ -6,6 +6,8 @@
 mod describing;
 mod ec2;
 mod identities;
+#[cfg(feature = "cluster")]
+mod kept_node;
 mod limits;
 mod ranges;
 mod readiness;
