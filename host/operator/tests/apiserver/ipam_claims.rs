@@ -139,15 +139,19 @@ fn interrupted(cluster: &Cluster) -> anyhow::Result<()> {
     let proxy = cluster.with_plane(|plane| plane.proxy())?;
     let watches = Arc::new(AtomicU32::new(0));
     let seen = Arc::clone(&watches);
-    // The first watch of these claims ends within its first event, and no other watch does.
+    // The first watch of these claims ends within its first event, and the one that is to continue it is refused; no other watch is.
     proxy.choose(move |request| match request.is_watch() && request.path.contains("/ipamclaims") {
-        true if seen.fetch_add(1, Ordering::Relaxed) == 0 => ProxyFault::Truncate(800),
-        _ => ProxyFault::Pass,
+        true => match seen.fetch_add(1, Ordering::Relaxed) {
+            0 => ProxyFault::Truncate(800),
+            1 => ProxyFault::Refuse(503),
+            _ => ProxyFault::Pass,
+        },
+        false => ProxyFault::Pass,
     });
     let client = cluster.client_through(&proxy)?;
     let mut operator = cluster.operator_with(&client, &Arc::default(), Reports::default())?;
     cluster.drive(&mut operator, "the addresses of a claim, whose status ends the watch", || {
-        let is_cut = watches.load(Ordering::Relaxed) > 1;
+        let is_cut = watches.load(Ordering::Relaxed) > 2;
         Ok((is_cut && status(cluster, "first")?.ips.len() == 2).then_some(()))
     })?;
     make(cluster, "second", "blue", &json!([]))?;
