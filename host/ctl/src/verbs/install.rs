@@ -92,7 +92,7 @@ pub(super) async fn install(daemon: &Daemon, arguments: &InstallArguments) -> Re
 
 /// Installs once.
 async fn once(daemon: &Daemon, arguments: &InstallArguments) -> Result<InstallReport, Error> {
-    let mut store = RecordStore::open(&arguments.record.record, arguments.apply)?;
+    let mut store = RecordStore::open(&arguments.record.record, arguments.apply).await?;
     let plugin = new_plugin(&store, arguments).await?;
     elsewhere(store.record.plugin.as_ref(), &plugin.target, "--cni-bin-dir")?;
     let configuration = match &arguments.configuration {

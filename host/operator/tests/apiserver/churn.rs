@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, ensure};
+use anyhow::Context as _;
 use kube::Client;
 use serde_json::json;
 use tenure_cluster::{AddressPool, IPBlock};

@@ -6,11 +6,14 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use tenure_policy::sha256;
 use tenure_types::{Error, ErrorCode};
+use tokio::time::{sleep, timeout};
 
 use super::place;
 
@@ -20,6 +23,12 @@ const FORMAT: u32 = 1;
 /// The extension of the directory of kept plugins, which has the record's name otherwise, and how the names of the plugins begin.
 const KEPT: &str = "plugins";
 const KEPT_NAME: &str = "tenure-";
+
+/// How long to wait for an installation that is about to end, and for a child process that has not closed the lock of its parent yet.
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
+
+/// The pause between two looks at a lock.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// The files that were installed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -107,8 +116,8 @@ impl RecordStore {
     ///
     /// # Errors
     /// `InputOutput` if it cannot be read, or if another installation is running.
-    pub(super) fn open(path: &Path, to_change: bool) -> Result<Self, Error> {
-        let lock = if to_change { Some(lock(path)?) } else { None };
+    pub(super) async fn open(path: &Path, to_change: bool) -> Result<Self, Error> {
+        let lock = if to_change { Some(lock(path).await?) } else { None };
         Ok(Self { path: path.to_owned(), record: InstallationRecord::read(path)?, _lock: lock })
     }
 
@@ -175,21 +184,30 @@ impl RecordStore {
 }
 
 /// Locks a record, by its directory; the daemon locks a file in it.
-fn lock(path: &Path) -> Result<File, Error> {
-    let locked = || {
-        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let directory = directory.unwrap_or(Path::new("."));
-        // As the daemon's unit makes it.
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-        let file = File::open(directory)?;
-        flock(&file, FlockOperation::NonBlockingLockExclusive)?;
-        Ok(file)
-    };
-    locked().map_err(|error: io::Error| match error.kind() {
-        io::ErrorKind::WouldBlock => {
-            let cause = format_args!("{}: another installation is running", path.display());
-            Error::new(ErrorCode::InputOutput, cause)
+async fn lock(path: &Path) -> Result<File, Error> {
+    let file = directory_of(path).map_err(|error| place::failed(path, &error))?;
+    let locked = async {
+        loop {
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Err(Errno::WOULDBLOCK) => sleep(PAUSE).await,
+                locked => return locked,
+            }
         }
-        _ => place::failed(path, &error),
-    })
+    };
+    match timeout(LONGEST_WAIT, locked).await {
+        Ok(Ok(())) => Ok(file),
+        Ok(Err(error)) => Err(place::failed(path, &error.into())),
+        Err(_) => {
+            let cause = format_args!("{}: another installation is running", path.display());
+            Err(Error::new(ErrorCode::InputOutput, cause))
+        }
+    }
+}
+
+/// Opens the directory of a record, which is made like that of the daemon's unit.
+fn directory_of(path: &Path) -> io::Result<File> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let directory = directory.unwrap_or(Path::new("."));
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    File::open(directory)
 }

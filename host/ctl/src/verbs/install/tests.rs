@@ -74,8 +74,8 @@ impl Tree {
     }
 
     /// Puts the configuration into its place as ours, as an installation does once the daemon serves.
-    fn configured(&self) -> PathBuf {
-        let mut store = RecordStore::open(&self.path("state/installed.json"), true).unwrap();
+    async fn configured(&self) -> PathBuf {
+        let mut store = RecordStore::open(&self.path("state/installed.json"), true).await.unwrap();
         let target = self.path("net.d/00-tenure.conflist");
         let new = NewFile::new(target.clone(), CONFLIST.into(), String::new()).unwrap();
         put_configuration(&mut store, &new).unwrap();
@@ -194,7 +194,7 @@ async fn a_configuration_waits_for_the_daemon_and_overwrites_nobody_s() {
     assert_eq!(tree.run(&words).await.unwrap_err().code, ErrorCode::FileInTheWay);
     fs::remove_dir(&target).unwrap();
 
-    tree.configured();
+    tree.configured().await;
     assert_eq!(fs::metadata(&target).unwrap().permissions().mode() & 0o777, 0o600);
     fs::write(tree.path("net.d/00-multus.conf"), "{}").unwrap();
     let dry = tree.run(&words[..words.len() - 1]).await.unwrap();
@@ -234,7 +234,7 @@ async fn an_uninstallation_removes_what_is_ours_and_names_what_it_leaves() {
     assert_eq!(tree.run(&["uninstall"]).await.unwrap_err().code, ErrorCode::NotInstalled);
     tree.run(&["install", "--plugin", &tree.plugin("1.0.0"), "--apply"]).await.unwrap();
     tree.run(&["install", "--plugin", &tree.plugin("2.0.0"), "--apply"]).await.unwrap();
-    let target = tree.configured();
+    let target = tree.configured().await;
     let unasked = tree.run(&["uninstall", "--apply"]).await.unwrap_err();
     assert!(unasked.code == ErrorCode::Unreachable && unasked.cause.contains("--force"), "{unasked}");
     std::os::unix::fs::symlink("tenure", tree.path("bin/host-local")).unwrap();
@@ -261,7 +261,7 @@ async fn two_installations_do_not_meet_and_a_newer_record_is_left_alone() {
     let tree = Tree::new();
     let one = tree.plugin("1.0.0");
     let path = tree.path("state/installed.json");
-    let store = RecordStore::open(&path, true).unwrap();
+    let store = RecordStore::open(&path, true).await.unwrap();
     let error = tree.run(&["install", "--plugin", &one, "--apply"]).await.unwrap_err();
     assert!(error.cause.contains("another installation is running"), "{error}");
     drop(store);

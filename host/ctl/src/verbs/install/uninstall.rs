@@ -30,7 +30,7 @@ pub(in crate::verbs) async fn uninstall(
 pub(super) async fn once(daemon: &Daemon, arguments: &UninstallArguments) -> Result<InstallReport, Error> {
     let path = &arguments.record.record;
     // A record that does not exist needs no lock, whose file would stay.
-    let mut store = RecordStore::open(path, arguments.apply && path.exists())?;
+    let mut store = RecordStore::open(path, arguments.apply && path.exists()).await?;
     if store.record.is_empty() {
         let cause = format_args!("{} does not exist, or is empty", path.display());
         return Err(Error::new(ErrorCode::NotInstalled, cause));
