@@ -78,7 +78,7 @@ pub fn json(text: &str) -> Cow<'_, str> {
 }
 
 /// The beginning of an untrusted program's text on one line, of at most `most` characters, and `…` if that is not all. A line break or a
-/// tab becomes a space; what is otherwise harmful is escaped as by [`line`], so that its author sees what it was.
+/// tab becomes a space; what is otherwise harmful is escaped as by [`line()`], so that its author sees what it was.
 #[must_use]
 pub fn excerpt(text: &str, most: usize) -> String {
     let (mut excerpt, mut room) = (String::new(), most);
