@@ -114,7 +114,7 @@ fn named(stage: &Stage<'_>) -> Result<()> {
     stage.cluster.run(&["delete", claim, "--timeout=60s"]).map(drop)
 }
 
-/// The beginnings of the addresses of the blocks that name the node.
+/// The beginnings of the addresses of the blocks that a node holds: there is one node.
 fn blocks(stage: &Stage<'_>) -> Result<Vec<u32>> {
     let blocks = stage.cluster.list(&["ipblocks.ipam.tenure.dev"])?;
     let block = |block: &Value| {
@@ -124,7 +124,9 @@ fn blocks(stage: &Stage<'_>) -> Result<Vec<u32>> {
         ensure!(length.parse() == Ok(PREFIX), "a block of another size: {cidr}");
         Ok(u32::from(address.parse::<Ipv4Addr>()?) >> (u32::BITS - PREFIX))
     };
-    blocks.iter().map(block).collect()
+    // A claim's address is a block, too.
+    let of_node = |block: &&Value| block.pointer("/spec/claim").is_none();
+    blocks.iter().filter(of_node).map(block).collect()
 }
 
 /// Runs the doctor in the agent's pod, as the chart's notes say.
