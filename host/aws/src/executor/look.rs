@@ -49,8 +49,10 @@ impl AwsCore {
 
     /// Has the interfaces described now.
     pub(super) fn hint(&self) {
-        self.state().questions.hint();
-        self.tools.look_again();
+        let is_due = self.state().questions.hint();
+        if is_due {
+            self.tools.look_again();
+        }
     }
 
     /// Takes in part of what the metadata service shows of the interfaces.

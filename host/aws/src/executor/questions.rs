@@ -2,7 +2,7 @@
 //!
 //! | question | usually | sooner |
 //! |---|---|---|
-//! | the interfaces of the node | [`AT_REST`] while the metadata service agrees with EC2's last word and nobody waits, else [`QUIETEST`] | in doubt, or new: a window; settling: once that is over; not answered: [`RETRIES`]; other security groups are awaited: the longest of these; a hint: at once |
+//! | the interfaces of the node | [`AT_REST`] while the metadata service agrees with EC2's last word and nobody waits, else [`QUIETEST`] | in doubt, or new: a window; settling: once that is over; not answered: [`RETRIES`]; other security groups are awaited: the longest of these; a hint: at once, unless the last was not answered |
 //! | the subnets of the zone | [`SELDOM`] | a pod waits for one: [`WAITED_FOR`] and up to a minute; a minimum is not there: [`LACKING`]; not answered: [`RETRIES`]; denied: [`DENIED`] |
 //! | interfaces that are attached to nothing | [`DAILY`] | the first time: [`AT_REST`]; there may be some: [`RARELY`] |
 //!
@@ -153,9 +153,11 @@ impl Questions {
         }
     }
 
-    /// Somebody hints at a change of the interfaces.
-    pub(super) fn hint(&mut self) {
-        self.is_hinted = true;
+    /// Somebody hints at a change of the interfaces; returns whether EC2 is asked at once. While it does not answer, it is asked again soon in
+    /// any case, and no sooner.
+    pub(super) fn hint(&mut self) -> bool {
+        self.is_hinted |= self.interfaces.failures == 0;
+        self.is_hinted
     }
 
     /// An interface may be left over.

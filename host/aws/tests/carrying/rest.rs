@@ -1,5 +1,7 @@
 //! What a node does not ask of EC2: nothing while nothing happens, and nothing twice that goes with one call.
 
+use tenure_ec2_double::{Fault, Kind};
+
 use crate::cloud::Cloud;
 use crate::node::Node;
 use crate::usual::ONE;
@@ -51,6 +53,32 @@ async fn a_change_of_its_own_that_the_metadata_show_late_brings_no_look() {
     let looks = cloud.inner().calls["DescribeNetworkInterfaces"] - before;
     assert!(looks <= 1, "{looks} looks");
     node.settles("at the end").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_to_be_detached_while_ec2_does_not_answer_brings_no_more_looks_than_retries() {
+    let cloud = Cloud::new(1, &[24]);
+    let ipam = r#"{ "warm": { "addresses": 2 }, "idleSeconds": 30 }"#;
+    let mut node = Node::start(&cloud, "m5.large", ipam).await.with_hints();
+    node.rest(1200).await;
+    node.add_all(0..12).await;
+    node.rest(600).await;
+    let is_full = node.shape().await;
+    let oops = Kind::Code { code: "InternalError".to_owned(), message: "oops".to_owned(), status: 500 };
+    cloud.fault(Fault::always("DescribeNetworkInterfaces", oops));
+    let before = cloud.inner().calls["DescribeNetworkInterfaces"];
+    for pod in 0..12 {
+        node.del(pod).await;
+    }
+    node.rest(600).await;
+    let refused = node.handle.status().plan.unwrap().refused;
+    assert!(refused.iter().any(|why| why.contains("EC2 last confirmed this")), "{refused:?}");
+    // Each 15 s, and a little more often at first; with jitter.
+    let looks = cloud.inner().calls["DescribeNetworkInterfaces"] - before;
+    assert!((10..=60).contains(&looks), "{looks} looks");
+    cloud.inner().faults.clear();
+    node.settles("at the end").await;
+    assert!(node.shape().await.len() < is_full.len(), "the interface goes once EC2 answers");
 }
 
 #[tokio::test(start_paused = true)]

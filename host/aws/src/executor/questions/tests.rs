@@ -168,7 +168,7 @@ fn what_was_not_answered_is_asked_again_within_seconds() {
 fn a_doubt_lasts_a_window_and_a_hint_no_time() {
     let mut questions = answered();
     assert_eq!(questions.wait(&Circumstances { doubts: true, ..at(1010) }), seconds(50));
-    questions.hint();
+    assert!(questions.hint());
     assert_eq!(questions.wait(&at(1010)), Duration::ZERO);
     assert_eq!(questions.due(&at(1010)), [LookQuestion::Interfaces]);
     assert_eq!(questions.due(&at(1010)), []);
@@ -185,4 +185,16 @@ fn what_may_have_leaked_is_looked_for_twice_before_that_becomes_rare() {
     assert_eq!(questions.due(&at(1899)), []);
     assert_eq!(questions.due(&Circumstances { leaked: true, ..at(1899) }), []);
     assert!(questions.due(&Circumstances { leaked: true, ..at(1900) }).contains(&LookQuestion::Interfaces));
+}
+
+#[test]
+fn a_hint_does_not_repeat_sooner_what_is_not_answered() {
+    let mut questions = answered();
+    questions.interfaces_asked(None, seconds(1100), 1000);
+    assert!(!questions.hint());
+    assert_eq!(questions.wait(&at(1100)), seconds(2));
+    assert_eq!(questions.due(&at(1101)), []);
+    questions.interfaces_asked(Some(false), seconds(1102), 1000);
+    assert!(questions.hint());
+    assert_eq!(questions.wait(&at(1102)), Duration::ZERO);
 }
