@@ -60,7 +60,9 @@ impl Fault {
             Self::Without(LeaseRule::FencedIsTaken) => {
                 Focus { faults: &[RESTORE, DELETED_NODE], ..Focus::default() }
             }
-            Self::Without(LeaseRule::OwnMark) => Focus { faults: &[NEW_LEADER], ..Focus::default() },
+            Self::Without(LeaseRule::OwnMark) => {
+                Focus { faults: &[NEW_LEADER, NEW_LEADER, RESTORE], late: true, ..Focus::default() }
+            }
             Self::Without(LeaseRule::DeleteVersion | LeaseRule::NameIsMutex) => LATE_WRITES,
             Self::Without(LeaseRule::EveryNodeHeard | LeaseRule::SameServer) => STRAGGLERS,
             _ => Focus::default(),
