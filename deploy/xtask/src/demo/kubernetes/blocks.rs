@@ -19,9 +19,9 @@ const NETWORK: &str = "leased";
 const POOL: &str = "apiVersion: ipam.tenure.dev/v1alpha1\nkind: AddressPool\nmetadata: {name: pods}\nspec:\n  \
      ipv4: {cidrs: [10.64.0.0/24], blockPrefix: 28}\n  cooldownSeconds: 0\n";
 
-/// The pool of single addresses, and one of them with a name.
+/// The pool of single addresses, and one of them with a name. `ptp` needs a gateway, for which a single address has no place.
 const CLAIM: &str = "apiVersion: ipam.tenure.dev/v1alpha1\nkind: AddressPool\nmetadata: {name: names}\nspec:\n  \
-     usage: Claims\n  ipv4: {cidrs: [10.65.0.0/28], blockPrefix: 32}\n---\n\
+     usage: Claims\n  ipv4: {cidrs: [10.65.0.0/28], blockPrefix: 32}\n  gateway: {ipv4: 10.65.0.14}\n---\n\
      apiVersion: ipam.tenure.dev/v1alpha1\nkind: AddressClaim\nmetadata: {name: named-0, namespace: default}\nspec: {pool: names}\n";
 
 /// The length of the blocks' prefixes, in bits.
