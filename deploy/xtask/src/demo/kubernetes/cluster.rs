@@ -68,7 +68,7 @@ impl<'a> Cluster<'a> {
     /// # Errors
     /// When it takes longer than two minutes.
     pub(super) fn rolled_out(&self, namespace: &str, workload: &str) -> Result<()> {
-        self.run(&["--namespace", namespace, "rollout", "status", workload, "--timeout=120s"]).map(drop)
+        self.run(&["--namespace", namespace, "rollout", "status", workload, "--timeout=300s"]).map(drop)
     }
 
     /// The addresses of all living pods that have one of the pods' network, each with the pod's name.
