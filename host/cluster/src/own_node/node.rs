@@ -1,13 +1,11 @@
 //! A Node, as far as the daemon of its machine reads it.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::Taint;
+use k8s_openapi::api::core::v1::{Node, Taint};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use kube::Resource;
 use kube::api::ObjectMeta;
-use kube::core::ClusterResourceScope;
 use serde::{Deserialize, Serialize};
 
 /// The taint of a cordoned Node.
@@ -42,7 +40,8 @@ pub struct EniConfigKeys {
 }
 
 /// A Node: its labels and annotations, its taints, and how many pods it takes.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Resource)]
+#[resource(inherit = "Node")]
 pub struct OwnNode {
     /// The metadata.
     #[serde(default)]
@@ -84,7 +83,7 @@ impl OwnNode {
         self.metadata.labels.clone().unwrap_or_default()
     }
 
-    /// Whether new pods may be scheduled to it: it is not cordoned.
+    /// Whether the scheduler may place new pods on it: nobody has cordoned it.
     #[must_use]
     pub fn is_schedulable(&self) -> bool {
         !self.spec.unschedulable && !self.spec.taints.iter().any(|taint| taint.key == UNSCHEDULABLE)
@@ -125,35 +124,6 @@ impl OwnNode {
         let taints = &self.spec.taints;
         let others: Vec<Taint> = taints.iter().filter(|taint| taint.key != key).cloned().collect();
         (others.len() < taints.len()).then_some(others)
-    }
-}
-
-impl Resource for OwnNode {
-    type DynamicType = ();
-    type Scope = ClusterResourceScope;
-
-    fn kind((): &()) -> Cow<'_, str> {
-        "Node".into()
-    }
-
-    fn group((): &()) -> Cow<'_, str> {
-        "".into()
-    }
-
-    fn version((): &()) -> Cow<'_, str> {
-        "v1".into()
-    }
-
-    fn plural((): &()) -> Cow<'_, str> {
-        "nodes".into()
-    }
-
-    fn meta(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
     }
 }
 

@@ -1,16 +1,15 @@
 //! A Node, as far as the operator reads it: a kubelet's Node lists images, addresses and capacities besides, and there are thousands of Nodes.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::{NodeCondition, Taint};
+use k8s_openapi::api::core::v1::{Node, NodeCondition, Taint};
 use kube::Resource;
 use kube::api::ObjectMeta;
-use kube::core::ClusterResourceScope;
 use serde::{Deserialize, Serialize};
 
 /// A Node's identity, labels, taints and conditions.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Resource)]
+#[resource(inherit = "Node")]
 pub struct WatchedNode {
     /// The metadata.
     #[serde(default)]
@@ -74,35 +73,6 @@ impl WatchedNode {
         if let Some(annotations) = &mut self.metadata.annotations {
             annotations.retain(|name, _| name == tenure_cluster::FENCED_ANNOTATION);
         }
-    }
-}
-
-impl Resource for WatchedNode {
-    type DynamicType = ();
-    type Scope = ClusterResourceScope;
-
-    fn kind((): &()) -> Cow<'_, str> {
-        "Node".into()
-    }
-
-    fn group((): &()) -> Cow<'_, str> {
-        "".into()
-    }
-
-    fn version((): &()) -> Cow<'_, str> {
-        "v1".into()
-    }
-
-    fn plural((): &()) -> Cow<'_, str> {
-        "nodes".into()
-    }
-
-    fn meta(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
     }
 }
 
