@@ -13,7 +13,7 @@ use tenure_leases::LeaseRules;
 use tenure_leases::operator::barrier::LeaderHandover;
 use tenure_supervise::{Gate, Part};
 use tenure_types::Clock;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::doubt::StoreDoubt;
@@ -59,8 +59,10 @@ pub struct Election {
     written: Vec<Timestamp>,
     doubt: StoreDoubt,
     metrics: OperatorMetrics,
-    /// The API servers as they were last listed, and when.
-    servers: Option<(ApiServers, Duration)>,
+    /// The API servers as they were last listed; none before.
+    servers: ApiServers,
+    /// The time of the last look at them.
+    looked: Option<Duration>,
 }
 
 impl Election {
@@ -87,7 +89,8 @@ impl Election {
             written: Vec::new(),
             doubt: StoreDoubt::default(),
             metrics: OperatorMetrics::default(),
-            servers: None,
+            servers: ApiServers::default(),
+            looked: None,
         }
     }
 
@@ -108,7 +111,7 @@ impl Election {
     /// # Errors
     /// If leadership is lost. An error of the API server is logged while there is time to renew.
     pub async fn look(&mut self) -> Result<(), ElectionError> {
-        match tokio::time::timeout(RENEW_DEADLINE / 2, self.step()).await {
+        match timeout(RENEW_DEADLINE / 2, self.step()).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::warn!("election: {error}"),
             Err(_) => tracing::warn!("election: the API server does not answer"),
@@ -136,7 +139,11 @@ impl Election {
             }
             ElectionStep::Wait => {}
             ElectionStep::Take | ElectionStep::Renew => {
-                self.look_at_servers(now).await;
+                if self.renewed.is_none() {
+                    // A list of before may be that of a server that was stopped since.
+                    self.servers = ApiServers::default();
+                    self.look_at_servers(now).await;
+                }
                 self.judge(record.as_ref());
                 let fresh = self.lease(read.as_ref());
                 let renewed =
@@ -159,20 +166,23 @@ impl Election {
                 self.renewed = Some(now);
                 self.written = renewed.into_iter().collect();
                 self.leading.open();
+                // After the write, which waits for nothing else.
+                if self.looked.is_none_or(|at| now.saturating_sub(at) >= LOOK) {
+                    self.look_at_servers(now).await;
+                }
             }
         }
         Ok(())
     }
 
-    /// Lists the API servers from time to time. Without a list, a Lease that is not fresh is taken for that of a backup.
+    /// Lists the API servers. Without a list, a Lease that is not fresh is taken for that of a backup.
     async fn look_at_servers(&mut self, now: Duration) {
-        if self.servers.as_ref().is_some_and(|(_, at)| now.saturating_sub(*at) < LOOK) {
-            return;
-        }
+        self.looked = Some(now);
         let list = ApiServers::running(&self.server_leases, time_of_day(&*self.clock));
-        match self.metrics.counted("list", WriteCause::Election, list).await {
-            Ok(running) => self.servers = Some((running, now)),
-            Err(error) => tracing::warn!("cannot list the API servers' Leases: {error}"),
+        match timeout(RETRY, self.metrics.counted("list", WriteCause::Election, list)).await {
+            Ok(Ok(running)) => self.servers = running,
+            Ok(Err(error)) => tracing::warn!("cannot list the API servers' Leases: {error}"),
+            Err(_) => tracing::warn!("cannot list the API servers' Leases: no answer in time"),
         }
     }
 
@@ -185,8 +195,7 @@ impl Election {
             (None, None) => false,
             (None, Some(record)) => {
                 let age = time_of_day(&*self.clock).duration_since(renewed.unwrap_or(Timestamp::MIN));
-                let is_same_server =
-                    self.servers.as_ref().is_some_and(|(servers, _)| servers.has_any_of(&record.servers));
+                let is_same_server = self.servers.has_any_of(&record.servers);
                 let (age_seconds, is_doubted) = (age.as_secs(), record.is_doubted);
                 LeaderHandover { age_seconds, is_doubted, is_same_server }.is_suspect(LeaseRules::ALL)
             }
@@ -213,11 +222,9 @@ impl Election {
             true => drop(annotations.insert(DOUBTED.to_owned(), "true".to_owned())),
             false => drop(annotations.remove(DOUBTED)),
         }
-        if let Some((servers, _)) = &self.servers {
-            match servers.word() {
-                Some(word) => drop(annotations.insert(SERVERS.to_owned(), word)),
-                None => drop(annotations.remove(SERVERS)),
-            }
+        match self.servers.word() {
+            Some(word) => drop(annotations.insert(SERVERS.to_owned(), word)),
+            None => drop(annotations.remove(SERVERS)),
         }
         let spec = LeaseSpec {
             holder_identity: Some(self.me.clone()),

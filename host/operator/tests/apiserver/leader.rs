@@ -32,6 +32,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("leader::a_lease_is_taken_after_its_holder_was_silent_by_ones_own_clock", election),
     ("leader::a_lease_that_a_living_store_would_not_have_stops_the_grants_of_its_taker", doubtful),
     ("leader::an_api_server_that_still_runs_shows_that_no_backup_was_put_back", same_server),
+    ("leader::a_list_of_the_api_servers_that_is_not_answered_costs_no_lease", unlisted),
 ];
 
 fn late_delete(cluster: &Cluster) -> anyhow::Result<()> {
@@ -247,6 +248,32 @@ fn same_server(cluster: &Cluster) -> anyhow::Result<()> {
     clock.advance(15);
     cluster.runtime.block_on(third.look())?;
     ensure!(doubt.take(), "any API server will do");
+    Ok(())
+}
+
+fn unlisted(cluster: &Cluster) -> anyhow::Result<()> {
+    let proxy = cluster.with_plane(|plane| plane.proxy())?;
+    proxy.choose(|request| match request.path.contains("/kube-system/leases") {
+        true => ProxyFault::Delay(Duration::from_secs(3600)),
+        false => ProxyFault::Pass,
+    });
+    let (client, clock, leading) = (cluster.client_through(&proxy)?, TestClock::of_today(), Gate::default());
+    let renewed = || -> anyhow::Result<_> {
+        let own: Api<Lease> = Api::namespaced(cluster.client.clone(), "kube-node-lease");
+        Ok(cluster.runtime.block_on(own.get("tenure-operator"))?.spec.and_then(|spec| spec.renew_time))
+    };
+    let mut election =
+        Election::new(client, "kube-node-lease", "unlisted", Arc::clone(&clock) as _, leading.clone());
+    cluster.runtime.block_on(election.look())?;
+    cluster
+        .runtime
+        .block_on(timeout(Duration::from_secs(1), leading.passed()))
+        .context("it does not lead")?;
+    let first = renewed()?;
+    // The next look at the API servers is due, too.
+    clock.advance(120);
+    cluster.runtime.block_on(election.look())?;
+    ensure!(renewed()? > first, "the Lease was not renewed");
     Ok(())
 }
 
