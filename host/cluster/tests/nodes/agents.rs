@@ -22,7 +22,7 @@ pub(crate) const TESTS: &[Test] =
 /// The network of each node.
 const NETWORK: &str = "pods";
 
-/// The table of the agent of each node: whoever runs this test.
+/// The configuration of each node's agent, which has the user of this test.
 pub(crate) fn table() -> anyhow::Result<String> {
     let uid = fs::metadata("/proc/self")?.uid();
     Ok(format!("[agents.router]\nuid = {uid}\nnetworks = [\"{NETWORK}\"]\naddresses = true\n"))

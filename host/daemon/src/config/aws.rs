@@ -31,7 +31,7 @@ pub(crate) struct AwsTable {
     pub(crate) groups: Vec<String>,
     /// Labels of this node, such as `{ pool = "batch" }`, for the policy's `targets`. With `cluster.node`, those of its Node are added; of two with the same key, this one counts.
     pub(crate) labels: BTreeMap<String, String>,
-    /// Whether pods may be scheduled to this node. While it is `false`, such as on a cordoned node, the policy serves the pods that wait and keeps nothing warm, unless the network's setting `growUnschedulable` says otherwise. Without it, what the Node says counts if `cluster.node` is set, and else `true`.
+    /// Whether the scheduler may place pods on this node. While it is `false`, as on a cordoned node, the policy serves the pods that wait and keeps nothing warm, unless the network's setting `growUnschedulable` says otherwise. Without it, what the Node says counts if `cluster.node` is set, and else `true`.
     pub(crate) schedulable: Option<bool>,
     /// Whether the instance is about to end. While it is `true`, nothing is requested of EC2 any more. Without it, what the Node says counts if `cluster.node` is set, and else `false`.
     pub(crate) terminating: Option<bool>,

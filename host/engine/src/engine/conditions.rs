@@ -168,7 +168,7 @@ fn exhaustion(book: &Book, index: usize) -> Option<String> {
     })
 }
 
-/// Why no ADD can succeed, if so: a pool that every grant needs is exhausted, or all pools are. The address of a name may always come.
+/// The reason, for people, that no ADD can succeed: a pool that every grant needs is exhausted, or all pools are. Pools kept for names do not count.
 pub(crate) fn exhausted(book: &Book, kept: &KeptPools) -> Option<String> {
     let pools = || book.pools().iter().enumerate().filter(|(_, pool)| !kept.has(pool));
     let mut needed = pools().filter(|(_, pool)| pool.need == Need::Always);

@@ -54,7 +54,7 @@ enum Fault {
 }
 
 impl Fault {
-    /// What happens more often than usual in the histories that are to find it.
+    /// The events that its histories have more of, so that one of them finds it.
     fn focus(self) -> Focus {
         match self {
             Self::Without(LeaseRule::FencedIsTaken) => {

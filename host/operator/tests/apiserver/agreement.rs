@@ -1,4 +1,4 @@
-//! Every leader decides the same, in whatever order it heard of the objects: about pools that overlap, groups, claims of one address, and edits.
+//! All leaders decide alike, no matter in which order they hear of the objects: on pools that overlap, groups, claims of one address, and edits.
 
 use std::sync::Arc;
 use std::time::Duration;

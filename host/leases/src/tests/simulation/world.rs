@@ -44,7 +44,7 @@ pub(super) struct Tally {
     pub(super) excuses: Excuses,
 }
 
-/// What happens more often in a history than by chance.
+/// The events that a history has more of than chance would bring.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Focus {
     /// The numbers of faults; none, if all come alike.

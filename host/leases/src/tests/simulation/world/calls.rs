@@ -5,7 +5,7 @@ use super::super::server::{Refused, Write};
 use super::{GONE, World};
 use crate::IpBlock;
 
-/// What becomes of a call.
+/// The fate of a call.
 enum Fate {
     Answered,
     /// It does not reach the server.
