@@ -80,7 +80,9 @@ impl Stage<'_> {
         self.tell.line(&format!(
             "by the stop-watch, since the manifests were applied: the DaemonSet runs after {runs:.0} s, the node is ready after {ready:.0} s, and the first pod runs after {first:.0} s"
         ));
-        self.cluster.run(&["delete", "deployment/first", "--timeout=60s"]).map(drop)
+        self.cluster.run(&["delete", "deployment/first", "--timeout=60s"])?;
+        // Its pod ends later than it, and is none of those of the next act.
+        cluster::settled(&self.cluster, &self.node.machine, 0)
     }
 
     /// A Deployment, a StatefulSet and a Job run, with the addresses that the ledger says.
