@@ -33,6 +33,8 @@ mod pods;
 mod releases;
 #[path = "nodes/settings.rs"]
 mod settings;
+#[path = "nodes/stateful.rs"]
+mod stateful;
 #[path = "nodes/usual.rs"]
 mod usual;
 #[path = "nodes/whereabouts.rs"]
@@ -63,6 +65,7 @@ fn main() -> ExitCode {
         agents::TESTS,
         pods::TESTS,
         whereabouts::TESTS,
+        stateful::TESTS,
         multus::TESTS,
         choices::TESTS,
         labels::TESTS,
