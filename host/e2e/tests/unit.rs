@@ -16,9 +16,12 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// The highest exposure that `systemd-analyze security` may report, in tenths.
 const EXPOSURE: &str = "--threshold=16";
 
-/// The same with each drop-in in turn: the capabilities of links weigh most.
-const WITH_DROP_INS: [(&str, &str); 2] =
-    [("tenure-eni.conf", "--threshold=25"), ("tenure-aws.conf", "--threshold=26")];
+/// The same with drop-ins: the capabilities of links weigh most.
+const WITH_DROP_INS: [(&[&str], u32); 3] = [
+    (&["tenure-cluster.conf"], 17),
+    (&["tenure-eni.conf"], 25),
+    (&["tenure-eni.conf", "tenure-aws.conf"], 26),
+];
 
 const ANALYZE: Need = Need::File("/usr/bin/systemd-analyze", "systemd");
 const STRACE: Need = Need::File("/usr/bin/strace", "strace");
@@ -75,15 +78,22 @@ fn exposure() -> anyhow::Result<()> {
 fn exposure_of_drop_ins() -> anyhow::Result<()> {
     let root = tenure_e2e::scratch::directory()?;
     let units = root.path().join("etc/systemd/system");
-    fs::create_dir_all(units.join("tenured.service.d"))?;
+    fs::create_dir_all(&units)?;
     fs::copy(path(), units.join("tenured.service"))?;
     let root = format!("--root={}", root.path().display());
-    let security = |threshold| analyze(&["security", "--offline=true", &root, threshold, "tenured.service"]);
+    let security =
+        |threshold: &str| analyze(&["security", "--offline=true", &root, threshold, "tenured.service"]);
     security(EXPOSURE)?;
-    for (drop_in, threshold) in WITH_DROP_INS {
-        fs::copy(path().with_file_name(drop_in), units.join("tenured.service.d").join(drop_in))?;
-        ensure!(security(EXPOSURE).is_err(), "the drop-ins are not looked at");
-        security(threshold)?;
+    for (drop_ins, exposure) in WITH_DROP_INS {
+        let directory = units.join("tenured.service.d");
+        fs::create_dir(&directory)?;
+        for drop_in in drop_ins {
+            fs::copy(path().with_file_name(drop_in), directory.join(drop_in))?;
+        }
+        security(&format!("--threshold={exposure}"))?;
+        let less = security(&format!("--threshold={}", exposure - 1));
+        ensure!(less.is_err(), "{drop_ins:?} are not looked at");
+        fs::remove_dir_all(&directory)?;
     }
     Ok(())
 }
