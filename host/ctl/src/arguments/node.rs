@@ -64,10 +64,10 @@ pub(crate) struct RecordArgument {
 #[derive(Debug, Args)]
 pub(crate) struct CniDirectories {
     /// The directory in which the container runtime looks for plugins; on Debian, /usr/lib/cni.
-    #[arg(long, value_name = "DIR", default_value = "/opt/cni/bin", value_hint = ValueHint::DirPath)]
+    #[arg(long, env = "TENURE_CNI_BIN_DIR", value_name = "DIR", default_value = "/opt/cni/bin", value_hint = ValueHint::DirPath)]
     pub(crate) cni_bin_dir: PathBuf,
     /// The directory in which the container runtime looks for network configurations.
-    #[arg(long, value_name = "DIR", default_value = "/etc/cni/net.d", value_hint = ValueHint::DirPath)]
+    #[arg(long, env = "TENURE_CNI_CONF_DIR", value_name = "DIR", default_value = "/etc/cni/net.d", value_hint = ValueHint::DirPath)]
     pub(crate) cni_conf_dir: PathBuf,
 }
 
@@ -132,7 +132,7 @@ pub(crate) struct DoctorArguments {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) state_dir: Option<PathBuf>,
     /// The container runtime's CRI socket [default: containerd's or CRI-O's, whichever exists].
-    #[arg(long, value_name = "SOCKET", value_hint = ValueHint::FilePath)]
+    #[arg(long, env = "TENURE_RUNTIME_SOCKET", value_name = "SOCKET", value_hint = ValueHint::FilePath)]
     pub(crate) runtime_socket: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) record: RecordArgument,

@@ -52,6 +52,8 @@ async fn diagnose(daemon: &Daemon, run_dir: &Path, arguments: &DoctorArguments) 
     let record = InstallationRecord::read(&node.at(&arguments.record.record).real);
     let is_before = arguments.before;
     let [host, port] = api_server::VARIABLES.map(std::env::var_os);
+    // A container has the node's directories that are mounted into it, unless it has all of them below another root.
+    let sees_mounts_only = host.is_some() && arguments.root == Path::new("/");
     let checks = vec![
         kernel::release(&node),
         kernel::control_groups(&node),
@@ -65,7 +67,7 @@ async fn diagnose(daemon: &Daemon, run_dir: &Path, arguments: &DoctorArguments) 
         plugin::plugin(&binaries, &record, &status, is_before).await,
         networks::order(&files, is_before),
         networks::plugins(&files, &binaries),
-        others::other_ipams(&node, &files),
+        others::other_ipams(&node, &files, sees_mounts_only),
         sysctls::forwarding(&node),
         sysctls::reverse_path(&node, &files),
         sysctls::router_advertisements(&node),

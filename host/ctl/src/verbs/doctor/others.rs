@@ -12,8 +12,8 @@ use crate::report::NodeCheck;
 const HOST_LOCAL_DATA: &str = "/var/lib/cni/networks";
 const IPAMD_DATA: &str = "/var/run/aws-node/ipam.json";
 
-/// Looks for configurations of other IPAMs, and for addresses that they hold.
-pub(super) fn other_ipams(node: &NodePaths, files: &ConfigurationFiles) -> NodeCheck {
+/// Looks for configurations of other IPAMs, and for addresses that they hold. A container in a pod may not see these.
+pub(super) fn other_ipams(node: &NodePaths, files: &ConfigurationFiles, sees_mounts_only: bool) -> NodeCheck {
     const NAME: &str = "other-ipams";
     for (_, ours) in files.using_tenure(true) {
         let directory = node.at(Path::new(HOST_LOCAL_DATA)).real.join(&ours.name);
@@ -36,6 +36,12 @@ pub(super) fn other_ipams(node: &NodePaths, files: &ConfigurationFiles) -> NodeC
         ipams.map(move |plugin| format!("{name} ({})", plugin.ipam))
     });
     let others: Vec<_> = others.collect();
+    if others.is_empty() && sees_mounts_only && !node.at(Path::new(HOST_LOCAL_DATA)).real.exists() {
+        let found = format!(
+            "none is configured; whether host-local holds addresses in {HOST_LOCAL_DATA} cannot be seen from this container"
+        );
+        return NodeCheck::skipped(NAME, found);
+    }
     if others.is_empty() {
         return NodeCheck::fine(NAME, "none");
     }

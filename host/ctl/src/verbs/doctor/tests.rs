@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
-use clap::Parser as _;
+use clap::{CommandFactory as _, Parser as _};
 use tempfile::TempDir;
 
 use super::node::MountPoint;
@@ -180,6 +180,35 @@ async fn the_first_configuration_is_the_one_that_counts() {
     tree.file("var/lib/cni/networks/pods/10.1.0.2", "c1");
     tree.file("var/lib/cni/networks/pods/lock", "");
     tree.expect("other-ipams", CheckVerdict::Warning, "1 addresses of network pods").await;
+}
+
+#[test]
+fn what_is_not_mounted_into_a_container_is_not_called_absent() {
+    let tree = Tree::new();
+    let node = NodePaths::below(tree.0.path());
+    let at = |path: &str| node.at(Path::new(path));
+    let files = ConfigurationFiles::read(&at("/etc/cni/net.d"), &at("/opt/cni/bin"));
+    let of = |sees_mounts_only| others::other_ipams(&node, &files, sees_mounts_only);
+    assert_eq!((of(false).verdict, of(false).found), (CheckVerdict::Fine, "none".to_owned()));
+    assert_eq!(of(true).verdict, CheckVerdict::Skipped);
+    assert!(of(true).found.ends_with("cannot be seen from this container"), "{:?}", of(true));
+    fs::create_dir_all(tree.path("var/lib/cni/networks")).unwrap();
+    assert_eq!(of(true).verdict, CheckVerdict::Fine);
+}
+
+/// The chart sets these, for `kubectl exec`; the suite `chart` has their names, too.
+#[test]
+fn the_places_of_the_runtime_come_from_the_environment_as_well() {
+    let command = CtlArguments::command();
+    let doctor = command.find_subcommand("doctor").unwrap();
+    for (argument, variable) in [
+        ("cni_bin_dir", "TENURE_CNI_BIN_DIR"),
+        ("cni_conf_dir", "TENURE_CNI_CONF_DIR"),
+        ("runtime_socket", "TENURE_RUNTIME_SOCKET"),
+    ] {
+        let found = doctor.get_arguments().find(|found| found.get_id() == argument).unwrap();
+        assert_eq!(found.get_env().unwrap(), variable);
+    }
 }
 
 #[tokio::test]
