@@ -27,7 +27,9 @@ pub(crate) use self::load::LoadArguments;
 #[cfg(feature = "registry")]
 pub(crate) use self::load::PullArguments;
 pub(crate) use self::network::NetworkVerb;
-pub(crate) use self::node::{DoctorArguments, InstallArguments, NodeVerb, UninstallArguments};
+pub(crate) use self::node::{
+    DaemonArgument, DoctorArguments, InstallArguments, NodeVerb, UninstallArguments,
+};
 pub(crate) use self::policy::PolicyVerb;
 pub(crate) use self::quarantine::QuarantineVerb;
 pub(crate) use self::replay::Replay;

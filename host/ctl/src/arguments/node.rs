@@ -60,6 +60,14 @@ pub(crate) struct RecordArgument {
     pub(crate) record: PathBuf,
 }
 
+/// The daemon for which a node's files are.
+#[derive(Debug, Args)]
+pub(crate) struct DaemonArgument {
+    /// Change nothing while a daemon runs here that reads another configuration than FILE: the files are then for that daemon.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) daemon_config: Option<PathBuf>,
+}
+
 /// The directories of CNI, as the container runtime has them.
 #[derive(Debug, Args)]
 pub(crate) struct CniDirectories {
@@ -97,6 +105,8 @@ pub(crate) struct InstallArguments {
     #[command(flatten)]
     pub(crate) directories: CniDirectories,
     #[command(flatten)]
+    pub(crate) daemon: DaemonArgument,
+    #[command(flatten)]
     pub(crate) record: RecordArgument,
     /// Make the changes; without this flag, only show them.
     #[arg(long)]
@@ -114,6 +124,8 @@ pub(crate) struct UninstallArguments {
     /// Remove the files even if pods have addresses, or if the daemon cannot be asked.
     #[arg(long)]
     pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) daemon: DaemonArgument,
     #[command(flatten)]
     pub(crate) record: RecordArgument,
     /// Make the changes; without this flag, only show them.

@@ -14,16 +14,18 @@ pub(super) mod record;
 mod tests;
 pub(super) mod uninstall;
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tenure_policy::sha256;
+use tenure_rpc::v1;
 use tenure_types::{Error, ErrorCode};
 
 use self::record::{InstalledFile, KeptPlugin, RecordStore};
 use super::conflist::{self, CniConfiguration, IPAM_PLUGIN};
 use super::{plugin, status};
-use crate::arguments::InstallArguments;
+use crate::arguments::{DaemonArgument, InstallArguments};
 use crate::daemon::Daemon;
 use crate::exit::Exit;
 use crate::render::Report;
@@ -84,7 +86,7 @@ impl NewFile {
 /// Installs the plugin, and the configuration if one is given.
 ///
 /// # Errors
-/// `FileInTheWay` if the configuration's place is taken; `NotInstalled` if there is nothing to roll back to; `InputOutput` if a file
+/// `FileInTheWay` if the configuration's place is taken, or if the files are another daemon's; `NotInstalled` if there is nothing to roll back to; `InputOutput` if a file
 /// cannot be used; and, once the plugin is installed, `NotReady` or `Unreachable` if the daemon does not serve.
 pub(super) async fn install(daemon: &Daemon, arguments: &InstallArguments) -> Result<Report, Error> {
     Ok(Report::of(once(daemon, arguments).await?))
@@ -92,6 +94,7 @@ pub(super) async fn install(daemon: &Daemon, arguments: &InstallArguments) -> Re
 
 /// Installs once.
 async fn once(daemon: &Daemon, arguments: &InstallArguments) -> Result<InstallReport, Error> {
+    for_this_daemon(daemon, &arguments.daemon).await?;
     let mut store = RecordStore::open(&arguments.record.record, arguments.apply).await?;
     let plugin = new_plugin(&store, arguments).await?;
     elsewhere(store.record.plugin.as_ref(), &plugin.target, "--cni-bin-dir")?;
@@ -113,9 +116,11 @@ async fn once(daemon: &Daemon, arguments: &InstallArguments) -> Result<InstallRe
     if let Some(configuration) = configuration {
         if arguments.apply {
             serving(daemon, arguments.wait, &configuration.target).await?;
-            put_configuration(&mut store, &configuration)?;
+            // The one that answers now may be another than at the beginning.
+            for_this_daemon(daemon, &arguments.daemon).await?;
         }
         report.files.push(configuration.change(InstalledKind::Configuration));
+        report.files.extend(put_configuration(&mut store, &configuration, arguments.apply)?);
         report.notes.extend(earlier(&arguments.directories.cni_conf_dir, &arguments.configuration_name));
     }
     Ok(report)
@@ -153,7 +158,13 @@ fn new_configuration(
     arguments: &InstallArguments,
 ) -> Result<NewFile, Error> {
     let invalid = |why: &str| Error::new(ErrorCode::InvalidConfig, format_args!("{}: {why}", file.display()));
-    let text = conflist::read(file).map_err(|error| place::failed(file, &error))?;
+    let text = conflist::read(file).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => {
+            let cause = format_args!("{} does not exist; what is installed stays as it is", file.display());
+            Error::new(ErrorCode::InputOutput, cause)
+        }
+        _ => place::failed(file, &error),
+    })?;
     let parsed = CniConfiguration::parse(&text).map_err(|why| invalid(&why))?;
     if !parsed.is_list {
         return Err(invalid("it has no list of `plugins`, which a .conflist needs"));
@@ -163,7 +174,13 @@ fn new_configuration(
         return Err(invalid("no plugin uses tenure"));
     }
     let target = arguments.directories.cni_conf_dir.join(&arguments.configuration_name);
-    elsewhere(store.record.configuration.as_ref(), &target, "--cni-conf-dir and --configuration-name")?;
+    // Another name in the same directory is taken over.
+    let recorded = store.record.configuration.as_ref();
+    elsewhere(
+        recorded.filter(|recorded| recorded.path.parent() != target.parent()),
+        &target,
+        "--cni-conf-dir",
+    )?;
     let new = NewFile::new(target, text, String::new())?;
     if new.outcome() == FileOutcome::Replaced {
         refuse_strangers(store.record.configuration.as_ref(), &new)?;
@@ -175,7 +192,8 @@ fn new_configuration(
 fn refuse_strangers(recorded: Option<&InstalledFile>, new: &NewFile) -> Result<(), Error> {
     let found = new.found.as_deref().map(sha256).unwrap_or_default();
     let why = match recorded {
-        Some(recorded) if recorded.path == new.target && recorded.is_ours(&found) => return Ok(()),
+        // Also under a new name, where a crash has left it beside the one of before.
+        Some(recorded) if recorded.is_ours(&found) => return Ok(()),
         Some(recorded) if recorded.path == new.target => "somebody has changed it since it was installed",
         _ => "tenurectl did not write it",
     };
@@ -222,13 +240,58 @@ async fn version_of(store: &RecordStore, path: &Path, digest: &str) -> String {
     }
 }
 
-fn put_configuration(store: &mut RecordStore, new: &NewFile) -> Result<(), Error> {
-    let is_unchanged = new.outcome() == FileOutcome::Unchanged;
-    if !(is_unchanged && new.is_recorded(store.record.configuration.as_ref())) {
+/// Puts the configuration into its place. One that has another name in the record goes: returns what becomes of it.
+fn put_configuration(
+    store: &mut RecordStore,
+    new: &NewFile,
+    apply: bool,
+) -> Result<Option<FileChange>, Error> {
+    let write = || match new.outcome() {
+        FileOutcome::Unchanged => Ok(()),
+        _ => place::write(&new.target, &new.content, CONFIGURATION_MODE),
+    };
+    let renamed = store.record.configuration.clone().filter(|recorded| recorded.path != new.target);
+    let Some(renamed) = renamed else {
+        if !apply {
+            return Ok(None);
+        }
+        let is_unchanged = new.outcome() == FileOutcome::Unchanged;
+        if !(is_unchanged && new.is_recorded(store.record.configuration.as_ref())) {
+            store.record.configuration = Some(new.recorded());
+            store.save()?;
+        }
+        return write().map(|()| None);
+    };
+    let change = uninstall::removal(&renamed, InstalledKind::Configuration)?;
+    if apply {
+        // The record names the old file until it is gone, so that a crash does not leave it behind.
+        write()?;
+        uninstall::carry_out(&change, apply)?;
         store.record.configuration = Some(new.recorded());
         store.save()?;
     }
-    if is_unchanged { Ok(()) } else { place::write(&new.target, &new.content, CONFIGURATION_MODE) }
+    Ok(Some(change).filter(|change| change.outcome != FileOutcome::Absent))
+}
+
+/// Refuses to touch the files of another daemon, such as that of a second release on the node. Where none runs, nobody else has them.
+async fn for_this_daemon(daemon: &Daemon, argument: &DaemonArgument) -> Result<(), Error> {
+    let Some(ours) = &argument.daemon_config else { return Ok(()) };
+    let request = v1::GetConfigurationRequest {};
+    let theirs = match daemon.call(async |mut admin| admin.get_configuration(request).await).await {
+        Ok(answer) => PathBuf::from(answer.file),
+        Err(error) if error.code == ErrorCode::Unreachable => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    if theirs == *ours {
+        return Ok(());
+    }
+    let cause = format_args!(
+        "the daemon that runs on this node reads {} and not {}: plugin and network are for that one. Keep one of the two \
+         off this node, or uninstall it",
+        theirs.display(),
+        ours.display()
+    );
+    Err(Error::new(ErrorCode::FileInTheWay, cause))
 }
 
 /// Waits until the node serves ADD: a kubelet that finds a configuration before would start pods in vain.

@@ -67,7 +67,8 @@ impl Admin for FakeAdmin {
         &self,
         _: Request<v1::GetConfigurationRequest>,
     ) -> Result<Response<v1::GetConfigurationResponse>, Status> {
-        Ok(Response::new(v1::GetConfigurationResponse::default()))
+        let file = "/etc/tenure/config/a/tenured.toml".to_owned();
+        Ok(Response::new(v1::GetConfigurationResponse { file, ..v1::GetConfigurationResponse::default() }))
     }
 
     async fn check(&self, _: Request<v1::CheckRequest>) -> Result<Response<v1::CheckResponse>, Status> {

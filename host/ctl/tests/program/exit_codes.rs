@@ -10,7 +10,7 @@ use tenure_rpc::v1::admin_server::AdminServer;
 use crate::admin::FakeAdmin;
 
 /// Runs the program against a fresh daemon.
-async fn ask(arguments: &[&str]) -> Output {
+pub(crate) async fn ask(arguments: &[&str]) -> Output {
     let directory = tempfile::tempdir().unwrap();
     let door = Door::open(directory.path().join("admin.sock")).unwrap();
     let server = tonic::transport::Server::builder()
@@ -22,7 +22,7 @@ async fn ask(arguments: &[&str]) -> Output {
     output
 }
 
-async fn run(run_dir: &Path, arguments: &[&str]) -> Output {
+pub(crate) async fn run(run_dir: &Path, arguments: &[&str]) -> Output {
     let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_tenurectl"));
     command.env("TENURE_RUN_DIR", run_dir).args(arguments).stdin(Stdio::null()).output().await.unwrap()
 }

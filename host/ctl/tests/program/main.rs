@@ -6,3 +6,4 @@ mod admin;
 mod author;
 mod cluster;
 mod exit_codes;
+mod install;

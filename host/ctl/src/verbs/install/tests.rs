@@ -78,7 +78,7 @@ impl Tree {
         let mut store = RecordStore::open(&self.path("state/installed.json"), true).await.unwrap();
         let target = self.path("net.d/00-tenure.conflist");
         let new = NewFile::new(target.clone(), CONFLIST.into(), String::new()).unwrap();
-        put_configuration(&mut store, &new).unwrap();
+        put_configuration(&mut store, &new, true).unwrap();
         target
     }
 }
@@ -206,9 +206,56 @@ async fn a_configuration_waits_for_the_daemon_and_overwrites_nobody_s() {
     fs::write(&target, CONFLIST.replace("bridge", "macvlan")).unwrap();
     let error = tree.run(&words).await.unwrap_err();
     assert!(error.cause.contains("somebody has changed it"), "{error}");
-    let elsewhere = [&words[..], &["--configuration-name", "05-pods.conflist"]].concat();
-    let error = tree.run(&elsewhere).await.unwrap_err();
-    assert!(error.cause.contains("is installed already"), "{error}");
+    let mut store = RecordStore::open(&tree.path("state/installed.json"), true).await.unwrap();
+    store.record.configuration.as_mut().unwrap().path = PathBuf::from(&file);
+    store.save().unwrap();
+    drop(store);
+    let error = tree.run(&words).await.unwrap_err();
+    assert!(error.cause.contains("is installed already"), "another directory is refused: {error}");
+}
+
+#[tokio::test]
+async fn a_configuration_under_another_name_takes_the_place_of_the_one_before() {
+    let tree = Tree::new();
+    let (one, file) = (tree.plugin("1.0.0"), tree.path("pods.conflist").display().to_string());
+    let (old, next) = (tree.configured().await, tree.path("net.d/05-pods.conflist"));
+    let words = ["install", "--plugin", &one, "--configuration", &file, "--configuration-name"];
+    let words = [&words[..], &["05-pods.conflist"]].concat();
+    assert_eq!(tree.outcomes(&words).await, ["created", "created", "removed"]);
+    assert!(old.exists() && !next.exists(), "a dry run");
+    let put = async |content: &str| {
+        let mut store = RecordStore::open(&tree.path("state/installed.json"), true).await.unwrap();
+        let new = NewFile::new(next.clone(), content.into(), String::new()).unwrap();
+        put_configuration(&mut store, &new, true).unwrap().map(|change| change.outcome)
+    };
+    // As a crash leaves it between the two files.
+    fs::copy(&old, &next).unwrap();
+    fs::write(&file, CONFLIST.replace("bridge", "ptp")).unwrap();
+    assert_eq!(tree.outcomes(&words).await, ["created", "replaced", "removed"]);
+    assert_eq!(put(CONFLIST).await, Some(FileOutcome::Removed));
+    assert!(!old.exists() && fs::read_to_string(&next).unwrap() == CONFLIST);
+    assert_eq!(put(CONFLIST).await, None);
+    assert_eq!(tree.record().configuration.unwrap().path, next);
+
+    // One that somebody has changed is left, and named.
+    fs::write(&next, "{}").unwrap();
+    fs::write(&file, CONFLIST).unwrap();
+    let words = [&words[..6], &["00-tenure.conflist"]].concat();
+    assert_eq!(tree.outcomes(&words).await, ["created", "created", "left"]);
+}
+
+#[tokio::test]
+async fn a_configuration_whose_file_is_gone_leaves_what_is_installed() {
+    let tree = Tree::new();
+    let target = tree.configured().await;
+    let (one, gone) = (tree.plugin("1.0.0"), tree.path("other.conflist").display().to_string());
+    let words = ["install", "--plugin", &one, "--wait", "0", "--configuration", &gone, "--apply"];
+    let error = tree.run(&words).await.unwrap_err();
+    assert!(
+        error.cause.ends_with("other.conflist does not exist; what is installed stays as it is"),
+        "{error}"
+    );
+    assert!(fs::read_to_string(&target).unwrap() == CONFLIST && !tree.path("bin").exists());
 }
 
 #[tokio::test]

@@ -7,8 +7,8 @@ use tenure_policy::sha256;
 use tenure_rpc::v1;
 use tenure_types::{Error, ErrorCode};
 
-use super::place;
 use super::record::{InstalledFile, RecordStore};
+use super::{for_this_daemon, place};
 use crate::arguments::UninstallArguments;
 use crate::daemon::Daemon;
 use crate::render::Report;
@@ -17,7 +17,7 @@ use crate::report::{FileChange, FileOutcome, InstallReport, InstalledKind};
 /// Removes the configuration first, so that no pod starts meanwhile, then the plugin, then the plugin that was kept.
 ///
 /// # Errors
-/// `NotInstalled` if there is no record, `AddressesInUse` as long as pods or agents have addresses, what the daemon answers otherwise,
+/// `NotInstalled` if there is no record, `FileInTheWay` if the files are another daemon's, `AddressesInUse` as long as pods or agents have addresses, what the daemon answers otherwise,
 /// and `InputOutput` if a file cannot be removed.
 pub(in crate::verbs) async fn uninstall(
     daemon: &Daemon,
@@ -35,6 +35,7 @@ pub(super) async fn once(daemon: &Daemon, arguments: &UninstallArguments) -> Res
         let cause = format_args!("{} does not exist, or is empty", path.display());
         return Err(Error::new(ErrorCode::NotInstalled, cause));
     }
+    for_this_daemon(daemon, &arguments.daemon).await?;
     if !arguments.force {
         unused(daemon).await?;
     }
@@ -89,7 +90,7 @@ async fn unused(daemon: &Daemon) -> Result<(), Error> {
 }
 
 /// The outcome for a file that was installed.
-fn removal(installed: &InstalledFile, kind: InstalledKind) -> Result<FileChange, Error> {
+pub(super) fn removal(installed: &InstalledFile, kind: InstalledKind) -> Result<FileChange, Error> {
     let (outcome, reason) = match place::content(&installed.path) {
         Ok(None) => (FileOutcome::Absent, String::new()),
         Ok(Some(content)) if installed.is_ours(&sha256(&content)) => (FileOutcome::Removed, String::new()),
@@ -104,7 +105,7 @@ fn removal(installed: &InstalledFile, kind: InstalledKind) -> Result<FileChange,
 }
 
 /// Removes a file if that is its outcome. Returns whether the file is gone, or would be.
-fn carry_out(change: &FileChange, apply: bool) -> Result<bool, Error> {
+pub(super) fn carry_out(change: &FileChange, apply: bool) -> Result<bool, Error> {
     if apply && change.outcome == FileOutcome::Removed {
         place::remove(&change.file)?;
     }
