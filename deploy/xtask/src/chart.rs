@@ -14,11 +14,11 @@ use crate::workspace::Workspace;
 /// The profiles of the chart.
 const PROFILES: [&str; 3] = ["single-node", "cluster", "aws"];
 
-/// The profiles whose configuration the built daemon reads, each with a value that reaches more of it.
+/// The profiles whose configuration the built daemon reads, each with values that reach more of it.
 const READ: [(&str, &str); 3] = [
-    ("single-node", "agent.logLevel=debug"),
-    ("cluster", "cluster.pools={pods}"),
-    ("aws", "network.ipam.warm.addresses=2"),
+    ("single-node", "agent.logLevel=debug,agent.runtime.exclusive=true"),
+    ("cluster", "cluster.pools={pods},cluster.configuration=preallocation = 32"),
+    ("aws", "network.ipam.warm.addresses=2,aws.settings.labels.pool=batch,aws.settings.max_pods=58"),
 ];
 
 /// The oldest version of Kubernetes that the chart supports, for which the manifests are rendered.

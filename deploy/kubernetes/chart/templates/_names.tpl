@@ -1,7 +1,7 @@
 {{/* The labels of every object. */}}
 {{- define "tenure.labels" -}}
 app.kubernetes.io/name: tenure
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
@@ -10,7 +10,7 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{/* The labels by which a workload finds its pods. They never change. */}}
 {{- define "tenure.selector" -}}
 app.kubernetes.io/name: tenure
-app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 app.kubernetes.io/component: {{ .component }}
 {{- end }}
 
@@ -61,6 +61,22 @@ imagePullSecrets: {{- toYaml . | nindent 2 }}
 system:serviceaccount:{{ .Release.Namespace }}:{{ include "tenure.name" . }}-agent
 {{- end }}
 
+{{/*
+The directory in which the agent's pod has its configuration. It differs between releases: by its file, the one that installs on a node knows whether
+the daemon that runs there is its own.
+*/}}
+{{- define "tenure.config" -}}
+/etc/tenure/config/{{ .Release.Namespace }}/{{ include "tenure.name" . }}
+{{- end }}
+
+{{/*
+The name of the network's configuration list. It contains what a daemon takes over with a restart only: a pod of before does not find the list for
+another supply or another network, and each node gets it with its next pod.
+*/}}
+{{- define "tenure.conflistKey" -}}
+{{ .Values.profile }}.{{ .Values.network.name }}.conflist
+{{- end }}
+
 {{/* The network's configuration list. */}}
 {{- define "tenure.conflist" -}}
 {{- $network := .Values.network -}}
@@ -78,14 +94,7 @@ system:serviceaccount:{{ .Release.Namespace }}:{{ include "tenure.name" . }}-age
 {{- /* tenured.toml defines the network, in every profile, so that a release can move to another; these keys are the plugin's own. */ -}}
 {{- $ipam := merge (dict "type" "tenure") (pick $network.ipam "socket" "timeout" "wait" "resolvConf") -}}
 {{- $_ := set $main "ipam" $ipam -}}
-{{- dict "cniVersion" $network.cniVersion "name" $network.name "plugins" (prepend $network.chained $main) | toPrettyJson -}}
-{{- end }}
-
-{{/* The other keys of the network's table in tenured.toml. */}}
-{{- define "tenure.networkSettings" -}}
-{{- range $key, $value := .Values.network.settings }}
-{{ $key }} = {{ toJson $value }}
-{{- end }}
+{{- dict "cniVersion" $network.cniVersion "name" $network.name "plugins" (prepend (default list $network.chained) $main) | toPrettyJson -}}
 {{- end }}
 
 {{/* The references of the policies that come from registries, by name. */}}

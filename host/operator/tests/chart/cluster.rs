@@ -59,11 +59,16 @@ impl Cluster {
         Ok(Self { client, runtime, folder: tempfile::tempdir()?, kubeconfig, helm, _plane: plane })
     }
 
-    /// Runs Helm; returns its standard output.
+    /// Runs Helm in the release's namespace; returns its standard output.
     pub(crate) fn helm(&self, arguments: &[&str]) -> anyhow::Result<String> {
+        self.helm_in(NAMESPACE, arguments)
+    }
+
+    /// Runs Helm in a namespace; returns its standard output.
+    pub(crate) fn helm_in(&self, namespace: &str, arguments: &[&str]) -> anyhow::Result<String> {
         let output = Command::new(&self.helm)
             .args(arguments)
-            .args(["--namespace", NAMESPACE, "--kubeconfig"])
+            .args(["--namespace", namespace, "--kubeconfig"])
             .arg(&self.kubeconfig)
             .env("HELM_CACHE_HOME", self.folder.path())
             .env("HELM_CONFIG_HOME", self.folder.path())

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, ensure};
 use k8s_openapi::api::apps::v1::DaemonSet;
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Api;
 use serde_json::json;
@@ -19,6 +19,8 @@ pub(crate) const TESTS: &[Test] = &[
     ("release::definitions_follow_an_upgrade_and_outlive_the_release", life),
     ("release::a_changed_value_restarts_nothing", live),
     ("release::another_reference_restarts_nothing", referred),
+    ("release::a_pod_of_before_has_no_configuration_for_another_supply", supplied),
+    ("release::its_namespace_outlives_it", namespace),
 ];
 
 /// The short names of NodeIPAM, by which the versions of the chart differ here.
@@ -63,8 +65,16 @@ fn life(cluster: &Cluster) -> anyhow::Result<()> {
     ensure!(short_names(cluster)? == ["older"], "the definitions went with the release");
     let pools = crate::cluster::dynamic(&cluster.client, &pool);
     ensure!(cluster.call(pools.get_opt("kept"))?.is_some(), "the pool went with the release");
-    // The same release takes over what it has left.
+    // The same release takes over what it has left, and another one only if that is asked for.
     run("install", new)?;
+    cluster.helm(&["uninstall", RELEASE])?;
+    let other = |more: &[&str]| cluster.helm(&[&["install", "other", new][..], &profile[..], more].concat());
+    let refused = other(&[]).err().context("another release takes over what is not its own")?;
+    ensure!(format!("{refused:#}").contains("invalid ownership metadata"), "{refused:#}");
+    other(&["--take-ownership"])?;
+    cluster.helm(&["uninstall", "other"])?;
+    ensure!(cluster.call(pools.get_opt("kept"))?.is_some(), "the pool went with the release");
+    cluster.helm(&[&["install", RELEASE, new, "--take-ownership"], &profile[..]].concat())?;
     ensure!(short_names(cluster)? == ["nipam"]);
     cluster.call(pools.delete("kept", &Default::default()))?;
     Ok(())
@@ -88,10 +98,13 @@ fn live(cluster: &Cluster) -> anyhow::Result<()> {
         "policies.mine.module=AGFzbQ==",
         "--set",
         "agent.logLevel=debug",
+        "--set",
+        "network.chained=null",
     ];
     cluster.helm(&arguments)?;
     let toml = cluster.call(maps.get("tenure-agent"))?.data.unwrap_or_default();
     ensure!(toml["tenured.toml"].contains("[policies.mine]"), "{toml:?}");
+    ensure!(!toml["cluster.pods.conflist"].contains("portmap"), "{toml:?}");
     let modules = cluster.call(maps.get("tenure-policies"))?.binary_data.unwrap_or_default();
     ensure!(modules["mine.wasm"].0 == b"\0asm", "{modules:?}");
     ensure!(template()? == before, "the pods are replaced");
@@ -118,4 +131,54 @@ fn referred(cluster: &Cluster) -> anyhow::Result<()> {
     ensure!(containers.filter(|container| container.name == "policies").count() == 1, "{first:?}");
     ensure!(refer('2')? == first, "the pods are replaced");
     cluster.release()
+}
+
+/// A daemon takes another supply or another network over with its restart. Until then, its pod must not put their configuration into place.
+fn supplied(cluster: &Cluster) -> anyhow::Result<()> {
+    cluster.release()?;
+    let daemons: Api<DaemonSet> = Api::namespaced(cluster.client.clone(), NAMESPACE);
+    let maps: Api<ConfigMap> = Api::namespaced(cluster.client.clone(), NAMESPACE);
+    // The file that a pod of the present template installs, and whether there is such a file now.
+    let installed = || -> anyhow::Result<String> {
+        let pod = cluster.call(daemons.get("tenure-agent"))?.spec.context("no spec")?.template.spec;
+        let containers = pod.into_iter().flat_map(|pod| pod.containers);
+        let mut arguments = containers.flat_map(|container| container.args.unwrap_or_default());
+        let path = arguments.find(|argument| argument.starts_with("--configuration="));
+        Ok(path.context("no configuration")?.rsplit('/').next().unwrap_or_default().to_owned())
+    };
+    let has = |file: &str| -> anyhow::Result<bool> {
+        Ok(cluster.call(maps.get("tenure-agent"))?.data.unwrap_or_default().contains_key(file))
+    };
+    let chart = chart();
+    for value in ["network.name=other", "profile=single-node", "profile=cluster"] {
+        let before = installed()?;
+        ensure!(has(&before)?, "{before}");
+        let path = chart.to_str().context("not text")?;
+        cluster.helm(&["upgrade", RELEASE, path, "--reuse-values", "--set", value])?;
+        ensure!(!has(&before)? && has(&installed()?)?, "{value}: {before} is still there");
+    }
+    cluster.release()
+}
+
+fn namespace(cluster: &Cluster) -> anyhow::Result<()> {
+    const OWN: &str = "labelled";
+    let namespaces: Api<Namespace> = Api::all(cluster.client.clone());
+    let chart = chart();
+    let helm = |verb: &str, more: &[&str]| {
+        let path = chart.to_str().context("not text")?;
+        cluster.helm_in(OWN, &[&[verb, OWN, path][..], more].concat())
+    };
+    let remains = || -> anyhow::Result<bool> {
+        Ok(cluster.call(namespaces.get(OWN))?.metadata.deletion_timestamp.is_none())
+    };
+    helm("install", &["--create-namespace", "--set", "namespace.create=true"])?;
+    let labels = cluster.call(namespaces.get(OWN))?.metadata.labels.unwrap_or_default();
+    ensure!(labels["pod-security.kubernetes.io/enforce"] == "privileged", "{labels:?}");
+    // Helm forgets the value, as always when others are set without --reuse-values.
+    helm("upgrade", &["--set", "agent.logLevel=debug"])?;
+    ensure!(remains()?, "an upgrade deletes the namespace");
+    helm("upgrade", &["--set", "namespace.create=true"])?;
+    cluster.helm_in(OWN, &["uninstall", OWN])?;
+    ensure!(remains()?, "it goes with the release");
+    Ok(())
 }

@@ -13,6 +13,9 @@ pub(crate) const TESTS: &[Test] = &[
     ("rendered::the_api_server_accepts_each_profile_strictly", strict),
     ("rendered::the_plain_manifests_are_accepted_too", plain),
     ("rendered::misspelt_and_impossible_values_are_refused", refused),
+    ("rendered::numbers_are_names_too", numbers),
+    ("rendered::a_budget_keeps_no_node_from_being_drained_for_ever", budget),
+    ("rendered::the_page_about_uninstalling_names_each_definition", uninstalled),
     ("rendered::the_configuration_is_what_the_daemon_reads", configuration),
     ("rendered::the_security_model_has_each_mount_and_right_of_the_agent", security),
 ];
@@ -29,6 +32,9 @@ const MORE: &[&str] = &[
     "agent.appArmorProfile.type=Unconfined",
     "agent.configuration=[addresses]\ncooldown_seconds = 5",
     "network.settings.record=1000",
+    "network.chained=null",
+    "operator.tolerations=null",
+    "agent.runtime.exclusive=true",
     "cluster.apiServer.host=10.0.0.1",
     "cluster.kubeletCredentials=true",
     "image.pullSecrets[0].name=registry",
@@ -65,13 +71,14 @@ fn accepted(cluster: &Cluster, text: &str) -> anyhow::Result<Vec<String>> {
 }
 
 fn strict(cluster: &Cluster) -> anyhow::Result<()> {
-    for (profile, expected) in [("single-node", 4), ("cluster", 25), ("aws", 6)] {
+    // With a namespace, and while it is uninstalled without the operator's budget.
+    for (profile, expected, expected_more) in [("single-node", 4, 5), ("cluster", 25, 25), ("aws", 6, 7)] {
         let profile = format!("profile={profile}");
         let kinds = accepted(cluster, &template(cluster, &[&profile])?)?;
         ensure!(kinds.len() == expected, "{profile}: {} objects: {kinds:?}", kinds.len());
         let more: Vec<&str> = MORE.iter().copied().chain([&*profile]).collect();
         let kinds = accepted(cluster, &template(cluster, &more)?)?;
-        ensure!(kinds.len() == expected + 1, "{profile}: {} objects: {kinds:?}", kinds.len());
+        ensure!(kinds.len() == expected_more, "{profile}: {} objects: {kinds:?}", kinds.len());
     }
     // What is not in the schema is noticed.
     let text = template(cluster, &[])?.replace("hostNetwork: true", "hostNetwerk: true");
@@ -109,6 +116,24 @@ fn refused(cluster: &Cluster) -> anyhow::Result<()> {
         ("network.main.bridge=cni1", "network.main.type"),
         ("network.ranges[0]=10.0.0.0/24", "ranges"),
         ("profile=aws,aws.followNode=false,aws.removeTaint=true", "aws.removeTaint: needs aws.followNode"),
+        ("profile=aws,network.ipam.policy=mine", "network.ipam.policy: the policy of profile aws is aws-eni"),
+        ("cluster.pools={a,a}", "/cluster/pools"),
+        ("policies.mine.settings.path=/mine.wasm", "/policies/mine/settings/path"),
+        ("network.settings.policy=mine", "/network/settings/policy"),
+        ("agent.runtime.socket=unix:///run/x.sock", "/agent/runtime/socket"),
+        (
+            "agent.configuration=[runtime]\nexclusive = true",
+            "the chart has [runtime] already; set agent.runtime",
+        ),
+        (
+            "agent.configuration=[limits]\nqueue = 3\n [ networks . 'pods' ]",
+            "the chart has [networks.pods] already",
+        ),
+        (
+            "profile=aws,agent.configuration=[aws]\nmax_pods = 3",
+            "the chart has [aws] already; set aws.settings",
+        ),
+        ("agent.configuration=queue = 3", "agent.configuration: begin with a table"),
     ];
     for (value, words) in cases {
         match template(cluster, &[value]) {
@@ -119,7 +144,55 @@ fn refused(cluster: &Cluster) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The data of the agent's ConfigMap.
+/// A release and a namespace whose names YAML would read as numbers.
+fn numbers(cluster: &Cluster) -> anyhow::Result<()> {
+    let chart = chart();
+    let arguments = ["template", "17", chart.to_str().context("not text")?, "--set"];
+    for values in ["profile=cluster", "profile=aws", MORE[2]] {
+        let text = cluster.helm_in("1e3", &[&arguments[..], &[values]].concat())?;
+        for document in documents(&text)? {
+            let metadata = &document["metadata"];
+            let namespace = &metadata["namespace"];
+            ensure!(namespace.is_null() || namespace == "1e3" || namespace == "kube-system", "{metadata}");
+            let instance = &metadata["labels"]["app.kubernetes.io/instance"];
+            ensure!(instance.is_null() || instance == "17", "{metadata}");
+            let selected = &document["spec"]["selector"]["matchLabels"]["app.kubernetes.io/instance"];
+            ensure!(selected.is_null() || selected == "17", "{document}");
+            let mut bound = document["subjects"].as_array().into_iter().flatten();
+            ensure!(bound.all(|subject| subject["namespace"] == "1e3"), "{document}");
+        }
+    }
+    Ok(())
+}
+
+/// Of two replicas on one node, the second never runs, and the first may never be evicted.
+fn budget(cluster: &Cluster) -> anyhow::Result<()> {
+    let rendered = |value: &str| documents(&template(cluster, &["profile=cluster", value])?);
+    let has_budget = |of: &[Value]| of.iter().any(|object| object["kind"] == "PodDisruptionBudget");
+    ensure!(has_budget(&rendered("operator.replicas=2")?), "no budget");
+    ensure!(!has_budget(&rendered("operator.replicas=1")?), "a budget for one replica");
+    let leaving = rendered("uninstalling=true")?;
+    ensure!(!has_budget(&leaving), "a budget while the release is uninstalled");
+    // Nodes that were drained are cordoned, and the last blocks are still to be taken back.
+    let operator = leaving.iter().find(|object| object["kind"] == "Deployment").context("no operator")?;
+    let tolerated = &operator["spec"]["template"]["spec"]["tolerations"];
+    ensure!(tolerated.to_string().contains("node.kubernetes.io/unschedulable"), "{tolerated}");
+    Ok(())
+}
+
+fn uninstalled(cluster: &Cluster) -> anyhow::Result<()> {
+    const PAGE: &str = include_str!("../../../../deploy/book/src/kubernetes-uninstall.md");
+    let rendered = documents(&template(cluster, &["profile=cluster"])?)?;
+    let definitions = rendered.iter().filter(|object| object["kind"] == "CustomResourceDefinition");
+    let names: Vec<_> = definitions.filter_map(|found| found["metadata"]["name"].as_str()).collect();
+    ensure!(names.len() == 5, "{names:?}");
+    let line = PAGE.split("kubectl delete crd").nth(1).context("no command")?;
+    let command = line.split("```").next().unwrap_or_default();
+    ensure!(names.iter().all(|name| command.contains(name)), "{names:?} and {command}");
+    Ok(())
+}
+
+/// The daemon's file in the agent's ConfigMap, and the network's configuration list.
 fn data(cluster: &Cluster, values: &[&str]) -> anyhow::Result<(String, Value)> {
     let rendered = documents(&template(cluster, values)?)?;
     let map = rendered
@@ -127,7 +200,9 @@ fn data(cluster: &Cluster, values: &[&str]) -> anyhow::Result<(String, Value)> {
         .find(|object| object["kind"] == "ConfigMap" && object["metadata"]["name"] == "tenure-agent")
         .context("no ConfigMap")?;
     let text = |key: &str| map["data"][key].as_str().unwrap_or_default().to_owned();
-    Ok((text("tenured.toml"), serde_json::from_str(&text("network.conflist"))?))
+    let mut keys = map["data"].as_object().context("no data")?.keys();
+    let list = keys.find(|key| key.ends_with(".conflist")).context("no configuration list")?;
+    Ok((text("tenured.toml"), serde_json::from_str(&text(list))?))
 }
 
 fn configuration(cluster: &Cluster) -> anyhow::Result<()> {
@@ -143,6 +218,15 @@ fn configuration(cluster: &Cluster) -> anyhow::Result<()> {
     ensure!(toml.contains("[cluster]\nnode = true\n\n"), "{toml}");
     let (toml, _) = data(cluster, &["profile=aws", "aws.removeTaint=true"])?;
     ensure!(toml.contains("startup_taint = \"ipam.tenure.dev/not-ready\""), "{toml}");
+    let settings = [
+        "profile=aws",
+        "aws.settings.max_pods=58",
+        "aws.settings.labels.pool=batch",
+        "agent.runtime.exclusive=true",
+    ];
+    let (toml, _) = data(cluster, &settings)?;
+    let own = "[aws]\nnetwork = \"pods\"\nlabels = { \"pool\" = \"batch\" }\nmax_pods = 58\n\n";
+    ensure!(toml.contains(own) && toml.contains("containerd.sock\"\nexclusive = true\n\n"), "{toml}");
     let (toml, _) = data(cluster, &["profile=aws", "aws.followNode=false"])?;
     ensure!(!toml.contains("[cluster]"), "{toml}");
     let (toml, conflist) = data(
@@ -166,6 +250,8 @@ fn configuration(cluster: &Cluster) -> anyhow::Result<()> {
         ),
         "{toml}"
     );
+    let (own, _) = data(cluster, &["profile=cluster", "network.ipam.policy=mine"])?;
+    ensure!(own.contains(r#"config = '''{"policy":"mine","pools":["pods"],"type":"tenure"}'''"#), "{own}");
     ensure!(toml.contains("path = \"/etc/tenure/policies/mine.wasm\"\ndeadline_ms = 20"), "{toml}");
     let (toml, _) = data(cluster, &[MORE[2]])?;
     ensure!(toml.contains("[policies.zones]\npath = \"/etc/tenure/pulled/zones.wasm\""), "{toml}");
@@ -199,15 +285,19 @@ fn mounts(pod: &Value) -> anyhow::Result<BTreeSet<NodeMount>> {
     Ok(found)
 }
 
-/// The same by the table of the book's page.
-fn stated(page: &str) -> BTreeSet<NodeMount> {
+/// The same for a profile by the table of the book's page.
+fn stated(page: &str, profile: &str) -> BTreeSet<NodeMount> {
+    let only = format!("profile `{profile}` only");
     let (mut found, mut containers) = (BTreeSet::new(), Vec::new());
     for row in page.lines().filter(|line| line.starts_with("| ")) {
         let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
         let quoted = |cell: &str| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
-        let [container, mount, access, ..] = cells[..] else { continue };
+        let [container, mount, access, purpose] = cells[..] else { continue };
         if !container.is_empty() {
             containers = quoted(container);
+        }
+        if purpose.starts_with("profile `") && !purpose.starts_with(&only) {
+            continue;
         }
         for path in quoted(mount).into_iter().filter(|path| path.starts_with('/')) {
             found.extend(containers.iter().map(|name| (name.clone(), path.clone(), access == "write")));
@@ -220,11 +310,11 @@ fn stated(page: &str) -> BTreeSet<NodeMount> {
 fn security(cluster: &Cluster) -> anyhow::Result<()> {
     const PAGE: &str = include_str!("../../../../deploy/book/src/kubernetes-security.md");
     for profile in ["single-node", "cluster"] {
-        let profile = format!("profile={profile}");
-        let text = template(cluster, &[&profile, MORE[2], "agent.seLinuxOptions.type=spc_t"])?;
+        let value = format!("profile={profile}");
+        let text = template(cluster, &[&value, MORE[2], "agent.seLinuxOptions.type=spc_t"])?;
         let agent = documents(&text)?.into_iter().find(|object| object["kind"] == "DaemonSet");
         let pod = agent.context("no DaemonSet")?["spec"]["template"]["spec"].clone();
-        let (rendered, stated) = (mounts(&pod)?, stated(PAGE));
+        let (rendered, stated) = (mounts(&pod)?, stated(PAGE, profile));
         ensure!(rendered == stated, "the chart: {rendered:#?}\nthe page: {stated:#?}");
         ensure!(pod["hostNetwork"] == true && pod["hostPID"] == true, "{pod}");
         let context = &pod["securityContext"];
@@ -238,6 +328,19 @@ fn security(cluster: &Cluster) -> anyhow::Result<()> {
         {
             ensure!(container["securityContext"] == none, "{container}");
         }
+    }
+    // `tenurectl doctor` in the container looks where the runtime does, too.
+    let places = [
+        ("agent.cniBinDir", "TENURE_CNI_BIN_DIR", "/usr/lib/cni"),
+        ("agent.cniConfDir", "TENURE_CNI_CONF_DIR", "/etc/cni/own"),
+        ("agent.runtimeSocket", "TENURE_RUNTIME_SOCKET", "/run/crio/crio.sock"),
+    ];
+    for (value, variable, place) in places {
+        let text = template(cluster, &[&format!("{value}={place}")])?;
+        ensure!(
+            text.contains(&format!("- {{name: {variable}, value: \"{place}\"}}\n")),
+            "{variable}: {text}"
+        );
     }
     let text = template(cluster, &["agent.appArmorProfile.type=Unconfined"])?;
     ensure!(text.contains("        appArmorProfile:\n          type: Unconfined\n"), "{text}");
