@@ -11,6 +11,8 @@ mod alone;
 mod book;
 #[path = "systemd/cloud.rs"]
 mod cloud;
+#[path = "systemd/cluster.rs"]
+mod cluster;
 #[path = "systemd/door.rs"]
 mod door;
 #[path = "aws/double.rs"]
@@ -60,6 +62,7 @@ fn main() -> ExitCode {
         .test("the_unit_alone_grants_no_link_and_names_the_drop_in", NEEDS, links::forbidden)
         .test("a_node_on_aws_grows_with_both_drop_ins", CLOUD, cloud::grows)
         .test("metadata_is_out_of_reach_without_the_drop_in_of_aws", CLOUD, cloud::opened)
+        .test("the_api_server_is_out_of_reach_without_the_drop_in_of_clusters", NEEDS, cluster::opened)
         .test("a_sandbox_named_by_its_process_needs_one_line_more", NEEDS, links::by_process)
         .test("a_delegate_writes_where_the_books_drop_in_lets_it", DELEGATE, book::delegates)
         .test("agents_have_a_group_with_the_books_drop_in", NEEDS, book::agents)
