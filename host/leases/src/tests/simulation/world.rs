@@ -249,8 +249,10 @@ impl World {
         }
         if let Some((index, until)) = self.straggler {
             let machine = &mut self.machines[index];
-            machine.is_cut = self.now < until;
-            if !machine.is_silent || !machine.is_on {
+            // Once it is over it ends for good: nothing else would reach the machine again.
+            let is_over = !machine.is_silent || !machine.is_on;
+            machine.is_cut = self.now < until && !is_over;
+            if is_over {
                 self.straggler = None;
             }
         }

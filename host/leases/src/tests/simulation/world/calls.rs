@@ -1,7 +1,7 @@
 //! Calls of the API server, which may be lost, late or repeated.
 
 use super::super::referee;
-use super::super::server::{Refused, Write};
+use super::super::server::{Change, Refused, Write};
 use super::{GONE, World};
 use crate::IpBlock;
 
@@ -39,6 +39,10 @@ impl World {
         let answer = self.server.apply(write);
         if answer.is_ok() {
             referee::written(write, before.as_ref())?;
+        }
+        if let (Write::Change(lease, Change::Delete), Ok(_)) = (write, &answer) {
+            // The Node may be back before the deletion's second half.
+            self.excuse_gone(lease);
         }
         self.tally.leases += u64::from(matches!((write, &answer), (Write::Create(_), Ok(_))));
         for lease in std::mem::take(&mut self.server.ended) {
