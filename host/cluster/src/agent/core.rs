@@ -120,7 +120,7 @@ impl AgentCore {
         self.engine.objects_seen(&[stone, object], &[records::tombstone_key(uid)]).await
     }
 
-    /// Blocks of an engine pool that count for the demand: those that leave do not.
+    /// Blocks of an engine pool that count for the demand: those that leave do not, nor those that are leased to another node.
     pub(crate) fn counted(&self, pool: &PoolName) -> u32 {
         let Some((name, family)) = crate::agent::settings::cluster_pool(pool) else { return 0 };
         self.counted_of(name, family)
@@ -130,11 +130,10 @@ impl AgentCore {
     pub(crate) fn counted_of(&self, pool: &str, family: PoolFamily) -> u32 {
         let leases = self.leases();
         let stays = |lease: &&HeldLease| {
-            let leaves = matches!(lease.hold, LeaseHold::Cordoned(_) | LeaseHold::Frozen(_));
             &*lease.pool.name == pool
                 && lease.turn.is_none()
                 && PoolFamily::of(lease.cidr()) == family
-                && !leaves
+                && lease.hold.stays()
                 && self.giving_back(lease.cidr()).is_none()
         };
         u32::try_from(leases.values().filter(stays).count()).unwrap_or(u32::MAX)

@@ -14,7 +14,7 @@ use crate::Uid;
 /// A node's need of a pool in one family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PoolNeed {
-    /// Blocks held, frozen ones not counted: they are leaving.
+    /// Blocks held that [stay](crate::agent::ledger::LeaseHold::stays).
     pub blocks: u32,
     /// Addresses that can be handed out now: free and not cooling.
     pub free: u32,

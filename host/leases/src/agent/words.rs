@@ -5,7 +5,7 @@
 //!   acks      the ledger's standing answers; any other answer for as long as the hint has its mark
 //!   returned  hinted leases that were given up, also once they are marked
 //!   idle      the blocks that the plan spares; a frozen one, for as long as its pool and family want no further block
-//!   demand    the wish, and at least what the node holds and keeps
+//!   demand    the wish, and at least what the node holds and keeps; a contested block is another's, so it is not kept
 //!   heard     the operator's call, repeated: a leader that doubts the store waits for it
 //! ```
 //!
@@ -118,11 +118,9 @@ fn is_of(wish: &PoolWish, pool: &PoolKey, row: &LedgerBlock) -> bool {
     wish.pool == *pool && wish.is_ipv6 == row.cidr.addr().is_ipv6()
 }
 
-/// The blocks of a pool and family that the node keeps: those that leave do not count.
+/// The blocks of a pool and family that the node keeps.
 fn kept(wish: &PoolWish, blocks: &[(PoolKey, LedgerBlock)]) -> u32 {
-    let stays = |(pool, row): &&(PoolKey, LedgerBlock)| {
-        is_of(wish, pool, row) && !matches!(row.hold, LeaseHold::Cordoned(_) | LeaseHold::Frozen(_))
-    };
+    let stays = |(pool, row): &&(PoolKey, LedgerBlock)| is_of(wish, pool, row) && row.hold.stays();
     u32::try_from(blocks.iter().filter(stays).count()).unwrap_or(u32::MAX)
 }
 
@@ -193,8 +191,11 @@ mod tests {
         let blocks = [row(1, LeaseHold::Open), row(2, LeaseHold::Frozen(MARK)), row(3, LeaseHold::Contested)];
         let said = say(&blocks, 0, |_| ());
         let [demand] = said.demand.as_slice() else { panic!("{said:?}") };
-        assert_eq!((demand.want, demand.in_use, demand.cooling), (2, 9, 12));
+        assert_eq!((demand.want, demand.in_use, demand.cooling), (1, 9, 12));
         assert_eq!(say(&blocks, 1000, |_| ()).demand[0].want, MAX_WANT);
+        // What the operator grants beside a contested block adds nothing to the wish, or the next pass would grant once more.
+        let granted = [row(1, LeaseHold::Open), row(3, LeaseHold::Contested), row(4, LeaseHold::Open)];
+        assert_eq!(say(&granted, 2, |_| ()).demand[0].want, 2);
         let mut later = said.clone();
         later.demand[0].in_use += 1;
         assert!(is_known(&said, &later));

@@ -83,8 +83,7 @@ impl Machine {
 
     fn wish(&self, kind: usize, now: u64) -> PoolWish {
         let of_kind = self.rows.iter().filter(|(cidr, _)| kind_of(**cidr) == kind);
-        let stays =
-            of_kind.filter(|(_, (_, hold))| !matches!(hold, LeaseHold::Cordoned(_) | LeaseHold::Frozen(_)));
+        let stays = of_kind.filter(|(_, (_, hold))| hold.stays());
         let free: usize = self.open_of(kind).map(|cidr| self.free(cidr, now).len()).sum();
         let need = PoolNeed {
             blocks: count(stays.count()),
