@@ -49,6 +49,8 @@ words! {
         Rebind = "compare: a lease made again is taken over",
         /// Agent: a frozen block that was deleted is dropped.
         DropReleased = "compare: a released block is dropped",
+        /// Agent: a contested block is dropped once nothing is in it.
+        DropContested = "compare: an empty contested block is dropped",
         /// Agent: a lost ledger writes nothing before it has read what it held.
         LostReadsFirst = "lost ledger: reads before it writes",
         /// Agent: what was answered with ready stays frozen after a loss.

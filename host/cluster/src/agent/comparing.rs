@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use tenure_leases::agent::compare::{CompareVerdict, compare};
-use tenure_leases::agent::ledger::LeaseHold;
+use tenure_leases::agent::ledger::{BlockUsage, LeaseHold, LedgerBlock};
 use tenure_leases::{BlockPhase, FetchedBlock, HolderIdentity, IpBlock, LeaseRules};
+use tenure_ledger::Book;
 use tenure_types::{Attributes, agreed};
 
 use crate::agent::accepting::AgentError;
@@ -13,6 +14,7 @@ use crate::agent::core::{AgentCore, internal};
 use crate::agent::fetch;
 use crate::agent::records::{HeldLease, MARK};
 use crate::agent::state::FrozenOutcome;
+use crate::agent::usage::labelled;
 
 /// The wait before a block is compared again that stayed as it is.
 const COMPARE_AGAIN: Duration = Duration::from_secs(2);
@@ -27,9 +29,16 @@ impl AgentCore {
         let (fetched, is_over) = self.fetched(lease).await?;
         let book = self.book_of(&lease.pool.name).await;
         let row = self.row(lease, book.as_deref());
+        // An address that the block may still give counts like one that is in use.
+        let usage = match self.is_shut(lease, book.as_deref()) {
+            true => row.usage,
+            false => BlockUsage { under_way: row.usage.under_way.max(1), ..row.usage },
+        };
+        let row = LedgerBlock { usage, ..row };
         let intent = self.giving_back(cidr);
+        let is_contested = row.hold == LeaseHold::Contested;
         let verdict = match is_over {
-            true if row.hold == LeaseHold::Contested => CompareVerdict::Keep,
+            true if is_contested => CompareVerdict::Keep,
             true => CompareVerdict::Contest,
             false => compare(LeaseRules::ALL, me, &row, &fetched),
         };
@@ -64,14 +73,30 @@ impl AgentCore {
             CompareVerdict::Drop => {
                 // Durable before the block is out of the ledger: a restored store may bring the lease back.
                 self.bury(lease.uid).await?;
+                self.state().unconfirmed.remove(&cidr);
                 match intent {
                     Some(_) => self.ends(lease, FrozenOutcome::Released),
                     None => self.forget(&lease.name).await?,
                 }
-                tracing::info!(block = %cidr, "gave a block back");
+                match is_contested {
+                    true => {
+                        tracing::info!(block = %cidr, "dropped a block of which another node has the lease")
+                    }
+                    false => tracing::info!(block = %cidr, "gave a block back"),
+                }
             }
         }
         Ok(())
+    }
+
+    /// Whether a block gives no address, and what is in it is known: all its ranges drain. Those of a network that is not defined yet are not known. The
+    /// address of a claim is let go of by the table of its turns.
+    fn is_shut(&self, lease: &HeldLease, book: Option<&Book>) -> bool {
+        let drains = match book {
+            Some(book) => labelled(book).all(|(_, view, of)| of != lease.cidr() || view.draining),
+            None => self.settings.network_of(&lease.pool.name).is_none(),
+        };
+        drains && lease.turn.is_none()
     }
 
     /// A lease's block by a quorum GET, and whether it is a claim's and the node's turn with it is over: the node was fenced, or it was rebooted and

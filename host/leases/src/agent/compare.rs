@@ -4,12 +4,14 @@
 //!   quorum GET of the name              open, cordoned, contested                     frozen
 //!   ───────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 //!   no answer, an error                 keep                                          keep: it never unfreezes by itself
-//!   404                                 re-assert in held; nothing is dropped         drop and tombstone: released
+//!   404                                 re-assert in held; an empty contested         drop and tombstone: released
+//!                                       block is dropped, and nothing else
 //!   same uid, no mark, not deleting     open (a cordon and a contest end)             open, if the last mark taken back is its own; else keep
 //!   same uid, no mark, deleting         keep: the operator will mark it               keep
 //!   same uid, marked                    keep: the mark is answered by its own table   frozen for that mark, and answered
 //!   another uid, this node and machine  take the new uid over                         drop and tombstone, then accept
-//!   another uid, another holder         contested: no new address, pods stay          drop and tombstone: released
+//!   another uid, another holder         contested: no new address, pods stay;         drop and tombstone: released
+//!                                       one that is contested and empty is dropped
 //! ```
 //!
 //! A frozen block may have been deleted and granted to another node before a restore brought its lease back without a mark, or with one that a
@@ -18,8 +20,12 @@
 //!
 //! A doubted block is compared once the node's pods are known; until then a 404 is re-asserted and nothing else is done.
 //!
-//! 404 and another uid release a block only where it is frozen, which means empty and answered with ready. A store that was restored, or a CRD
-//! that somebody deleted, therefore takes no address from a pod. An operator notes each difference as a reason to stop granting for 2 minutes.
+//! 404 and another uid release a block only where it is frozen or contested, and empty. A store that was restored, or a CRD that somebody deleted,
+//! therefore takes no address from a pod. An operator notes each difference as a reason to stop granting for 2 minutes.
+//!
+//! A contested block gives no new address, so once it is empty the node has no use of it. If it went on saying that it holds the block, the conflict
+//! might never end: the operator asks the other holder, which refuses while the block is its last open one; and where the IPBlock is lost, too, the
+//! lease is made again for neither of two nodes that may live.
 
 use crate::agent::ledger::{LeaseHold, LedgerBlock};
 use crate::{FetchedBlock, HolderIdentity, IpBlock, LeaseRule, LeaseRules, MarkId, Uid};
@@ -52,22 +58,25 @@ pub fn compare(
     fetched: &FetchedBlock,
 ) -> CompareVerdict {
     let frozen = matches!(row.hold, LeaseHold::Frozen(_));
+    let contested = row.hold == LeaseHold::Contested;
+    let useless = contested && row.usage.is_empty() && rules.has(LeaseRule::DropContested);
+    let is_mine = |block: &IpBlock| block.is_held_by(&me.name, me.machine);
     let released =
         if rules.has(LeaseRule::DropReleased) { CompareVerdict::Drop } else { CompareVerdict::Keep };
     match fetched {
         FetchedBlock::Unreachable => CompareVerdict::Keep,
         FetchedBlock::Found(_) if row.hold == LeaseHold::Doubted => CompareVerdict::Keep,
         FetchedBlock::Missing if frozen => released,
+        FetchedBlock::Missing if useless => CompareVerdict::Drop,
         FetchedBlock::Missing if rules.has(LeaseRule::KeepOn404) => CompareVerdict::Reassert,
         FetchedBlock::Missing => CompareVerdict::Drop,
         FetchedBlock::Found(block) if block.uid == row.uid => same_lease(rules, row, block),
         FetchedBlock::Found(_) if frozen => released,
-        FetchedBlock::Found(block)
-            if block.is_held_by(&me.name, me.machine) && rules.has(LeaseRule::Rebind) =>
-        {
+        FetchedBlock::Found(block) if is_mine(block) && rules.has(LeaseRule::Rebind) => {
             CompareVerdict::Rebind(block.uid)
         }
-        FetchedBlock::Found(_) if row.hold == LeaseHold::Contested => CompareVerdict::Keep,
+        FetchedBlock::Found(block) if useless && !is_mine(block) => CompareVerdict::Drop,
+        FetchedBlock::Found(_) if contested => CompareVerdict::Keep,
         FetchedBlock::Found(_) => CompareVerdict::Contest,
     }
 }

@@ -1,5 +1,5 @@
 use crate::agent::compare::{CompareVerdict, compare, is_settled};
-use crate::agent::ledger::LeaseHold;
+use crate::agent::ledger::{BlockUsage, LeaseHold, LedgerBlock};
 use crate::tests::sample;
 use crate::{BlockMark, FetchedBlock, IpBlock, LeaseRules, MarkId, Uid};
 
@@ -26,7 +26,7 @@ fn each_row_of_the_table() {
         row(FetchedBlock::Found(block))
     };
     assert_eq!(row(FetchedBlock::Unreachable), [Keep; 5]);
-    assert_eq!(row(FetchedBlock::Missing), [Reassert, Reassert, Reassert, Reassert, Drop]);
+    assert_eq!(row(FetchedBlock::Missing), [Reassert, Reassert, Reassert, Drop, Drop]);
     assert_eq!(found(|block| block.cleared = Some(MarkId(5))), [Keep, Open, Keep, Open, Open]);
     assert_eq!(found(|_| ()), [Keep, Open, Keep, Open, Keep]);
     assert_eq!(found(|block| block.cleared = Some(MarkId(4))), [Keep, Open, Keep, Open, Keep]);
@@ -37,9 +37,31 @@ fn each_row_of_the_table() {
     let again = Rebind(Uid(2));
     assert_eq!(found(|block| block.uid = Uid(2)), [again, again, Keep, again, Drop]);
     let others = found(|block| (block.uid, block.holder) = (Uid(2), sample::stranger()));
-    assert_eq!(others, [Contest, Contest, Keep, Keep, Drop]);
+    assert_eq!(others, [Contest, Contest, Keep, Drop, Drop]);
     let replaced = found(|block| (block.uid, block.holder.machine.0) = (Uid(2), 0));
-    assert_eq!(replaced, [Contest, Contest, Keep, Keep, Drop]);
+    assert_eq!(replaced, [Contest, Contest, Keep, Drop, Drop]);
+}
+
+#[test]
+fn a_contested_block_is_kept_while_anything_is_in_it() {
+    use CompareVerdict::{Keep, Open, Reassert, Rebind};
+    let usages = [
+        BlockUsage { in_use: 1, ..BlockUsage::default() },
+        BlockUsage { quarantined: 1, ..BlockUsage::default() },
+        BlockUsage { cooling: 1, ..BlockUsage::default() },
+        BlockUsage { promised: 1, ..BlockUsage::default() },
+        BlockUsage { under_way: 1, ..BlockUsage::default() },
+    ];
+    for usage in usages {
+        let row = LedgerBlock { usage, ..sample::row(LeaseHold::Contested) };
+        let verdict = |fetched: FetchedBlock| compare(LeaseRules::ALL, &sample::holder(), &row, &fetched);
+        let others = IpBlock { uid: Uid(2), holder: sample::stranger(), ..sample::block() };
+        assert_eq!(verdict(FetchedBlock::Found(others)), Keep);
+        assert_eq!(verdict(FetchedBlock::Missing), Reassert);
+        assert_eq!(verdict(FetchedBlock::Found(sample::block())), Open);
+        let again = IpBlock { uid: Uid(2), ..sample::block() };
+        assert_eq!(verdict(FetchedBlock::Found(again)), Rebind(Uid(2)));
+    }
 }
 
 #[test]
