@@ -1,9 +1,9 @@
 //! The blocks of nodes that look dead. The watch only says where to look: each step follows a quorum GET of the Node, made just before the write.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use kube::{Api, ResourceExt as _};
-use tenure_cluster::FENCED_ANNOTATION;
+use kube::Api;
 use tenure_cluster::client::call;
 use tenure_leases::operator::fence::{FenceReason, FenceVerdict, FetchedNode, delay, fence};
 use tenure_leases::operator::quarantine::{QuarantineDelay, QuarantineStep, quarantine};
@@ -61,7 +61,7 @@ pub async fn judge(
 /// Takes the annotation of a NodeIPAM for that of a Node which is not there to be annotated: it names the uid of the Node that held the block.
 fn attested(view: &ClusterView, block: &BlockView, verdict: FenceVerdict) -> FenceVerdict {
     let said = view.said.get(&*block.block.holder.name);
-    let named = said.and_then(|said| said.object.annotations().get(FENCED_ANNOTATION)?.parse().ok());
+    let named = said.and_then(|said| said.fenced);
     let is_named = named.is_some_and(|uid| block.block.names_node(uid));
     match verdict {
         FenceVerdict::Hold(FenceReason::NodeGone | FenceReason::Replaced) if is_named => {
@@ -106,7 +106,7 @@ pub fn suspect_alternates(view: &ClusterView) -> Vec<&BlockView> {
             !said.is_some_and(|said| says(said) && view.is_alive(said))
         })
     };
-    view.claim_blocks.iter().filter(is_suspect).collect()
+    view.claim_blocks.iter().map(Arc::as_ref).filter(is_suspect).collect()
 }
 
 /// Reads the Node of an alternate turn by a quorum GET. The machine does not run there as far as the block says, so an attestation that the node is
@@ -129,26 +129,25 @@ pub fn forgotten<'a>(view: &'a ClusterView, memory: &OperatorMemory) -> Vec<&'a 
     let gone = view.said.iter().filter(|(name, _)| !view.hosts.contains_key(*name));
     // An IPBlock that cannot be read may be one of any node.
     let gone = gone.filter(|_| view.unreadable.is_empty());
-    let mut gone = gone.filter(|(name, _)| !holders.contains(name.as_str())).peekable();
+    let mut gone = gone.filter(|(name, _)| !holders.contains(&***name)).peekable();
     if gone.peek().is_none() {
         return vec![];
     }
     let believed = believed(view, memory);
-    gone.filter(|(name, _)| !believed.contains(*name)).map(|(_, said)| said).collect()
+    gone.filter(|(name, _)| !believed.contains(&***name)).map(|(_, said)| said.as_ref()).collect()
 }
 
 /// Decides about a NodeIPAM whose Node is gone, after a quorum GET of the Node. What it lists besides the leases that this leader ended is evidence for
 /// as long as a node's blocks stay in quarantine, in case that the Node comes back; an agent that is dead never takes it back.
 pub async fn forget(context: &mut WriteContext<'_>, said: &SaidView) -> Option<OperatorWrite> {
-    let target = ObjectTarget::from(&said.object.metadata);
-    let waited = context.memory.gone_seconds(&target.uid, context.now.elapsed);
-    let node = &said.spec.identity.name;
-    let is_ended = said.spec.held.iter().all(|held| context.memory.has_ended(node, held.cidr));
+    let waited = context.memory.gone_seconds(said.uid, context.now.elapsed);
+    let name = &said.spec.identity.name;
+    let is_ended = said.spec.held.iter().all(|held| context.memory.has_ended(name, held.cidr));
     if !is_ended && waited < EVIDENCE_SECONDS {
         return None;
     }
-    let node = fetch(context, &said.spec.identity.name).await;
-    (node == FetchedNode::Missing).then_some(OperatorWrite::Forget(target))
+    let is_gone = fetch(context, name).await == FetchedNode::Missing;
+    is_gone.then(|| OperatorWrite::Forget(ObjectTarget::new(name, said.uid, said.version)))
 }
 
 /// Reads a Node from etcd.

@@ -5,14 +5,16 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::time::Duration;
 
 use ipnet::IpNet;
-use tenure_cluster::{AddressClaim, AddressPool, AddressSpace, IPAMClaim, IPBlock, NodeIPAM};
+use tenure_cluster::IPAMClaim;
 use tenure_leases::operator::barrier::LeaderBarrier;
 use tenure_leases::operator::held::ClaimantState;
 use tenure_leases::operator::release::MARK_TIMEOUT_SECONDS;
 use tenure_leases::operator::signs::RestoreSigns;
 use tenure_leases::{CallId, LeaseRules, MarkAnswer, MarkId, MarkReason, ObjectVersion, Uid};
 
-use crate::view::{ClusterView, ViewSources, WatchedNode, WrittenObjects};
+use crate::view::{
+    BlockView, ClaimView, ClusterView, HostView, PoolView, SaidView, SpaceView, ViewSources, WrittenObjects,
+};
 
 /// Seconds for which a block whose holder refused a mark is not marked again.
 pub const RELEASE_DELAY_SECONDS: u64 = 1800;
@@ -29,19 +31,19 @@ pub struct OperatorMemory {
     /// Whether the leader may grant, and which marks it wrote itself.
     pub barrier: LeaderBarrier,
     /// The leader's writes of pools.
-    pub pools: WrittenObjects<AddressPool>,
+    pub pools: WrittenObjects<PoolView>,
     /// The leader's writes of spaces.
-    pub spaces: WrittenObjects<AddressSpace>,
+    pub spaces: WrittenObjects<SpaceView>,
     /// The leader's writes of blocks.
-    pub blocks: WrittenObjects<IPBlock>,
+    pub blocks: WrittenObjects<BlockView>,
     /// The leader's writes of claims.
-    pub claims: WrittenObjects<AddressClaim>,
+    pub claims: WrittenObjects<ClaimView>,
     /// The leader's writes of IPAMClaims.
     pub ipam_claims: WrittenObjects<IPAMClaim>,
     /// The leader's writes of nodes' hints.
-    pub said: WrittenObjects<NodeIPAM>,
+    pub said: WrittenObjects<SaidView>,
     /// The leader's writes of Nodes.
-    pub hosts: WrittenObjects<WatchedNode>,
+    pub hosts: WrittenObjects<HostView>,
     /// Whether a CustomResourceDefinition of ours is being deleted, or that is not known: then nothing is asked back.
     pub definitions_unsure: bool,
     /// The same about the definition of IPAMClaims: then none of them is over.
@@ -53,7 +55,7 @@ pub struct OperatorMemory {
     quarantined: BTreeMap<Uid, Duration>,
     unmatched: BTreeMap<(Uid, String), Duration>,
     released: BTreeMap<(String, IpNet), u64>,
-    gone: BTreeMap<String, Duration>,
+    gone: BTreeMap<Uid, Duration>,
     /// Leases of fenced nodes that this leader ended.
     ended: BTreeSet<(String, IpNet)>,
     signs: RestoreSigns,
@@ -65,7 +67,7 @@ pub struct OperatorMemory {
 impl OperatorMemory {
     /// Takes what the agents of all Nodes have heard of this leader's call.
     pub fn heard(&mut self, view: &ClusterView) {
-        let nodes = view.hosts.iter().filter(|(_, host)| host.may_have_agent());
+        let nodes = view.hosts.iter().filter(|(_, host)| host.may_have_agent);
         let heard = nodes.map(|(node, _)| view.said.get(node).and_then(|said| said.spec.heard));
         self.barrier.heard(LeaseRules::ALL, heard);
     }
@@ -188,8 +190,8 @@ impl OperatorMemory {
     }
 
     /// Seconds for which a NodeIPAM has been without a Node and without blocks.
-    pub fn gone_seconds(&mut self, uid: &str, now: Duration) -> u64 {
-        now.saturating_sub(*self.gone.entry(uid.to_owned()).or_insert(now)).as_secs()
+    pub fn gone_seconds(&mut self, uid: Uid, now: Duration) -> u64 {
+        now.saturating_sub(*self.gone.entry(uid).or_insert(now)).as_secs()
     }
 
     fn suspect_restore(&mut self) {
@@ -317,12 +319,11 @@ impl OperatorMemory {
             self.cleared(mark);
         }
         self.answered.retain(|mark, _| marks.contains(mark));
-        self.signs.keep_nodes(&view.said.keys().map(String::as_str).collect());
-        let said: BTreeSet<&str> =
-            view.said.values().filter_map(|said| said.object.metadata.uid.as_deref()).collect();
-        self.gone.retain(|uid, _| said.contains(uid.as_str()));
+        self.signs.keep_nodes(&view.said.keys().map(AsRef::as_ref).collect());
+        let said: BTreeSet<Uid> = view.said.values().map(|said| said.uid).collect();
+        self.gone.retain(|uid, _| said.contains(uid));
         self.ended.retain(|(node, _)| {
-            let said = view.said.get(node);
+            let said = view.said.get(&**node);
             said.is_some_and(|said| view.claimant(&said.spec) == ClaimantState::Fenced)
         });
     }

@@ -1,10 +1,15 @@
 //! A snapshot of the cluster, in the types of the tables.
 //!
+//! Each object is read once, when a watch shows it, and the stores keep nothing but what was read: snapshots share it.
+//!
 //! What this version cannot read is left out and named: an IPBlock that cannot be read keeps its name taken all the same, and while a NodeIPAM cannot
 //! be read nothing is granted, since nobody knows what that node holds.
 
 mod host;
+mod kept;
+mod labels;
 mod read;
+mod store;
 mod watch;
 mod written;
 
@@ -12,24 +17,28 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ipnet::IpNet;
+use k8s_openapi::api::core::v1::Taint;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::core::{Selector, SelectorExt as _};
 use tenure_cluster::convert::{ClaimWish, PoolRange};
 use tenure_cluster::objects::reference::{ActiveEntry, ClaimReference};
-use tenure_cluster::{AddressClaim, AddressPool, IPAMClaim, NodeIPAM};
+use tenure_cluster::{AddressClaim, AddressPool, IPAMClaim, NodeIPAMStatus};
 use tenure_leases::operator::fence::{FetchedNode, NodeEvidence};
 use tenure_leases::operator::held::ClaimantState;
 use tenure_leases::{
-    AddressSpace as LeaseSpace, HolderIdentity, IpBlock, LeasePool, NodeIpamSpec, NodeIpamStatus,
-    ObjectVersion, RangeUse, TurnId, Uid,
+    AddressSpace as LeaseSpace, CallId, HolderIdentity, IpBlock, LeasePool, NodeIpamSpec, ObjectVersion,
+    RangeUse, TurnId, Uid,
 };
 
 pub use self::host::{MachineInfo, WatchedNode, WatchedNodeSpec, WatchedNodeStatus};
+pub use self::kept::{FromObject, KeptObject};
+pub use self::labels::NodeLabels;
 pub use self::read::{OUT_OF_SERVICE, ViewSources, evidence, view};
 pub use self::watch::{WatchStores, Watches};
 pub use self::written::WrittenObjects;
 
 /// An AddressPool.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct PoolView {
     /// The settings.
     pub lease: LeasePool,
@@ -42,11 +51,11 @@ pub struct PoolView {
     /// The nodes that get blocks; `None` if the selector is not valid, which the API server does not check.
     pub selector: Option<Selector>,
     /// The object.
-    pub object: Arc<AddressPool>,
+    pub object: AddressPool,
 }
 
 /// An AddressSpace.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpaceView {
     /// The ranges.
     pub space: LeaseSpace,
@@ -64,7 +73,7 @@ pub struct BlockView {
     /// The overlap group.
     pub group: String,
     /// The claim that has it, and the turn that it names; `None` for a node's block.
-    pub claimed: Option<BlockClaim>,
+    pub claimed: Option<Box<BlockClaim>>,
 }
 
 /// The claim of a block.
@@ -92,12 +101,12 @@ pub struct AlternateTurn {
 }
 
 /// An AddressClaim.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ClaimView {
     /// The address that it asks for.
     pub wish: ClaimWish,
     /// The object.
-    pub object: Arc<AddressClaim>,
+    pub object: AddressClaim,
 }
 
 /// An IPAMClaim.
@@ -110,46 +119,74 @@ pub struct IpamClaimView {
 }
 
 /// A NodeIPAM.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct SaidView {
     /// The agent's half.
     pub spec: NodeIpamSpec,
-    /// The operator's half.
-    pub status: NodeIpamStatus,
-    /// The object.
-    pub object: Arc<NodeIPAM>,
+    /// The operator's half; `None` before the first one.
+    pub told: Option<ToldView>,
+    /// The uid.
+    pub uid: Uid,
+    /// The version that was read.
+    pub version: ObjectVersion,
+    /// The generation of the agent's half.
+    pub generation: i64,
+    /// The uid in the annotation `fenced`.
+    pub fenced: Option<Uid>,
+}
+
+/// The operator's half of a NodeIPAM, as far as the next one follows from it. Most of it repeats the settings of pools, for each node again.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToldView {
+    /// The identity that the operator accepted.
+    pub accepted: Option<HolderIdentity>,
+    /// The last call.
+    pub call: Option<CallId>,
+    /// The generation of the agent's half that it is about.
+    pub observed_generation: i64,
+    /// The conditions.
+    pub conditions: Vec<Condition>,
+    /// A hash of the whole half.
+    hash: Option<u64>,
 }
 
 /// A Node.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct HostView {
     /// The identity and what is attested about it; `None` if its machine cannot be told from others.
     pub evidence: Option<NodeEvidence>,
-    /// The object.
-    pub object: Arc<WatchedNode>,
+    /// The version that was read.
+    pub version: Option<ObjectVersion>,
+    /// The labels.
+    pub labels: NodeLabels,
+    /// The taints.
+    pub taints: Vec<Taint>,
+    /// Whether an agent may run on the Node, and hold blocks. It cannot under another operating system, nor on a machine without ids, once the kubelet
+    /// has said so.
+    pub may_have_agent: bool,
 }
 
 /// Everything that the operator decides on.
 #[derive(Debug, Clone, Default)]
 pub struct ClusterView {
     /// The pools, the oldest first.
-    pub pools: Vec<PoolView>,
+    pub pools: Vec<Arc<PoolView>>,
     /// The spaces by overlap group.
-    pub spaces: BTreeMap<String, SpaceView>,
+    pub spaces: BTreeMap<Arc<str>, Arc<SpaceView>>,
     /// The blocks, by name.
-    pub blocks: Vec<BlockView>,
+    pub blocks: Vec<Arc<BlockView>>,
     /// The claims, the oldest first.
-    pub claims: Vec<ClaimView>,
+    pub claims: Vec<Arc<ClaimView>>,
     /// The IPAMClaims, the oldest first; `None` while they are not known, such as without their definition.
     pub ipam_claims: Option<Vec<IpamClaimView>>,
     /// The blocks of claims, by name. The holder of each is the node that has the address now, or nobody.
-    pub claim_blocks: Vec<BlockView>,
+    pub claim_blocks: Vec<Arc<BlockView>>,
     /// The positions of a node's blocks, whichever machine has its name.
-    pub by_node: BTreeMap<String, Vec<usize>>,
+    pub by_node: BTreeMap<Arc<str>, Vec<usize>>,
     /// The nodes' words, by node.
-    pub said: BTreeMap<String, SaidView>,
+    pub said: BTreeMap<Arc<str>, Arc<SaidView>>,
     /// The Nodes, by name.
-    pub hosts: BTreeMap<String, HostView>,
+    pub hosts: BTreeMap<Arc<str>, Arc<HostView>>,
     /// The overlap groups and addresses of IPBlocks that cannot be read, as far as their names say them.
     pub unreadable_blocks: Vec<(String, IpNet)>,
     /// Objects that cannot be read, each with the reason.
@@ -162,29 +199,25 @@ pub struct ClusterView {
     pub highest: Option<ObjectVersion>,
 }
 
-impl HostView {
-    /// Whether an agent may run on the Node, and hold blocks. It cannot under another operating system, nor on a machine without ids, once the kubelet
-    /// has said so.
+impl ToldView {
+    /// Whether this is the operator's half that was read.
     #[must_use]
-    pub fn may_have_agent(&self) -> bool {
-        match self.object.status.node_info.as_ref().map(|info| info.operating_system.as_str()) {
-            None | Some("") => true,
-            Some("linux") => self.evidence.is_some(),
-            Some(_) => false,
-        }
+    pub fn is(&self, status: &NodeIPAMStatus) -> bool {
+        self.hash.is_some() && self.hash == read::hash(status)
     }
 }
 
 impl PoolView {
     /// Whether nodes with these labels get blocks. By a selector that is not valid, none does.
     #[must_use]
-    pub fn selects(&self, labels: &BTreeMap<String, String>) -> bool {
-        self.selector.as_ref().is_some_and(|selector| selector.matches(labels))
+    pub fn selects(&self, labels: &NodeLabels) -> bool {
+        let selector = self.selector.as_ref();
+        selector.is_some_and(|selector| selector.selects_all() || selector.matches(&labels.to_map()))
     }
 
     /// Whether nodes with these labels keep their blocks. A selector that is not valid takes none away.
     #[must_use]
-    pub fn keeps(&self, labels: &BTreeMap<String, String>) -> bool {
+    pub fn keeps(&self, labels: &NodeLabels) -> bool {
         self.selector.is_none() || self.selects(labels)
     }
 }
@@ -201,13 +234,13 @@ impl PoolView {
 impl ClusterView {
     /// The blocks of nodes and of claims.
     pub fn all_blocks(&self) -> impl Iterator<Item = &BlockView> {
-        self.blocks.iter().chain(&self.claim_blocks)
+        self.blocks.iter().chain(&self.claim_blocks).map(Arc::as_ref)
     }
 
     /// The pool with this uid.
     #[must_use]
     pub fn pool(&self, uid: Uid) -> Option<&PoolView> {
-        self.pools.iter().find(|pool| pool.lease.key.uid == uid)
+        self.pools.iter().map(Arc::as_ref).find(|pool| pool.lease.key.uid == uid)
     }
 
     /// The blocks of a node's machine.
@@ -215,6 +248,7 @@ impl ClusterView {
         let positions = self.by_node.get(&*said.identity.name).into_iter().flatten();
         positions
             .filter_map(|position| self.blocks.get(*position))
+            .map(Arc::as_ref)
             .filter(|view| said.counts_for(&view.block))
     }
 
@@ -222,7 +256,7 @@ impl ClusterView {
     #[must_use]
     pub fn is_in_open_range(&self, view: &BlockView) -> bool {
         let (range, cidr) = (view.block.range, view.block.cidr);
-        self.spaces.get(&view.group).is_some_and(|space| match view.claimed {
+        self.spaces.get(&*view.group).is_some_and(|space| match view.claimed {
             None => space.space.admit(range, cidr).is_ok(),
             Some(_) => space.space.admit_claim(range, cidr).is_ok(),
         })
@@ -240,7 +274,7 @@ impl ClusterView {
     #[must_use]
     pub fn admits(&self, pool: &PoolView, said: &NodeIpamSpec) -> bool {
         let host = self.hosts.get(&*said.identity.name);
-        self.is_alive(said) && host.is_some_and(|host| pool.selects(host.object.labels()))
+        self.is_alive(said) && host.is_some_and(|host| pool.selects(&host.labels))
     }
 
     /// Whether a node's Node is there, is the machine that speaks, and is not attested to be off.

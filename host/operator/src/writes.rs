@@ -5,6 +5,7 @@ mod block;
 mod claim;
 mod objects;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Taint;
@@ -13,13 +14,13 @@ use kube::{Api, Client, Resource};
 use tenure_cluster::client::{ApiCallError, call};
 use tenure_cluster::convert::{BlockLease, ClaimLease};
 use tenure_cluster::objects::reference::ActiveEntry;
-use tenure_cluster::{AddressClaim, AddressPool, IPAMClaim, NodeIPAM};
+use tenure_cluster::{AddressClaim, AddressPool, IPAMClaim, NodeIPAMStatus};
 use tenure_leases::operator::fence::FenceReason;
 use tenure_leases::{AddressSpace as LeaseSpace, BlockMark, IpBlock, MarkId, ObjectVersion, RangeId, Uid};
 
 use crate::memory::OperatorMemory;
 use crate::reports::{Notice, Reports, WriteCause};
-use crate::view::BlockView;
+use crate::view::{BlockView, SaidView};
 
 /// An object as it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +31,14 @@ pub struct ObjectTarget {
     pub uid: String,
     /// The version that was read.
     pub version: String,
+}
+
+impl ObjectTarget {
+    /// An object by what was read of it.
+    #[must_use]
+    pub fn new(name: &str, uid: Uid, version: ObjectVersion) -> Self {
+        Self { name: name.to_owned(), uid: uid.to_string(), version: version.0.to_string() }
+    }
 }
 
 /// A change of an IPBlock.
@@ -109,7 +118,7 @@ pub enum OperatorWrite {
     /// Change an IPBlock.
     Block(Box<IpBlock>, String, String, BlockChange),
     /// Write the operator's half of a NodeIPAM.
-    Hints(Box<NodeIPAM>),
+    Hints(Arc<SaidView>, Box<NodeIPAMStatus>),
     /// Delete the NodeIPAM of a Node that is gone, and whose blocks are settled.
     Forget(ObjectTarget),
     /// Write a pool's status.
@@ -200,11 +209,7 @@ pub async fn perform(context: &mut WriteContext<'_>, write: OperatorWrite) -> Re
         OperatorWrite::RemoveRanges { group, version, space, ranges } => {
             objects::remove_ranges(context, &group, version, space, &ranges).await
         }
-        OperatorWrite::Hints(object) => {
-            let written = objects::write_status(context, WriteCause::Hint, &*object).await?;
-            context.memory.said.wrote(written, now);
-            Ok(())
-        }
+        OperatorWrite::Hints(said, status) => objects::write_hints(context, &said, *status).await,
         OperatorWrite::Forget(target) => objects::forget(context, &target).await,
         OperatorWrite::PoolStatus(object) => {
             let written = objects::write_status(context, WriteCause::Pool, &*object).await?;

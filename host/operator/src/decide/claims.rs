@@ -4,6 +4,7 @@ mod ipam;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use ipnet::IpNet;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -40,7 +41,7 @@ pub(super) struct ClaimFacts<'a> {
 impl<'a> ClaimFacts<'a> {
     pub(super) fn gather(view: &'a ClusterView, memory: &OperatorMemory) -> Self {
         let mut turns = BTreeMap::<String, Vec<_>>::new();
-        for said in view.said.values() {
+        for said in view.said.values().map(Arc::as_ref) {
             for turn in &said.spec.claims {
                 turns.entry(turn.block.to_string()).or_default().push((said, turn));
             }
@@ -152,7 +153,7 @@ impl<'a> ClaimLeasing<'a> {
             let claimed = block.claimed.as_ref().is_some_and(|of| of.claim.uid == wish.claim.uid);
             claimed && wish.is_ipv6.is_none_or(|ipv6| is_ipv6(block.block.cidr) == ipv6)
         };
-        if let Some(block) = self.view.claim_blocks.iter().find(is_its) {
+        if let Some(block) = self.view.claim_blocks.iter().map(Arc::as_ref).find(is_its) {
             return FoundLease::Leased(block);
         }
         if is_leaving {
@@ -246,7 +247,7 @@ fn finalizer(view: &ClusterView, claim: &ClaimView, block: Option<&BlockView>) -
         }
         _ => return None,
     }
-    Some(OperatorWrite::ClaimFinalizer(Box::new(claim.object.as_ref().clone()), finalizers))
+    Some(OperatorWrite::ClaimFinalizer(Box::new(claim.object.clone()), finalizers))
 }
 
 /// Writes a claim's status where it differs.
@@ -286,7 +287,7 @@ fn status(
         },
     };
     (object.status.as_ref() != Some(&status)).then(|| {
-        let object = AddressClaim { status: Some(status), ..object.as_ref().clone() };
+        let object = AddressClaim { status: Some(status), ..object.clone() };
         OperatorWrite::ClaimStatus(Box::new(object))
     })
 }
@@ -361,7 +362,7 @@ fn address(
         return Ok(lease(range, cidr));
     }
     let mut free: Vec<(RangeId, IpNet)> = Vec::new();
-    let space = view.spaces.get(&pool.group);
+    let space = view.spaces.get(&*pool.group);
     for range in space.into_iter().flat_map(|space| space.space.ranges()) {
         let is_open = range.state == RangeState::Open && range.usage == RangeUse::Claims;
         let Ok(cells) = range.cidr.subnets(range.unit) else { continue };
@@ -384,7 +385,7 @@ fn address(
 
 /// The open range of a pool that gives an address to claims.
 fn place(view: &ClusterView, pool: &PoolView, cidr: IpNet) -> Option<RangeId> {
-    let space = &view.spaces.get(&pool.group)?.space;
+    let space = &view.spaces.get(&*pool.group)?.space;
     let own = space.ranges().iter().filter(|range| range.pool == pool.lease.key);
     own.map(|range| range.id).find(|id| space.admit_claim(*id, cidr).is_ok())
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 
 use ipnet::IpNet;
+use tenure_cluster::NodeIPAM;
 use tenure_cluster::convert::BlockLease;
 use tenure_leases::operator::grant::{GrantCandidate, GrantCase, GrantRefusal, grant, sort_candidates};
 use tenure_leases::operator::held::{ClaimantState, HeldVerdict, heir};
@@ -109,9 +110,9 @@ impl Granting<'_> {
         for ((group, cidr), claims) in claims {
             let verdicts: Vec<_> = claims.iter().map(|claim| (claim.claimant, claim.verdict)).collect();
             let Some(claim) = heir(&verdicts).and_then(|position| claims.get(position)) else { continue };
-            let range = self.view.spaces.get(group).and_then(|space| space.space.cell(*cidr));
+            let range = self.view.spaces.get(&**group).and_then(|space| space.space.cell(*cidr));
             let (Some(range), Some(said), Some(pool)) =
-                (range, self.view.said.get(&claim.node), self.view.pool(claim.pool))
+                (range, self.view.said.get(&*claim.node), self.view.pool(claim.pool))
             else {
                 continue;
             };
@@ -125,14 +126,13 @@ impl Granting<'_> {
     fn ignored(&mut self, claims: &HeldClaims) {
         for ((_, cidr), claims) in claims {
             let ignored = claims.iter().filter(|claim| claim.verdict == HeldVerdict::Ignored);
-            let said = ignored.filter_map(|claim| self.view.said.get(&claim.node));
+            let said = ignored.filter_map(|claim| self.view.said.get(&*claim.node));
             for said in said.filter(|said| self.view.is_alive(&said.spec)) {
                 let node = &said.spec.identity.name;
                 let note = format!(
                     "node {node} says that it holds {cidr}, of which there is no IPBlock, and is not believed: the block is outside its pools or above its quota"
                 );
-                let regarding = EventSubject::of(&*said.object, "NodeIPAM");
-                self.decisions.notices.push(Notice::new(EventReason::HeldIgnored, regarding, note));
+                self.decisions.notices.push(Notice::new(EventReason::HeldIgnored, subject(said), note));
             }
         }
     }
@@ -155,8 +155,8 @@ impl Granting<'_> {
                 Err(reason) => {
                     if reason.reason == QUOTA {
                         let note = format!("pool {}: {}", demand.pool.name, reason.message);
-                        let regarding = EventSubject::of(&*said.object, "NodeIPAM");
-                        self.decisions.notices.push(Notice::new(EventReason::QuotaReached, regarding, note));
+                        let notice = Notice::new(EventReason::QuotaReached, subject(said), note);
+                        self.decisions.notices.push(notice);
                     }
                     let waiting = self.decisions.waiting.entry(key).or_default();
                     waiting.insert(said.spec.identity.name.to_string(), reason);
@@ -179,7 +179,7 @@ impl Granting<'_> {
             let message = format!("a selector of pool {} is not valid", pool.lease.key.name);
             return Err(WaitReason { reason: INVALID_SELECTOR, message });
         }
-        let space = self.view.spaces.get(&pool.group).ok_or_else(|| no_range(pool))?;
+        let space = self.view.spaces.get(&*pool.group).ok_or_else(|| no_range(pool))?;
         let (range, cidr) = match self.candidate(said, demand, pool) {
             Some(candidate) => candidate,
             None if self.has_open_range(demand, pool) => return Err(no_block(pool)),
@@ -203,7 +203,7 @@ impl Granting<'_> {
 
     /// The best free cell of the pool's open ranges.
     fn candidate(&self, said: &SaidView, demand: &PoolDemand, pool: &PoolView) -> Option<(RangeId, IpNet)> {
-        let space = &self.view.spaces.get(&pool.group)?.space;
+        let space = &self.view.spaces.get(&*pool.group)?.space;
         let open = space.ranges().iter().filter(|range| {
             let usable = range.state == RangeState::Open && range.usage == RangeUse::Blocks;
             usable && range.pool == pool.lease.key && is_ipv6(range.cidr) == demand.is_ipv6
@@ -226,7 +226,7 @@ impl Granting<'_> {
 
     /// Whether a pool has a range that may be granted from.
     fn has_open_range(&self, demand: &PoolDemand, pool: &PoolView) -> bool {
-        let space = self.view.spaces.get(&pool.group);
+        let space = self.view.spaces.get(&*pool.group);
         space.is_some_and(|space| {
             space.space.ranges().iter().any(|range| {
                 let ours = range.pool == pool.lease.key && is_ipv6(range.cidr) == demand.is_ipv6;
@@ -249,6 +249,10 @@ impl Granting<'_> {
         let believed = self.believed.get(&node).copied().unwrap_or_default();
         u32::try_from(blocks.count()).unwrap_or(u32::MAX).saturating_add(believed)
     }
+}
+
+fn subject(said: &SaidView) -> EventSubject {
+    EventSubject::named::<NodeIPAM>("NodeIPAM", &said.spec.identity.name, said.uid.to_string())
 }
 
 fn lease(pool: &PoolView, said: &SaidView, range: RangeId, cidr: IpNet) -> BlockLease {

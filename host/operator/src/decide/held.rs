@@ -71,7 +71,7 @@ pub(super) fn claims(view: &ClusterView, memory: &OperatorMemory) -> HeldClaims 
                 judge_missing(LeaseRules::ALL, &case)
             };
             if verdict != HeldVerdict::Free {
-                let (node, pool) = (node.clone(), pool.lease.key.uid);
+                let (node, pool) = (node.to_string(), pool.lease.key.uid);
                 let claim = HeldClaim { node, uid: held.uid, pool, claimant, verdict };
                 *counted += u32::from(claim.is_believed());
                 claims.entry((group.to_owned(), held.cidr)).or_default().push(claim);

@@ -2,11 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use ipnet::IpNet;
-use tenure_cluster::objects::node::{
-    ExclusionEntry, HintEntry, NodeIPAM, NodeIPAMStatus, PoolSettings, WaitingEntry,
-};
+use tenure_cluster::objects::node::{ExclusionEntry, HintEntry, NodeIPAMStatus, PoolSettings, WaitingEntry};
 use tenure_leases::space::overlap;
 use tenure_leases::{BlockHint, CallId, RangeUse, Uid};
 
@@ -24,24 +23,21 @@ pub(super) fn hints(
     call: Option<CallId>,
     now: WriteTime,
 ) -> Vec<OperatorWrite> {
-    let write = |(name, said): (&String, &SaidView)| {
+    let write = |(name, said): (&Arc<str>, &Arc<SaidView>)| {
         let mut status = status(view, said, waiting_of(view, name, waiting), now);
         status.claims_asked_back = facts.asked_back(view, said);
         if let Some(call) = call {
             status.call = Some(call.to_string());
         }
-        (said.object.status.as_ref() != Some(&status)).then(|| {
-            let object = NodeIPAM { status: Some(status), ..said.object.as_ref().clone() };
-            OperatorWrite::Hints(Box::new(object))
-        })
+        let is_told = said.told.as_ref().is_some_and(|told| told.is(&status));
+        (!is_told).then(|| OperatorWrite::Hints(Arc::clone(said), Box::new(status)))
     };
     view.said.iter().filter_map(write).collect()
 }
 
 fn status(view: &ClusterView, said: &SaidView, waiting: Vec<WaitingEntry>, now: WriteTime) -> NodeIPAMStatus {
     let blocks: Vec<&BlockView> = view.blocks_of(&said.spec).collect();
-    let generation = said.object.metadata.generation.unwrap_or_default();
-    let old = said.object.status.as_ref();
+    let (generation, old) = (said.generation, said.told.as_ref());
     let known = view
         .hosts
         .get(&*said.spec.identity.name)
@@ -72,7 +68,7 @@ fn status(view: &ClusterView, said: &SaidView, waiting: Vec<WaitingEntry>, now: 
     };
     let accepted = match known {
         Some(_) => Some((&said.spec.identity).into()),
-        None => old.and_then(|old| old.accepted.clone()),
+        None => old.and_then(|old| old.accepted.as_ref()).map(Into::into),
     };
     let conditions = old.map(|old| old.conditions.as_slice()).unwrap_or_default();
     let conditions = vec![condition(conditions, ready, generation, now)];
@@ -86,7 +82,7 @@ fn status(view: &ClusterView, said: &SaidView, waiting: Vec<WaitingEntry>, now: 
         conditions,
         claims_asked_back: vec![],
         // One that is over is left there: to take it away is another write for each node.
-        call: old.and_then(|old| old.call.clone()),
+        call: old.and_then(|old| old.call).map(|call| call.to_string()),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The operator's half of each AddressPool, and its finalizer.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use tenure_cluster::POOL_FINALIZER;
 use tenure_cluster::objects::pool::{AddressPool, AddressPoolStatus, PoolCapacityEntry};
@@ -43,10 +44,10 @@ pub(super) fn statuses(
     overlapping: &BTreeSet<Uid>,
     now: WriteTime,
 ) -> Vec<OperatorWrite> {
-    let write = |pool: &PoolView| {
+    let write = |pool: &Arc<PoolView>| {
         let status = status(view, pool, waiting, overlapping, now);
         (pool.object.status.as_ref() != Some(&status)).then(|| {
-            let object = AddressPool { status: Some(status), ..pool.object.as_ref().clone() };
+            let object = AddressPool { status: Some(status), ..pool.object.clone() };
             OperatorWrite::PoolStatus(Box::new(object))
         })
     };
@@ -62,7 +63,7 @@ pub(super) fn notices(
     let mut notices = Vec::new();
     for pool in &view.pools {
         let (name, uid) = (&pool.lease.key.name, pool.lease.key.uid);
-        let subject = || EventSubject::of(&*pool.object, "AddressPool");
+        let subject = || EventSubject::of(&pool.object, "AddressPool");
         for (ipv6, family) in [(false, "IPv4"), (true, "IPv6")] {
             let nodes = waiting.get(&(uid, ipv6)).into_iter().flatten();
             let nodes: Vec<&str> =

@@ -1,6 +1,7 @@
 //! Releases: which blocks are wanted back, and the operator's half of the handshake.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use ipnet::IpNet;
 use tenure_cluster::{IPBlock, NodeIPAM};
@@ -96,13 +97,16 @@ pub(super) struct ReleaseDecisions {
 pub(super) fn releases(view: &ClusterView, memory: &mut OperatorMemory, now: WriteTime) -> ReleaseDecisions {
     let mut facts = ReleaseFacts::gather(view);
     let mut decisions = ReleaseDecisions::default();
-    for block in view.blocks.iter().filter(|view| view.block.phase != BlockPhase::Quarantined) {
+    for block in view.blocks.iter().map(Arc::as_ref) {
+        if block.block.phase == BlockPhase::Quarantined {
+            continue;
+        }
         let pool = view.pool(block.block.pool.uid);
         if pool.is_none() && block.block.phase == BlockPhase::Leased {
             decisions.writes.push(OperatorWrite::block(block, BlockChange::Orphan));
             continue;
         }
-        let said = view.said.get(&*block.block.holder.name);
+        let said = view.said.get(&*block.block.holder.name).map(Arc::as_ref);
         let Some(said) = said.filter(|said| said.spec.counts_for(&block.block)) else { continue };
         decisions.hear(block, said);
         let contestant = facts.contestant(block);
@@ -138,7 +142,7 @@ impl ReleaseDecisions {
 /// Tells both sides of a conflict.
 fn conflict(view: &ClusterView, block: &BlockView, other: &NodeIpamSpec) -> [Notice; 2] {
     let (cidr, holder, other) = (block.block.cidr, &block.block.holder.name, &*other.identity.name);
-    let uid = view.said.get(other).and_then(|said| said.object.metadata.uid.clone()).unwrap_or_default();
+    let uid = view.said.get(other).map(|said| said.uid.to_string()).unwrap_or_default();
     let claimant = EventSubject::named::<NodeIPAM>("NodeIPAM", other, uid);
     let note = format!(
         "{cidr} is leased to node {holder}, and node {other} says that it holds it; the lease is asked back"
@@ -210,7 +214,7 @@ fn shrink_case(
     let ipv6 = is_ipv6(lease.cidr);
     let unmatched_seconds = pool.and_then(|pool| {
         // A Node that is not there says nothing about labels.
-        let matches = view.hosts.get(&**node).is_none_or(|host| pool.keeps(host.object.labels()));
+        let matches = view.hosts.get(&**node).is_none_or(|host| pool.keeps(&host.labels));
         memory.unmatched_seconds(lease.pool.uid, node, matches, now.elapsed)
     });
     let draining = facts.draining.get(&lease.pool.uid).into_iter().flatten();
@@ -246,7 +250,7 @@ fn draining(view: &ClusterView) -> BTreeMap<Uid, BTreeSet<String>> {
     let mut draining: BTreeMap<Uid, BTreeSet<String>> = BTreeMap::new();
     for block in view.blocks.iter().filter(|view| view.block.mark.is_some()) {
         let (pool, node) = (block.block.pool.uid, &*block.block.holder.name);
-        let labels = view.hosts.get(node).map(|host| host.object.labels());
+        let labels = view.hosts.get(node).map(|host| &host.labels);
         if let (Some(pool), Some(labels)) = (view.pool(pool), labels)
             && !pool.keeps(labels)
         {

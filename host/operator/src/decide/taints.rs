@@ -8,25 +8,24 @@ use crate::writes::{ObjectTarget, OperatorWrite};
 /// Removes the taint from each Node whose NodeIPAM is Ready.
 pub(super) fn taints(view: &ClusterView, key: &str) -> Vec<OperatorWrite> {
     let ready = view.said.iter().filter(|(_, said)| is_ready(view, said));
-    ready.filter_map(|(name, _)| removal(view.hosts.get(name)?, key)).collect()
+    ready.filter_map(|(name, _)| removal(name, view.hosts.get(name)?, key)).collect()
 }
 
 /// Whether a node is ready for pods: the condition that is written says so of what the agent says now, and the agent holds what it was leased.
 fn is_ready(view: &ClusterView, said: &SaidView) -> bool {
-    let Some(status) = &said.object.status else { return false };
-    let told =
-        status.conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "True");
-    let current = Some(status.observed_generation) == said.object.metadata.generation;
+    let Some(told) = &said.told else { return false };
+    let is_told =
+        told.conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "True");
+    let current = told.observed_generation == said.generation;
     let holds = view
         .blocks_of(&said.spec)
         .filter(|block| !block.block.deleting)
         .all(|block| said.spec.held_uid(block.block.cidr) == Some(block.block.uid));
-    told && current && holds && view.is_alive(&said.spec)
+    is_told && current && holds && view.is_alive(&said.spec)
 }
 
-fn removal(host: &HostView, key: &str) -> Option<OperatorWrite> {
-    let taints = &host.object.spec.taints;
-    let others: Vec<Taint> = taints.iter().filter(|taint| taint.key != key).cloned().collect();
-    let target = ObjectTarget::from(&host.object.metadata);
-    (others.len() < taints.len()).then_some(OperatorWrite::Taints(target, others))
+fn removal(name: &str, host: &HostView, key: &str) -> Option<OperatorWrite> {
+    let others: Vec<Taint> = host.taints.iter().filter(|taint| taint.key != key).cloned().collect();
+    let target = ObjectTarget::new(name, host.evidence?.uid, host.version?);
+    (others.len() < host.taints.len()).then_some(OperatorWrite::Taints(target, others))
 }

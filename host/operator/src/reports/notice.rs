@@ -1,5 +1,6 @@
 //! The events: their names, and what each is about.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use kube::{Resource, ResourceExt as _};
@@ -75,7 +76,7 @@ impl EventReason {
 /// An object that an event is about.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct EventSubject {
-    pub(super) api_version: String,
+    pub(super) api_version: Cow<'static, str>,
     pub(super) kind: &'static str,
     pub(super) name: Arc<str>,
     pub(super) uid: String,
@@ -91,7 +92,7 @@ impl EventSubject {
     /// An object whose name and uid are known.
     #[must_use]
     pub fn named<K: Resource<DynamicType = ()>>(kind: &'static str, name: &str, uid: String) -> Self {
-        Self { api_version: K::api_version(&()).into_owned(), kind, name: name.into(), uid }
+        Self { api_version: K::api_version(&()), kind, name: name.into(), uid }
     }
 }
 

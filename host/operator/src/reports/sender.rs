@@ -92,7 +92,7 @@ impl Interruptible for EventSender {
 
 fn reference(subject: &EventSubject) -> ObjectReference {
     ObjectReference {
-        api_version: Some(subject.api_version.clone()),
+        api_version: Some(subject.api_version.to_string()),
         kind: Some(subject.kind.to_owned()),
         name: Some(subject.name.to_string()),
         uid: Some(subject.uid.clone()),

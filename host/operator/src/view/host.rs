@@ -1,7 +1,5 @@
 //! A Node, as far as the operator reads it: a kubelet's Node lists images, addresses and capacities besides, and there are thousands of Nodes.
 
-use std::collections::BTreeMap;
-
 use k8s_openapi::api::core::v1::{Node, NodeCondition, Taint};
 use kube::Resource;
 use kube::api::ObjectMeta;
@@ -59,28 +57,12 @@ pub struct MachineInfo {
     pub operating_system: String,
 }
 
-impl WatchedNode {
-    /// The labels.
-    #[must_use]
-    pub fn labels(&self) -> &BTreeMap<String, String> {
-        static NONE: BTreeMap<String, String> = BTreeMap::new();
-        self.metadata.labels.as_ref().unwrap_or(&NONE)
-    }
-
-    /// Forgets what the operator does not read of a Node that a watch keeps.
-    pub(super) fn shrink(&mut self) {
-        self.status.conditions.retain(|condition| condition.type_ == "Ready");
-        if let Some(annotations) = &mut self.metadata.annotations {
-            annotations.retain(|name, _| name == tenure_cluster::FENCED_ANNOTATION);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::view::{FromObject as _, HostView};
 
     #[test]
     fn a_kubelets_node_is_read_without_its_images() {
@@ -95,14 +77,14 @@ mod tests {
                 "conditions": [{ "type": "Ready", "status": "True" }, { "type": "DiskPressure", "status": "False" }],
             },
         });
-        let mut node: WatchedNode = serde_json::from_value(node).unwrap();
-        node.shrink();
-        assert_eq!(node.labels()["zone"], "a");
-        assert_eq!(node.spec.taints[0].key, "k");
+        let node: WatchedNode = serde_json::from_value(node).unwrap();
         assert_eq!(node.status.node_info.as_ref().unwrap().boot_id, "b");
-        assert_eq!((node.status.conditions.len(), node.metadata.annotations.unwrap().len()), (1, 1));
+        let host = HostView::from_object(node).unwrap();
+        assert_eq!((host.labels.get("zone"), host.taints[0].key.as_str()), (Some("a"), "k"));
         // A Node that nobody has written a status of.
         let bare: WatchedNode = serde_json::from_value(json!({ "metadata": { "name": "n2" } })).unwrap();
-        assert!(bare.status.node_info.is_none() && bare.labels().is_empty());
+        assert!(bare.status.node_info.is_none());
+        let host = HostView::from_object(bare).unwrap();
+        assert!(host.evidence.is_none() && host.may_have_agent && host.labels == Default::default());
     }
 }

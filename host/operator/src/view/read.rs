@@ -1,22 +1,26 @@
 //! Objects become a snapshot.
 
+use std::hash::{DefaultHasher, Hasher as _};
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt as _;
+use kube::api::ObjectMeta;
 use kube::core::Selector;
-use tenure_cluster::convert::object_version;
+use tenure_cluster::convert::{ClaimWish, object_version};
 use tenure_cluster::objects::reference::ActiveEntry;
 use tenure_cluster::{
     AddressClaim, AddressPool, AddressPoolSpec, AddressSpace, ConversionError, FENCED_ANNOTATION, IPAMClaim,
-    IPBlock, NodeIPAM,
+    IPBlock, NodeIPAM, NodeIPAMStatus,
 };
 use tenure_leases::operator::fence::NodeEvidence;
-use tenure_leases::{BlockName, MachineHash, ObjectVersion, RangeUse};
+use tenure_leases::{BlockName, MachineHash, NodeIpamStatus, ObjectVersion, RangeUse, Uid};
 
+use super::kept::{FromObject, KeptObject};
 use super::{
     AlternateTurn, BlockClaim, BlockView, ClaimView, ClusterView, HostView, IpamClaimView, PoolView,
-    SaidView, SpaceView, WatchedNode,
+    SaidView, SpaceView, ToldView, WatchedNode,
 };
 
 /// The taint by which an administrator attests that a node is powered off.
@@ -26,107 +30,88 @@ pub const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
 #[derive(Debug, Default)]
 pub struct ViewSources {
     /// The pools.
-    pub pools: Vec<Arc<AddressPool>>,
+    pub pools: Vec<KeptObject<PoolView>>,
     /// The spaces.
-    pub spaces: Vec<Arc<AddressSpace>>,
+    pub spaces: Vec<KeptObject<SpaceView>>,
     /// The blocks.
-    pub blocks: Vec<Arc<IPBlock>>,
+    pub blocks: Vec<KeptObject<BlockView>>,
     /// The claims.
-    pub claims: Vec<Arc<AddressClaim>>,
+    pub claims: Vec<KeptObject<ClaimView>>,
     /// The IPAMClaims, if they are known.
-    pub ipam_claims: Option<Vec<Arc<IPAMClaim>>>,
+    pub ipam_claims: Option<Vec<KeptObject<IPAMClaim>>>,
     /// The nodes' words.
-    pub said: Vec<Arc<NodeIPAM>>,
+    pub said: Vec<KeptObject<SaidView>>,
     /// The Nodes.
-    pub hosts: Vec<Arc<WatchedNode>>,
+    pub hosts: Vec<KeptObject<HostView>>,
 }
 
 /// Makes a snapshot.
 #[must_use]
-pub fn view(mut sources: ViewSources) -> ClusterView {
-    let mut view = ClusterView::default();
-    sources.pools.sort_by_key(|pool| {
-        let created = pool.metadata.creation_timestamp.as_ref().map(|time| time.0);
-        (created, pool.metadata.uid.clone())
-    });
-    for pool in &sources.pools {
-        match read_pool(pool) {
-            Ok(read) => view.pools.push(read),
-            Err(error) => view.unreadable.push(format!("AddressPool {}: {error}", pool.name_any())),
-        }
+pub fn view(sources: ViewSources) -> ClusterView {
+    let versions = || versions(&sources.blocks).chain(versions(&sources.said));
+    let mut view = ClusterView {
+        versions: versions().filter_map(|(uid, version)| Some((uid?, version))).collect(),
+        highest: versions().map(|(_, version)| version).max(),
+        words_missing: sources.said.iter().any(|said| said.read.is_err()),
+        ..ClusterView::default()
+    };
+    for block in sources.blocks.iter().filter(|block| block.read.is_err()) {
+        let name = block.name.parse::<BlockName>().ok();
+        view.unreadable_blocks.extend(name.map(|name| (name.group().to_owned(), name.cidr())));
     }
-    for space in &sources.spaces {
-        match read_space(space) {
-            Ok(read) => drop(view.spaces.insert(space.name_any(), read)),
-            Err(error) => view.unreadable.push(format!("AddressSpace {}: {error}", space.name_any())),
-        }
-    }
-    sources.claims.sort_by_key(|claim| {
-        let created = claim.metadata.creation_timestamp.as_ref().map(|time| time.0);
-        (created, claim.metadata.uid.clone())
-    });
-    for claim in &sources.claims {
-        match claim.as_ref().try_into() {
-            Ok(wish) => view.claims.push(ClaimView { wish, object: Arc::clone(claim) }),
-            Err::<_, ConversionError>(error) => {
-                view.unreadable.push(format!("AddressClaim {}: {error}", claim.name_any()));
-            }
-        }
-    }
-    if let Some(claims) = &mut sources.ipam_claims {
-        claims.sort_by_key(|claim| {
-            let created = claim.metadata.creation_timestamp.as_ref().map(|time| time.0);
-            (created, claim.metadata.uid.clone())
-        });
-        let mut read = Vec::new();
-        for claim in claims.iter() {
-            match read_ipam_claim(claim, &view.pools) {
-                Ok(claim) => read.push(claim),
-                // Its blocks stay.
-                Err(error) => {
-                    view.unreadable.push(format!("IPAMClaim {}: {error}", claim.name_any()));
-                    read.push(IpamClaimView { wishes: vec![], object: Arc::clone(claim) });
-                }
-            }
-        }
-        view.ipam_claims = Some(read);
-    }
-    for block in &sources.blocks {
-        match read_block(block) {
-            Ok(read) if read.claimed.is_some() => view.claim_blocks.push(read),
-            Ok(read) => view.blocks.push(read),
-            Err(error) => {
-                let name = block.name_any().parse::<BlockName>().ok();
-                view.unreadable_blocks.extend(name.map(|name| (name.group().to_owned(), name.cidr())));
-                view.unreadable.push(format!("IPBlock {}: {error}", block.name_any()));
-            }
-        }
-    }
+    view.pools = view.readable(sources.pools).map(|(_, pool)| pool).collect();
+    view.pools.sort_by_key(|pool| age(&pool.object.metadata));
+    view.spaces = view.readable(sources.spaces).collect();
+    view.claims = view.readable(sources.claims).map(|(_, claim)| claim).collect();
+    view.claims.sort_by_key(|claim| age(&claim.object.metadata));
+    view.ipam_claims = sources.ipam_claims.map(|claims| view.read_ipam_claims(claims));
+    let blocks = view.readable(sources.blocks).map(|(_, block)| block);
+    (view.claim_blocks, view.blocks) = blocks.partition(|block| block.claimed.is_some());
     view.blocks.sort_by(|one, other| one.name.cmp(&other.name));
     view.claim_blocks.sort_by(|one, other| one.name.cmp(&other.name));
     for (position, block) in view.blocks.iter().enumerate() {
-        view.by_node.entry(block.block.holder.name.to_string()).or_default().push(position);
+        view.by_node.entry(Arc::clone(&block.block.holder.name)).or_default().push(position);
     }
-    for said in &sources.said {
-        match read_said(said) {
-            Ok(read) => drop(view.said.insert(said.name_any(), read)),
-            Err(error) => {
-                view.words_missing = true;
-                view.unreadable.push(format!("NodeIPAM {}: {error}", said.name_any()));
-            }
-        }
-    }
-    for host in &sources.hosts {
-        let read = HostView { evidence: evidence(host), object: Arc::clone(host) };
-        view.hosts.insert(host.name_any(), read);
-    }
-    let blocks = sources.blocks.iter().map(|block| &block.metadata);
-    let objects = blocks.chain(sources.said.iter().map(|said| &said.metadata));
-    view.versions = objects
-        .filter_map(|metadata| Some((metadata.uid.as_deref()?.parse().ok()?, object_version(metadata).ok()?)))
-        .collect();
-    view.highest = highest(&sources);
+    view.said = view.readable(sources.said).collect();
+    view.hosts = view.readable(sources.hosts).collect();
     view
+}
+
+impl ClusterView {
+    /// The objects that can be read, by name. Notes the others.
+    fn readable<V: FromObject>(
+        &mut self,
+        objects: Vec<KeptObject<V>>,
+    ) -> impl Iterator<Item = (Arc<str>, Arc<V>)> + use<V> {
+        self.unreadable.extend(objects.iter().filter_map(KeptObject::complaint));
+        objects.into_iter().filter_map(|object| Some((object.name, object.read.ok()?)))
+    }
+
+    /// Reads the IPAMClaims, which ask for addresses of the pools.
+    fn read_ipam_claims(&mut self, claims: Vec<KeptObject<IPAMClaim>>) -> Vec<IpamClaimView> {
+        let mut claims: Vec<_> = self.readable(claims).collect();
+        claims.sort_by_key(|(_, claim)| age(&claim.metadata));
+        let mut read = Vec::new();
+        for (name, claim) in claims {
+            let wishes = wishes(&claim, &self.pools).unwrap_or_else(|error| {
+                // Its blocks stay.
+                self.unreadable.push(format!("IPAMClaim {name}: {error}"));
+                vec![]
+            });
+            read.push(IpamClaimView { wishes, object: claim });
+        }
+        read
+    }
+}
+
+/// The uids and versions of objects.
+fn versions<V>(objects: &[KeptObject<V>]) -> impl Iterator<Item = (Option<Uid>, ObjectVersion)> {
+    objects.iter().filter_map(|object| Some((object.uid, object.version?)))
+}
+
+/// The order of objects by their time of creation.
+fn age(metadata: &ObjectMeta) -> (Option<Timestamp>, Option<String>) {
+    (metadata.creation_timestamp.as_ref().map(|time| time.0), metadata.uid.clone())
 }
 
 /// Reads what a Node proves; `None` if its machine cannot be told from others.
@@ -145,15 +130,19 @@ pub fn evidence(host: &WatchedNode) -> Option<NodeEvidence> {
     })
 }
 
-fn read_pool(pool: &Arc<AddressPool>) -> Result<PoolView, ConversionError> {
-    Ok(PoolView {
-        lease: pool.as_ref().try_into()?,
-        group: pool.spec.overlap_group.clone(),
-        ranges: pool.ranges()?,
-        taken: pool.taken_ranges()?,
-        selector: read_selector(&pool.spec),
-        object: Arc::clone(pool),
-    })
+impl FromObject for PoolView {
+    type Object = AddressPool;
+
+    fn from_object(object: AddressPool) -> Result<Self, ConversionError> {
+        Ok(Self {
+            lease: (&object).try_into()?,
+            group: object.spec.overlap_group.clone(),
+            ranges: object.ranges()?,
+            taken: object.taken_ranges()?,
+            selector: read_selector(&object.spec),
+            object,
+        })
+    }
 }
 
 /// The selector of nodes; `None` if this version cannot read one of the pool's selectors, which it must not guess.
@@ -164,32 +153,55 @@ fn read_selector(spec: &AddressPoolSpec) -> Option<Selector> {
     read(&spec.node_selector).ok()
 }
 
-fn read_block(block: &IPBlock) -> Result<BlockView, ConversionError> {
-    let turn = block.turn()?;
-    let status = block.status.as_ref();
-    let alternate = status.and_then(|status| status.alternate.as_ref()).map(read_alternate).transpose()?;
-    let active = status.and_then(|status| status.active.clone());
-    let claimed = block.spec.claim.clone().map(|claim| BlockClaim { claim, turn, active, alternate });
-    Ok(BlockView {
-        block: block.try_into()?,
-        name: block.name_any(),
-        group: block.spec.group.clone(),
-        claimed,
-    })
+impl FromObject for SpaceView {
+    type Object = AddressSpace;
+
+    fn from_object(object: AddressSpace) -> Result<Self, ConversionError> {
+        Ok(Self { space: (&object).try_into()?, version: object_version(&object.metadata)? })
+    }
 }
 
-fn read_alternate(entry: &ActiveEntry) -> Result<AlternateTurn, ConversionError> {
-    Ok(AlternateTurn { turn: entry.turn.parse()?, holder: entry.try_into()?, entry: entry.clone() })
+impl FromObject for BlockView {
+    type Object = IPBlock;
+
+    fn from_object(object: IPBlock) -> Result<Self, ConversionError> {
+        let (block, turn, name) = ((&object).try_into()?, object.turn()?, object.name_any());
+        let (active, alternate) =
+            object.status.map_or((None, None), |status| (status.active, status.alternate));
+        let alternate = alternate.map(read_alternate).transpose()?;
+        let claimed = object.spec.claim.map(|claim| Box::new(BlockClaim { claim, turn, active, alternate }));
+        Ok(Self { block, name, group: object.spec.group, claimed })
+    }
 }
 
-/// Reads an IPAMClaim. Of each family it gets an address of the oldest pool for claims of its network.
-fn read_ipam_claim(claim: &Arc<IPAMClaim>, pools: &[PoolView]) -> Result<IpamClaimView, ConversionError> {
-    let is_its = |pool: &&PoolView| {
+fn read_alternate(entry: ActiveEntry) -> Result<AlternateTurn, ConversionError> {
+    Ok(AlternateTurn { turn: entry.turn.parse()?, holder: (&entry).try_into()?, entry })
+}
+
+impl FromObject for ClaimView {
+    type Object = AddressClaim;
+
+    fn from_object(object: AddressClaim) -> Result<Self, ConversionError> {
+        Ok(Self { wish: (&object).try_into()?, object })
+    }
+}
+
+impl FromObject for IPAMClaim {
+    type Object = Self;
+
+    fn from_object(object: Self) -> Result<Self, ConversionError> {
+        Ok(object)
+    }
+}
+
+/// The addresses that an IPAMClaim asks for. Of each family it gets one of the oldest pool for claims of its network.
+fn wishes(claim: &IPAMClaim, pools: &[Arc<PoolView>]) -> Result<Vec<ClaimWish>, ConversionError> {
+    let is_its = |pool: &&Arc<PoolView>| {
         pool.usage() == RangeUse::Claims && pool.object.spec.networks.contains(&claim.spec.network)
     };
     let mut wishes = Vec::new();
     for is_ipv6 in [false, true] {
-        let has_family = |pool: &&PoolView| match is_ipv6 {
+        let has_family = |pool: &&Arc<PoolView>| match is_ipv6 {
             false => pool.object.spec.ipv4.is_some(),
             true => pool.object.spec.ipv6.is_some(),
         };
@@ -197,20 +209,53 @@ fn read_ipam_claim(claim: &Arc<IPAMClaim>, pools: &[PoolView]) -> Result<IpamCla
             wishes.push(claim.wish(&pool.lease.key.name, is_ipv6)?);
         }
     }
-    Ok(IpamClaimView { wishes, object: Arc::clone(claim) })
+    Ok(wishes)
 }
 
-fn read_space(space: &AddressSpace) -> Result<SpaceView, ConversionError> {
-    Ok(SpaceView { space: space.try_into()?, version: object_version(&space.metadata)? })
+impl FromObject for SaidView {
+    type Object = NodeIPAM;
+
+    fn from_object(object: NodeIPAM) -> Result<Self, ConversionError> {
+        let (spec, told) = ((&object).try_into()?, NodeIpamStatus::try_from(&object)?);
+        let fenced = object.annotations().get(FENCED_ANNOTATION).and_then(|uid| uid.parse().ok());
+        let metadata = &object.metadata;
+        let uid = metadata.uid.as_deref().ok_or(ConversionError::Missing("uid"))?.parse()?;
+        let (version, generation) = (object_version(metadata)?, metadata.generation.unwrap_or_default());
+        let told = object.status.map(|status| ToldView {
+            accepted: told.accepted,
+            call: told.call,
+            observed_generation: status.observed_generation,
+            hash: hash(&status),
+            conditions: status.conditions,
+        });
+        Ok(Self { spec, told, uid, version, generation, fenced })
+    }
 }
 
-fn read_said(said: &Arc<NodeIPAM>) -> Result<SaidView, ConversionError> {
-    let object = said.as_ref();
-    Ok(SaidView { spec: object.try_into()?, status: object.try_into()?, object: Arc::clone(said) })
+/// Hashes an operator's half.
+pub(super) fn hash(status: &NodeIPAMStatus) -> Option<u64> {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(&serde_json::to_vec(status).ok()?);
+    Some(hasher.finish())
 }
 
-fn highest(sources: &ViewSources) -> Option<ObjectVersion> {
-    let blocks = sources.blocks.iter().map(|object| &object.metadata);
-    let said = sources.said.iter().map(|object| &object.metadata);
-    blocks.chain(said).filter_map(|metadata| object_version(metadata).ok()).max()
+impl FromObject for HostView {
+    type Object = WatchedNode;
+
+    fn from_object(object: WatchedNode) -> Result<Self, ConversionError> {
+        let evidence = evidence(&object);
+        let system = object.status.node_info.map(|info| info.operating_system).unwrap_or_default();
+        let may_have_agent = match system.as_str() {
+            "" => true,
+            "linux" => evidence.is_some(),
+            _ => false,
+        };
+        Ok(Self {
+            evidence,
+            version: object_version(&object.metadata).ok(),
+            labels: object.metadata.labels.as_ref().map(Into::into).unwrap_or_default(),
+            taints: object.spec.taints,
+            may_have_agent,
+        })
+    }
 }

@@ -4,27 +4,29 @@
 //! another one, or has yet to come, and the watch shows nothing of the difference. So each interruption is noted, and the operator has everything
 //! listed again before it decides.
 
-use std::fmt::Debug;
-use std::hash::Hash;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::StreamExt as _;
 use futures_util::stream::{BoxStream, SelectAll};
 use kube::runtime::WatchStreamExt as _;
-use kube::runtime::reflector::{Store, store};
 use kube::runtime::watcher::{Config, Event, watcher};
-use kube::{Api, Client, Resource};
-use tenure_cluster::{AddressClaim, AddressPool, AddressSpace, IPAMClaim, IPBlock, NodeIPAM};
+use kube::{Api, Client, Resource as _};
+use tenure_cluster::IPAMClaim;
 use tenure_supervise::Interruptible;
 use tokio::sync::Notify;
 
-use super::host::WatchedNode;
+use super::kept::FromObject;
 use super::read::ViewSources;
+use super::store::ObjectStore;
+use super::{BlockView, ClaimView, HostView, PoolView, SaidView, SpaceView};
 use crate::reports::OperatorMetrics;
 
 /// The number of kinds.
 const KINDS: usize = 6;
+
+/// The objects of a page of a list. A page is in memory as a whole, as text and as objects, and those of all kinds are read at once.
+const PAGE: u32 = 100;
 
 /// The progress of the watches.
 #[derive(Debug, Default)]
@@ -54,13 +56,13 @@ impl WatchProgress {
 /// The stores, which the watches fill.
 #[derive(Clone)]
 pub struct WatchStores {
-    pools: Store<AddressPool>,
-    spaces: Store<AddressSpace>,
-    blocks: Store<IPBlock>,
-    said: Store<NodeIPAM>,
-    hosts: Store<WatchedNode>,
-    claims: Store<AddressClaim>,
-    ipam_claims: Store<IPAMClaim>,
+    pools: ObjectStore<PoolView>,
+    spaces: ObjectStore<SpaceView>,
+    blocks: ObjectStore<BlockView>,
+    said: ObjectStore<SaidView>,
+    hosts: ObjectStore<HostView>,
+    claims: ObjectStore<ClaimView>,
+    ipam_claims: ObjectStore<IPAMClaim>,
     progress: Arc<WatchProgress>,
 }
 
@@ -79,12 +81,12 @@ impl Watches {
     pub fn new(client: &Client, metrics: &OperatorMetrics) -> Self {
         let (mut begin, progress) = (Vec::new(), Arc::<WatchProgress>::default());
         let stores = WatchStores {
-            pools: watch(client, 0, &progress, metrics, &mut begin, |_| ()),
-            spaces: watch(client, 1, &progress, metrics, &mut begin, |_| ()),
-            blocks: watch(client, 2, &progress, metrics, &mut begin, |_| ()),
-            said: watch(client, 3, &progress, metrics, &mut begin, |_| ()),
-            hosts: watch(client, 4, &progress, metrics, &mut begin, WatchedNode::shrink),
-            claims: watch(client, 5, &progress, metrics, &mut begin, |_| ()),
+            pools: watch(client, 0, &progress, metrics, &mut begin),
+            spaces: watch(client, 1, &progress, metrics, &mut begin),
+            blocks: watch(client, 2, &progress, metrics, &mut begin),
+            said: watch(client, 3, &progress, metrics, &mut begin),
+            hosts: watch(client, 4, &progress, metrics, &mut begin),
+            claims: watch(client, 5, &progress, metrics, &mut begin),
             ipam_claims: watch_ipam_claims(client, &progress, &mut begin),
             progress,
         };
@@ -183,18 +185,18 @@ fn watch_ipam_claims(
     client: &Client,
     progress: &Arc<WatchProgress>,
     begin: &mut Vec<BeginWatch>,
-) -> Store<IPAMClaim> {
-    let (reader, writer) = store();
-    let writer = Arc::new(Mutex::new(writer));
-    let (client, progress) = (client.clone(), Arc::clone(progress));
+) -> ObjectStore<IPAMClaim> {
+    let store = ObjectStore::default();
+    let (client, progress, filled) = (client.clone(), Arc::clone(progress), store.clone());
     begin.push(Box::new(move || {
-        let (writer, progress) = (Arc::clone(&writer), Arc::clone(&progress));
-        let events = watcher(Api::<IPAMClaim>::all(client.clone()), Config::default()).default_backoff();
+        let (store, progress) = (filled.clone(), Arc::clone(&progress));
+        let events = watcher(Api::<IPAMClaim>::all(client.clone()), config()).default_backoff();
         let stream = events.filter_map(move |event| {
             let change = match event {
                 Ok(event) => {
-                    writer.lock().unwrap_or_else(PoisonError::into_inner).apply_watcher_event(&event);
-                    if matches!(event, Event::InitDone) {
+                    let is_list = matches!(event, Event::InitDone);
+                    store.apply(event);
+                    if is_list {
                         progress.knows_ipam_claims.store(true, Ordering::Release);
                     }
                     Some(())
@@ -213,50 +215,44 @@ fn watch_ipam_claims(
         });
         stream.boxed()
     }));
-    reader
+    store
 }
 
-/// Prepares the watch of a kind. Its list is a quorum read; an interrupted watch begins again after a pause that grows. The store keeps of each
-/// object what `shrink` leaves, and not who wrote which field.
-fn watch<K>(
+/// Prepares the watch of a kind. Its list is a quorum read; an interrupted watch begins again after a pause that grows.
+fn watch<V: FromObject>(
     client: &Client,
     index: usize,
     progress: &Arc<WatchProgress>,
     metrics: &OperatorMetrics,
     begin: &mut Vec<BeginWatch>,
-    shrink: fn(&mut K),
-) -> Store<K>
-where
-    K: Resource<DynamicType = ()> + Clone + Debug + Send + Sync + 'static,
-    K: for<'de> serde::Deserialize<'de>,
-    K::DynamicType: Hash + Eq + Clone + Default,
-{
-    let (reader, writer) = store();
-    // Only the stream of the present watch has it.
-    let writer = Arc::new(Mutex::new(writer));
+) -> ObjectStore<V> {
+    let store = ObjectStore::default();
     let (client, progress, metrics) = (client.clone(), Arc::clone(progress), metrics.clone());
+    let filled = store.clone();
     begin.push(Box::new(move || {
-        let (writer, progress, metrics) = (Arc::clone(&writer), Arc::clone(&progress), metrics.clone());
-        let events = watcher(Api::<K>::all(client.clone()), Config::default()).default_backoff();
-        let events = events.modify(move |object: &mut K| {
-            object.meta_mut().managed_fields = None;
-            shrink(object);
-        });
+        let (store, progress, metrics) = (filled.clone(), Arc::clone(&progress), metrics.clone());
+        let events = watcher(Api::<V::Object>::all(client.clone()), config()).default_backoff();
         let stream = events.map(move |event| match event {
             Ok(event) => {
-                writer.lock().unwrap_or_else(PoisonError::into_inner).apply_watcher_event(&event);
-                if let (Event::InitDone, Some(count)) = (event, progress.listings.get(index)) {
+                let is_list = matches!(event, Event::InitDone);
+                store.apply(event);
+                if let (true, Some(count)) = (is_list, progress.listings.get(index)) {
                     count.fetch_add(1, Ordering::AcqRel);
                 }
             }
             Err(error) => {
-                tracing::warn!("the watch of {} was interrupted: {error}", K::plural(&()));
-                metrics.interrupted(&K::plural(&()));
+                let kind = V::Object::plural(&());
+                tracing::warn!("the watch of {kind} was interrupted: {error}");
+                metrics.interrupted(&kind);
                 // A list that has yet to be made shows everything anyway, and keeps the pause that grows.
                 progress.interrupted.fetch_or(progress.is_listed(index), Ordering::AcqRel);
             }
         });
         stream.boxed()
     }));
-    reader
+    store
+}
+
+fn config() -> Config {
+    Config::default().page_size(PAGE)
 }

@@ -4,66 +4,57 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kube::{Resource, ResourceExt as _};
-use tenure_cluster::convert::object_version;
+use tenure_leases::Uid;
+
+use super::kept::{FromObject, KeptObject};
 
 /// The time after which a write is no longer waited for: somebody has undone it before the watch saw it.
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// Objects as the API server returned them.
 #[derive(Debug)]
-pub struct WrittenObjects<K> {
-    objects: BTreeMap<(Option<String>, String), (Arc<K>, Duration)>,
-    deleted: BTreeMap<String, Duration>,
+pub struct WrittenObjects<V> {
+    objects: BTreeMap<Arc<str>, (KeptObject<V>, Duration)>,
+    deleted: BTreeMap<Uid, Duration>,
 }
 
-impl<K> Default for WrittenObjects<K> {
+impl<V> Default for WrittenObjects<V> {
     fn default() -> Self {
         Self { objects: BTreeMap::new(), deleted: BTreeMap::new() }
     }
 }
 
-impl<K: Resource<DynamicType = ()>> WrittenObjects<K> {
+impl<V: FromObject> WrittenObjects<V> {
     /// Notes an object that was written now.
-    pub fn wrote(&mut self, mut object: K, now: Duration) {
-        object.meta_mut().managed_fields = None;
-        self.objects.insert(key(&object), (Arc::new(object), now));
+    pub fn wrote(&mut self, object: V::Object, now: Duration) {
+        let object = KeptObject::of(object);
+        self.objects.insert(Arc::clone(&object.name), (object, now));
     }
 
     /// Notes that the object with this uid is gone.
-    pub fn deleted(&mut self, uid: String, now: Duration) {
-        self.deleted.insert(uid, now);
+    pub fn deleted(&mut self, uid: &str, now: Duration) {
+        self.deleted.extend(uid.parse::<Uid>().ok().map(|uid| (uid, now)));
     }
 
     /// Lays what was written over what the watch shows.
-    pub fn over(&mut self, stored: Vec<Arc<K>>, now: Duration) -> Vec<Arc<K>> {
+    pub fn over(&mut self, stored: Vec<KeptObject<V>>, now: Duration) -> Vec<KeptObject<V>> {
         self.objects.retain(|_, (_, at)| now.saturating_sub(*at) < LIMIT);
         self.deleted.retain(|_, at| now.saturating_sub(*at) < LIMIT);
         for object in &stored {
-            let key = key(&**object);
-            let overtaken = self.objects.get(&key).is_some_and(|(written, _)| {
-                version(written) <= version(object) || written.meta().uid != object.meta().uid
-            });
+            let overtaken = self
+                .objects
+                .get(&object.name)
+                .is_some_and(|(written, _)| written.version <= object.version || written.uid != object.uid);
             if overtaken {
-                self.objects.remove(&key);
+                self.objects.remove(&object.name);
             }
         }
-        let written = &self.objects;
-        let rest = stored.into_iter().filter(|object| !written.contains_key(&key(&**object)));
-        let all = rest.chain(written.values().map(|(object, _)| Arc::clone(object)));
-        let gone =
-            |object: &Arc<K>| object.meta().uid.as_ref().is_some_and(|uid| self.deleted.contains_key(uid));
-        all.filter(|object| !gone(object)).collect()
+        let mut all = stored;
+        all.retain(|object| !self.objects.contains_key(&object.name));
+        all.extend(self.objects.values().map(|(object, _)| object.clone()));
+        all.retain(|object| object.uid.is_none_or(|uid| !self.deleted.contains_key(&uid)));
+        all
     }
-}
-
-/// The namespace and the name of an object.
-fn key<K: Resource<DynamicType = ()>>(object: &K) -> (Option<String>, String) {
-    (object.namespace(), object.name_any())
-}
-
-fn version<K: Resource>(object: &Arc<K>) -> u64 {
-    object_version(object.meta()).map_or(0, |version| version.0)
 }
 
 #[cfg(test)]
@@ -72,6 +63,10 @@ mod tests {
     use tenure_cluster::AddressSpace;
 
     use super::*;
+    use crate::view::SpaceView;
+
+    const A: &str = "00000000-0000-0000-0000-00000000000a";
+    const B: &str = "00000000-0000-0000-0000-00000000000b";
 
     fn space(uid: &str, version: &str) -> AddressSpace {
         let metadata = ObjectMeta {
@@ -85,19 +80,21 @@ mod tests {
 
     #[test]
     fn a_write_counts_until_the_watch_has_it() {
-        let (mut written, at) = (WrittenObjects::default(), Duration::from_secs);
-        let stored = |uid, version| vec![Arc::new(space(uid, version))];
-        written.wrote(space("a", "5"), at(0));
-        let versions = |objects: Vec<Arc<AddressSpace>>| objects.iter().map(version).collect::<Vec<_>>();
+        let (mut written, at) = (WrittenObjects::<SpaceView>::default(), Duration::from_secs);
+        let stored = |uid, version| vec![KeptObject::of(space(uid, version))];
+        written.wrote(space(A, "5"), at(0));
+        let versions = |objects: Vec<KeptObject<SpaceView>>| {
+            objects.iter().map(|object| object.version.map_or(0, |version| version.0)).collect::<Vec<_>>()
+        };
         assert_eq!(versions(written.over(vec![], at(1))), [5]);
-        assert_eq!(versions(written.over(stored("a", "4"), at(1))), [5]);
-        assert_eq!(versions(written.over(stored("a", "6"), at(1))), [6]);
+        assert_eq!(versions(written.over(stored(A, "4"), at(1))), [5]);
+        assert_eq!(versions(written.over(stored(A, "6"), at(1))), [6]);
         assert_eq!(versions(written.over(vec![], at(1))), [0; 0]);
-        written.wrote(space("a", "7"), at(1));
+        written.wrote(space(A, "7"), at(1));
         assert_eq!(versions(written.over(vec![], at(31))), [0; 0]);
-        written.wrote(space("a", "8"), at(40));
-        written.deleted("a".into(), at(41));
-        assert_eq!(versions(written.over(stored("a", "4"), at(42))), [0; 0]);
-        assert_eq!(versions(written.over(stored("b", "9"), at(42))), [9]);
+        written.wrote(space(A, "8"), at(40));
+        written.deleted(A, at(41));
+        assert_eq!(versions(written.over(stored(A, "4"), at(42))), [0; 0]);
+        assert_eq!(versions(written.over(stored(B, "9"), at(42))), [9]);
     }
 }

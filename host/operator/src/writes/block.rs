@@ -225,7 +225,7 @@ fn gone(context: &mut WriteContext<'_>, block: &ChangedBlock<'_>) {
         if read.phase == BlockPhase::Quarantined { "its quarantine is over" } else { "it was given back" };
     let note = format!("{} of {holder} is free: {how}", read.cidr);
     context.tell(Notice::new(EventReason::BlockReleased, subject(block), note));
-    context.memory.blocks.deleted(read.uid.to_string(), now);
+    context.memory.blocks.deleted(&read.uid.to_string(), now);
     context.memory.ended(read.uid);
     context.memory.released(&block.group, read.cidr, &read.holder.name);
 }

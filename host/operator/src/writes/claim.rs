@@ -200,7 +200,7 @@ pub(super) async fn write_finalizers(
     let call = api.patch(&name, &parameters, &patch);
     let written = context.call("patch", WriteCause::Claim, call).await?;
     match written.metadata.deletion_timestamp.is_some() && finalizers.is_empty() {
-        true => context.memory.claims.deleted(claim.uid().unwrap_or_default(), context.now.elapsed),
+        true => context.memory.claims.deleted(&claim.uid().unwrap_or_default(), context.now.elapsed),
         false => context.memory.claims.wrote(written, context.now.elapsed),
     }
     Ok(())

@@ -10,13 +10,13 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 use tenure_cluster::client::ApiCallError;
 use tenure_cluster::convert::list_version;
-use tenure_cluster::{AddressPool, AddressSpace, AddressSpaceSpec, IPBlock, NodeIPAM};
+use tenure_cluster::{AddressPool, AddressSpace, AddressSpaceSpec, IPBlock, NodeIPAM, NodeIPAMStatus};
 use tenure_leases::space::QuorumListing;
 use tenure_leases::{AddressSpace as LeaseSpace, LeaseRules, ObjectVersion, RangeId};
 
 use super::{ObjectTarget, WriteContext};
 use crate::reports::WriteCause;
-use crate::view::WatchedNode;
+use crate::view::{SaidView, WatchedNode};
 
 /// Creates or replaces a space. Another operator's write in between is a conflict.
 pub(super) async fn write_space(
@@ -78,6 +78,22 @@ where
     context.call("update", cause, api.replace_status(&name, &PostParams::default(), object)).await
 }
 
+/// Replaces the operator's half of a NodeIPAM, at the version that was read.
+pub(super) async fn write_hints(
+    context: &mut WriteContext<'_>,
+    said: &SaidView,
+    status: NodeIPAMStatus,
+) -> Result<(), ApiCallError> {
+    // The API server takes nothing but the status of it.
+    let mut object = NodeIPAM::new(&said.spec.identity.name, (&said.spec).into());
+    object.metadata.uid = Some(said.uid.to_string());
+    object.metadata.resource_version = Some(said.version.0.to_string());
+    object.status = Some(status);
+    let written = write_status(context, WriteCause::Hint, &object).await?;
+    context.memory.said.wrote(written, context.now.elapsed);
+    Ok(())
+}
+
 /// Deletes a NodeIPAM.
 pub(super) async fn forget(
     context: &mut WriteContext<'_>,
@@ -88,7 +104,7 @@ pub(super) async fn forget(
         Preconditions { uid: Some(target.uid.clone()), resource_version: Some(target.version.clone()) };
     let parameters = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
     context.call("delete", WriteCause::Hint, api.delete(&target.name, &parameters)).await?;
-    context.memory.said.deleted(target.uid.clone(), context.now.elapsed);
+    context.memory.said.deleted(&target.uid, context.now.elapsed);
     target.uid.parse().into_iter().for_each(|uid| context.memory.ended(uid));
     context.memory.forgot(&target.name);
     tracing::info!("node {} is gone, and its blocks are settled", target.name);
@@ -112,7 +128,7 @@ pub(super) async fn write_finalizers(
     let written = context.call("patch", WriteCause::Pool, call).await?;
     let gone = written.metadata.deletion_timestamp.is_some() && finalizers.is_empty();
     if gone {
-        context.memory.pools.deleted(target.uid.clone(), context.now.elapsed);
+        context.memory.pools.deleted(&target.uid, context.now.elapsed);
     } else {
         context.memory.pools.wrote(written, context.now.elapsed);
     }

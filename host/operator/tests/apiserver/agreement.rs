@@ -10,7 +10,7 @@ use tenure_cluster::{AddressPool, AddressSpace, NOT_READY_TAINT};
 use tenure_fixtures::random::Random;
 use tenure_operator::decide::decide;
 use tenure_operator::memory::OperatorMemory;
-use tenure_operator::view::{ViewSources, view};
+use tenure_operator::view::{FromObject, KeptObject, ViewSources, view};
 use tenure_operator::writes::{BlockChange, OperatorWrite, WriteTime};
 
 use crate::Test;
@@ -27,17 +27,17 @@ const ORDERS: u64 = 16;
 
 /// The objects in the API server.
 fn sources(cluster: &Cluster) -> anyhow::Result<ViewSources> {
-    fn shared<K>(objects: Vec<K>) -> Vec<Arc<K>> {
-        objects.into_iter().map(Arc::new).collect()
+    fn kept<V: FromObject>(objects: Vec<V::Object>) -> Vec<KeptObject<V>> {
+        objects.into_iter().map(KeptObject::of).collect()
     }
     Ok(ViewSources {
-        pools: shared(cluster.list()?),
-        spaces: shared(cluster.list()?),
-        blocks: shared(cluster.list()?),
-        claims: shared(cluster.list()?),
-        ipam_claims: Some(shared(cluster.list()?)),
-        said: shared(cluster.list()?),
-        hosts: shared(cluster.list()?),
+        pools: kept(cluster.list()?),
+        spaces: kept(cluster.list()?),
+        blocks: kept(cluster.list()?),
+        claims: kept(cluster.list()?),
+        ipam_claims: Some(kept(cluster.list()?)),
+        said: kept(cluster.list()?),
+        hosts: kept(cluster.list()?),
     })
 }
 
