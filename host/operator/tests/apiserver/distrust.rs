@@ -11,6 +11,7 @@ use tenure_cluster::client::call;
 use tenure_cluster::{AddressPool, AddressSpace, IPBlock, NodeIPAM};
 use tenure_leases::Uid;
 use tenure_leases::agent::ledger::{BlockUsage, LeaseHold, LedgerBlock};
+use tenure_operator::view::NodeLabels;
 
 use crate::Test;
 use crate::agent::TestAgent;
@@ -153,7 +154,7 @@ fn typo(cluster: &Cluster) -> anyhow::Result<()> {
     cluster.until("the selector to be seen", || {
         let seen = cluster.runtime.block_on(operator.operator.decide()).context("no decisions")?.0;
         let wide = seen.pools.iter().find(|pool| &*pool.lease.key.name == "wide").context("no pool")?;
-        Ok((!wide.selects(&std::collections::BTreeMap::default())).then_some(()))
+        Ok((!wide.selects(&NodeLabels::default())).then_some(()))
     })?;
     rounds(cluster, &mut operator, &mut [], 3)?;
     clock.advance(599);
