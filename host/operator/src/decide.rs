@@ -70,7 +70,7 @@ pub fn decide(
     writes.extend(released.writes);
     let facts = ClaimFacts::gather(view, memory);
     writes.extend(claims::claims(view, &facts, memory, now));
-    writes.extend(nodes::hints(view, &granted.waiting, &facts, memory.barrier.call(), now));
+    writes.extend(nodes::hints(view, &granted.waiting, &facts, memory, now));
     writes.extend(taints::taints(view, startup_taint));
     writes.extend(pools::statuses(view, &granted.waiting, &spaces.overlapping, now));
     let mut notices = granted.notices;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher as _, RandomState};
+use std::sync::Arc;
 use std::time::Duration;
 
 use ipnet::IpNet;
@@ -44,6 +45,8 @@ pub struct OperatorMemory {
     pub said: WrittenObjects<SaidView>,
     /// The leader's writes of Nodes.
     pub hosts: WrittenObjects<HostView>,
+    /// The last node whose hints a pass wrote that had too many to write; the next pass goes on with the nodes after it.
+    pub hinted: Arc<str>,
     /// Whether a CustomResourceDefinition of ours is being deleted, or that is not known: then nothing is asked back.
     pub definitions_unsure: bool,
     /// The same about the definition of IPAMClaims: then none of them is over.

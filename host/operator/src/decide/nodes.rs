@@ -2,27 +2,34 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use ipnet::IpNet;
 use tenure_cluster::objects::node::{ExclusionEntry, HintEntry, NodeIPAMStatus, PoolSettings, WaitingEntry};
 use tenure_leases::space::overlap;
-use tenure_leases::{BlockHint, CallId, RangeUse, Uid};
+use tenure_leases::{BlockHint, RangeUse, Uid};
 
 use super::WaitingNodes;
 use super::claims::ClaimFacts;
 use super::conditions::{WantedCondition, condition};
+use crate::memory::OperatorMemory;
 use crate::view::{BlockView, ClusterView, PoolView, SaidView};
 use crate::writes::{OperatorWrite, WriteTime};
 
-/// Writes the status of each node where it differs.
+/// The most statuses of nodes that one pass writes. They are in memory until they are written, and meanwhile the pass decides about nothing else. The
+/// watch shows them, so that the next pass begins at once.
+const MAX_HINTS: usize = 500;
+
+/// Writes the status of each node where it differs, of so many nodes in turn.
 pub(super) fn hints(
     view: &ClusterView,
     waiting: &WaitingNodes,
     facts: &ClaimFacts<'_>,
-    call: Option<CallId>,
+    memory: &mut OperatorMemory,
     now: WriteTime,
 ) -> Vec<OperatorWrite> {
+    let call = memory.barrier.call();
     let write = |(name, said): (&Arc<str>, &Arc<SaidView>)| {
         let mut status = status(view, said, waiting_of(view, name, waiting), now);
         status.claims_asked_back = facts.asked_back(view, said);
@@ -32,7 +39,14 @@ pub(super) fn hints(
         let is_told = said.told.as_ref().is_some_and(|told| told.is(&status));
         (!is_told).then(|| OperatorWrite::Hints(Arc::clone(said), Box::new(status)))
     };
-    view.said.iter().filter_map(write).collect()
+    let last = Arc::clone(&memory.hinted);
+    let next = view.said.range((Bound::Excluded(Arc::clone(&last)), Bound::Unbounded));
+    let others = view.said.range(..=last);
+    let writes: Vec<OperatorWrite> = next.chain(others).filter_map(write).take(MAX_HINTS).collect();
+    if let (MAX_HINTS, Some(OperatorWrite::Hints(last, _))) = (writes.len(), writes.last()) {
+        memory.hinted = Arc::clone(&last.spec.identity.name);
+    }
+    writes
 }
 
 fn status(view: &ClusterView, said: &SaidView, waiting: Vec<WaitingEntry>, now: WriteTime) -> NodeIPAMStatus {
@@ -155,5 +169,49 @@ fn settings_of(pool: &PoolView, blocks: &[&BlockView]) -> PoolSettings {
         cooldown_seconds: spec.cooldown_seconds,
         pod_selector: spec.pod_selector.clone(),
         namespace_selector: spec.namespace_selector.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use k8s_openapi::jiff::Timestamp;
+    use serde_json::json;
+    use tenure_cluster::NodeIPAM;
+
+    use super::*;
+    use crate::view::{KeptObject, ViewSources, view};
+
+    fn said(number: usize) -> KeptObject<SaidView> {
+        let object: NodeIPAM = serde_json::from_value(json!({
+            "metadata": { "name": format!("n{number}"), "uid": format!("{number:08x}-0000-4000-8000-000000000000"), "resourceVersion": "1" },
+            "spec": {
+                "nodeUID": "00000000-0000-4000-8000-000000000001", "machine": "00000000000000000000000000000001",
+                "bootID": "00000000-0000-4000-8000-000000000002",
+            },
+        }))
+        .unwrap();
+        KeptObject::of(object)
+    }
+
+    #[test]
+    fn nodes_get_their_statuses_in_turn() {
+        let said = (0..MAX_HINTS + 100).map(said).collect();
+        let (view, mut memory) =
+            (view(ViewSources { said, ..ViewSources::default() }), OperatorMemory::default());
+        let now = WriteTime { elapsed: Duration::ZERO, day: Timestamp::UNIX_EPOCH };
+        let mut pass = || {
+            let facts = ClaimFacts::gather(&view, &memory);
+            let writes = hints(&view, &WaitingNodes::new(), &facts, &mut memory, now);
+            let name = |write: OperatorWrite| match write {
+                OperatorWrite::Hints(said, _) => said.spec.identity.name.to_string(),
+                other => panic!("{other:?}"),
+            };
+            writes.into_iter().map(name).collect::<BTreeSet<_>>()
+        };
+        let (first, second) = (pass(), pass());
+        assert_eq!((first.len(), second.len()), (MAX_HINTS, MAX_HINTS));
+        assert_eq!(first.union(&second).count(), MAX_HINTS + 100);
     }
 }
