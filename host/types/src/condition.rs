@@ -145,7 +145,7 @@ conditions! {
         "see `tenurectl cloud`: assign again what was taken from an interface, or delete its pods; import what another IPAM gave out";
     /// The API server does not serve this node; addresses of its blocks are handed out and freed as before.
     ClusterUnreachable = "cluster-unreachable", Degraded,
-        "fix what the message names, such as `cluster.kubeconfig`, `node.name` or a permission; the daemon tries again by itself";
+        "fix what the message names, such as `cluster.kubeconfig`, `node.name`, a permission, or the systemd drop-in `tenure-cluster.conf`; the daemon tries again by itself";
     /// The node wants a block of addresses, and the operator grants none.
     BlockWaited = "block-waited", Degraded,
         "see `tenurectl cluster` for the reason, and `kubectl describe nodeipam NODE`";
