@@ -289,7 +289,8 @@ impl NetworkImports {
         };
         let (config, why) = (Arc::clone(config), String::new());
         let (definer, requester) = (Definer::Request, Requester::Operator);
-        let mut wanted = Wanted { policy, by, why, empty_state: false, config, definer, requester };
+        let mut wanted =
+            Wanted { policy, by, why, watch: true, empty_state: false, config, definer, requester };
         let definition = self.core.defined(name, &wanted).await?;
         let inherited = self.core.inherited(alone, name, &mut wanted).await?;
         Ok(Some(Wished { wanted, definition, inherited }))

@@ -135,7 +135,7 @@ impl PolicyExchange {
         let stamp = Arc::clone(policy.stamp());
         let (config, definer) = (Arc::clone(&before.config), before.defined_by);
         let requester = Requester::Operator;
-        let wanted = Wanted { policy, by, why, empty_state, config, definer, requester };
+        let wanted = Wanted { policy, by, why, watch: true, empty_state, config, definer, requester };
         let exchanged = self.exchange(alone, name, wanted, change_ranges).await;
         if let Err(error) = &exchanged {
             self.core.note_refused(name, &stamp, asked, &error.cause);

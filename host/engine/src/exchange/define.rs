@@ -62,8 +62,16 @@ impl PolicyExchange {
             Definer::Operator => Requester::Operator,
             Definer::Configuration | Definer::Request => Requester::Node,
         };
-        let mut wanted =
-            Wanted { policy, by, why, empty_state: false, config, definer: define.by, requester };
+        let mut wanted = Wanted {
+            policy,
+            by,
+            why,
+            watch: true,
+            empty_state: false,
+            config,
+            definer: define.by,
+            requester,
+        };
         if define.apply {
             return self.exchange(alone, name, wanted, define.change_ranges).await;
         }

@@ -126,6 +126,7 @@ impl PolicyExchange {
             policy: Arc::clone(&policy),
             by: Chooser::Operator,
             why: String::new(),
+            watch: true,
             empty_state: false,
             config: Arc::clone(&described.config),
             definer: described.defined_by,

@@ -65,7 +65,8 @@ impl PolicyExchange {
         let network = network.ok_or_else(|| unknown_network(name))?;
         let (config, definer) = (Arc::clone(&network.config), network.defined_by);
         let (why, requester) = (shortened(why), Requester::Operator);
-        let wanted = Wanted { policy, by, why, empty_state: false, config, definer, requester };
+        // The one that is returned to is not judged by the one that was left, which may have answered what must be refused.
+        let wanted = Wanted { policy, by, why, watch: false, empty_state: false, config, definer, requester };
         self.exchange(alone, name, wanted, true).await
     }
 

@@ -20,6 +20,8 @@ pub(crate) struct Wanted {
     pub(crate) by: Chooser,
     /// Why, in words for people; may be empty.
     pub(crate) why: String,
+    /// Whether a policy that takes over from another is watched.
+    pub(crate) watch: bool,
     /// Whether the policy begins with an empty state instead of the previous policy's.
     pub(crate) empty_state: bool,
     pub(crate) config: Arc<NetworkConfig>,
@@ -74,7 +76,7 @@ impl EngineCore {
         if before.as_ref().is_none_or(|before| before.policy != **stamp || before.by != by) {
             let watched = match &before {
                 // Confirming a choice ends its watch.
-                Some(before) => before.policy != **stamp && self.watches(by),
+                Some(before) => before.policy != **stamp && wanted.watch && self.watches(),
                 None => false,
             };
             let choice =
@@ -90,9 +92,9 @@ impl EngineCore {
         Ok(facts)
     }
 
-    /// Whether a policy that is chosen by this one is watched.
-    fn watches(&self, by: Chooser) -> bool {
-        by != Chooser::RollBack && !self.settings().exchange.watch.is_zero()
+    /// Whether the settings have exchanges watched.
+    fn watches(&self) -> bool {
+        !self.settings().exchange.watch.is_zero()
     }
 
     /// The same facts, without those of other chapters.

@@ -54,6 +54,7 @@ impl Engine {
             policy: Arc::clone(&policy),
             by,
             why: String::new(),
+            watch: true,
             empty_state: false,
             config: Arc::clone(config),
             definer: Definer::Request,

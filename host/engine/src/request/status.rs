@@ -74,7 +74,8 @@ impl Engine {
             present => {
                 let (config, why) = (Arc::clone(config), String::new());
                 let (definer, requester) = (Definer::Request, Requester::Node);
-                let mut wanted = Wanted { policy, by, why, empty_state: false, config, definer, requester };
+                let mut wanted =
+                    Wanted { policy, by, why, watch: true, empty_state: false, config, definer, requester };
                 self.would_define(name, present, &wanted).await?;
                 self.core.would_inherit(book.clone(), name, &mut wanted).await.map(drop).map_err(named)
             }

@@ -233,6 +233,25 @@ async fn an_operator_rolls_back_and_back_again() {
     assert_eq!(bench.serves(), "last");
 }
 
+/// Regression: a policy that an operator had returned to was rolled back, since the one that was left would have answered what it refuses.
+#[tokio::test]
+async fn an_operators_roll_back_stays() {
+    let bench = Bench::new(8, 8);
+    bench.watch(0, 1);
+    bench.address(1).await.unwrap();
+    bench.engine.activate(&activate("refuses-live")).await.unwrap();
+    bench.watch(300, 1);
+    bench.engine.activate(&activate("last")).await.unwrap();
+    assert!(bench.engine.policies_of(&network()).unwrap().now.watched);
+    bench.engine.roll_back(&network(), "by mistake").await.unwrap();
+    assert!(!bench.engine.policies_of(&network()).unwrap().now.watched);
+    for number in 2..=6 {
+        assert_eq!(bench.add_code(number).await, Err(ErrorCode::PolicyRefused));
+        bench.engine.tend().await;
+    }
+    assert_eq!(bench.serves(), "refuses-live");
+}
+
 #[tokio::test]
 async fn a_shadow_decides_every_request_and_changes_nothing() {
     let bench = Bench::new(8, 8);
