@@ -31,9 +31,6 @@ use crate::state_seen::StateSeen;
 /// How often to look: on the beat of the other parts.
 const EVERY: Duration = Duration::from_secs(2);
 
-/// The reason in a network's history.
-const WHY: &str = "file changed";
-
 /// Follows the files.
 pub(crate) struct FollowedFiles {
     engine: Arc<Engine>,
@@ -212,7 +209,7 @@ impl FollowedFiles {
             let taken = self.policies.take_file(&stamp.name, read.component, read.signature).await;
             taken.map_err(|error| error.cause)?;
         }
-        let changed = self.engine.apply_changed(stamp, WHY).await.map_err(|error| error.cause)?;
+        let changed = self.engine.apply_changed(stamp).await.map_err(|error| error.cause)?;
         if changed.holds() {
             self.policies.set_taken(stamp);
         }

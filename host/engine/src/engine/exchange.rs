@@ -36,8 +36,8 @@ impl Engine {
     ///
     /// # Errors
     /// `PolicyUnloadable`, and `PolicyNonconforming` when it fails the suite on a network made up for it.
-    pub async fn apply_changed(&self, policy: &PolicyStamp, why: &str) -> Result<Changed> {
-        self.exchange.apply_changed(policy, why).await
+    pub async fn apply_changed(&self, policy: &PolicyStamp) -> Result<Changed> {
+        self.exchange.apply_changed(policy).await
     }
 
     /// The version of a policy that has served a network last, and that the node therefore has a copy of.

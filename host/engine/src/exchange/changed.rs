@@ -3,13 +3,17 @@
 
 use std::sync::Arc;
 
-use tenure_ledger::Chooser;
 use tenure_ledger::choices::Served;
+use tenure_ledger::{Choice, Chooser};
 use tenure_types::{Error, ErrorCode, NetworkName, PolicyName, PolicyStamp, Result};
 
 use super::PolicyExchange;
 use super::activate::Reason;
 use crate::ports::Policy;
+
+/// The reason, in a network's history, of an exchange by a changed file; behind it stands the state that the version took over. The reason of
+/// an operator begins with the verb.
+const FILE_CHANGED: &str = "file changed";
 
 /// The outcome of a changed file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -30,12 +34,12 @@ impl Changed {
 
 impl PolicyExchange {
     /// Serves [`Engine::apply_changed`](crate::Engine::apply_changed).
-    pub(crate) async fn apply_changed(&self, policy: &PolicyStamp, why: &str) -> Result<Changed> {
+    pub(crate) async fn apply_changed(&self, policy: &PolicyStamp) -> Result<Changed> {
         let loaded = self.core.ports.catalogue.load(policy).await?;
         self.vet_in_general(&loaded).await?;
         let mut changed = Changed::default();
         for network in self.behind(policy) {
-            let exchange = self.exchange_changed(&network, &loaded, why);
+            let exchange = self.exchange_changed(&network, &loaded);
             match self.core.observed("activate", &network, None, exchange).await {
                 Ok(()) => changed.exchanged.push(network),
                 // It was removed meanwhile.
@@ -80,12 +84,7 @@ impl PolicyExchange {
         to.cloned()
     }
 
-    async fn exchange_changed(
-        &self,
-        network: &NetworkName,
-        policy: &Arc<dyn Policy>,
-        why: &str,
-    ) -> Result<()> {
+    async fn exchange_changed(&self, network: &NetworkName, policy: &Arc<dyn Policy>) -> Result<()> {
         let (served, stamp) = (self.core.served(network)?, policy.stamp());
         if was_left(&served, stamp) {
             let cause = format_args!(
@@ -98,7 +97,8 @@ impl PolicyExchange {
         if self.core.ports.catalogue.needs_vetting(stamp) {
             self.check_conformance(network, policy, CHANGE).await?;
         }
-        let reason = Reason { by: chooser(&served), why: why.to_owned(), shadow: None, asked: CHANGE };
+        let (by, why) = (chooser(&served), FILE_CHANGED.to_owned());
+        let reason = Reason { by, why, shadow: None, asked: CHANGE };
         self.put_into_service(network, Arc::clone(policy), reason, false, false).await.map(drop)
     }
 }
@@ -106,9 +106,13 @@ impl PolicyExchange {
 /// The request and its author, for the history.
 const CHANGE: &str = "change of the policy's file";
 
-/// Whether somebody, or the daemon itself, returned from this version to the present one.
+/// Whether somebody, or the daemon itself, returned from this version to the present one. One that a change of the file replaced was not
+/// left: the file may return to it.
 fn was_left(served: &Served, policy: &PolicyStamp) -> bool {
-    served.now.by.overrides() && served.before.front().is_some_and(|before| before.policy == *policy)
+    let Choice { by, why, .. } = &served.now;
+    by.overrides()
+        && !why.starts_with(FILE_CHANGED)
+        && served.before.front().is_some_and(|before| before.policy == *policy)
 }
 
 /// Returns the chooser of the new version: the one who chose the policy's name.

@@ -5,7 +5,7 @@ use std::pin::pin;
 use tenure_ledger::StepKind;
 use tenure_types::{ErrorCode, NetworkName, PolicyName, PolicyStamp};
 
-use crate::support::{network, poll_once};
+use crate::support::{activate, network, poll_once};
 use crate::versions::{bench, mine};
 
 #[tokio::test]
@@ -55,6 +55,39 @@ async fn a_version_that_was_rolled_back_is_not_applied_again() {
     assert_eq!(bench.digest(), "last");
     let by = bench.engine.policies_of(&network()).unwrap().now.by;
     assert_eq!(by, tenure_ledger::Chooser::Configuration, "the roll-back has been answered");
+}
+
+/// Regression: the version that the file itself had replaced counted as one that was rolled back, where an operator had chosen.
+#[tokio::test]
+async fn a_file_returns_to_its_version_before_whoever_chose_the_policy() {
+    let (bench, versions) = bench("first", true);
+    bench.define_versioned(&network(), "10.0.0.0/24").await.unwrap();
+    bench.apply("last").await;
+    // An operator returns to the version before, and the file follows.
+    *versions.stands_for.lock().unwrap() = "first";
+    bench.engine.activate(&activate("mine")).await.unwrap();
+    assert_eq!(bench.engine.given_up_for(&mine("last")), Some(mine("first")));
+    let again = bench.apply("last").await;
+    assert!(again.kept[0].1.cause.contains("was rolled back from policy mine@last"), "{again:?}");
+    for version in ["refuses-live", "first", "refuses-live"] {
+        assert_eq!(bench.apply(version).await.exchanged, [network()], "{version}");
+        let now = bench.engine.policies_of(&network()).unwrap().now;
+        assert_eq!((now.by, &*now.policy.digest), (tenure_ledger::Chooser::Operator, version));
+    }
+    assert_eq!(bench.engine.given_up_for(&mine("first")), None, "nobody returned from it");
+}
+
+#[tokio::test]
+async fn a_file_returns_to_a_version_that_takes_over_the_state() {
+    let (bench, _) = bench("counting", true);
+    bench.define_versioned(&network(), "10.0.0.0/24").await.unwrap();
+    bench.engine.activate(&activate("mine")).await.unwrap();
+    bench.add_mine(1).await.unwrap();
+    for version in ["recounting", "counting", "recounting"] {
+        assert_eq!(bench.apply(version).await.exchanged, [network()], "{version}");
+        let why = bench.engine.policies_of(&network()).unwrap().now.why;
+        assert!(why.starts_with("file changed; with the state of mine@"), "{why}");
+    }
 }
 
 #[tokio::test]

@@ -49,6 +49,20 @@ impl Policy for Version {
     fn propose<'a>(&'a self, request: &'a Request, book: Arc<Book>, state: Arc<[u8]>) -> Answer<'a, Outcome> {
         self.policy.propose(request, book, state)
     }
+
+    fn keeps_state(&self) -> bool {
+        self.policy.keeps_state()
+    }
+
+    fn migrate<'a>(
+        &'a self,
+        state: Arc<[u8]>,
+        from: &'a PolicyStamp,
+        book: Arc<Book>,
+    ) -> Answer<'a, Arc<[u8]>> {
+        let from = PolicyStamp { name: PolicyName::new(&*from.digest).unwrap(), ..from.clone() };
+        Box::pin(async move { self.policy.migrate(state, &from, book).await })
+    }
 }
 
 pub(crate) fn mine(digest: &str) -> PolicyStamp {
@@ -162,6 +176,6 @@ impl Bench {
     }
 
     pub(crate) async fn apply(&self, digest: &str) -> Changed {
-        self.engine.apply_changed(&mine(digest), "file changed").await.unwrap()
+        self.engine.apply_changed(&mine(digest)).await.unwrap()
     }
 }

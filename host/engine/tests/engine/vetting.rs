@@ -87,7 +87,7 @@ async fn a_listed_policy_is_checked_before_a_network_names_it() {
 #[tokio::test]
 async fn a_version_that_conforms_nowhere_is_applied_nowhere() {
     let (bench, _) = bench_of(Versions { general: true, watched: true, ..Versions::default() });
-    let refused = bench.engine.apply_changed(&mine("liar"), "file changed").await.unwrap_err();
+    let refused = bench.engine.apply_changed(&mine("liar")).await.unwrap_err();
     assert_eq!(refused.code, ErrorCode::PolicyNonconforming);
 }
 
