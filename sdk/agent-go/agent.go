@@ -38,8 +38,15 @@ type Agent struct {
 	wake      chan struct{}
 	news      chan Known
 	lock      sync.Mutex
-	wanted    []*tenurev1.ClaimSpec
+	wanted    claimSet
 	known     Known
+	ended     bool
+}
+
+// claimSet is a set of claims. Each one that is declared has the number after that of the one before.
+type claimSet struct {
+	claims []*tenurev1.ClaimSpec
+	number uint64
 }
 
 // Component is the component of an agent that has a set of claims. Several components that share a user have a scope each.
@@ -64,16 +71,23 @@ func Start(ctx context.Context, socket string, claims ...*tenurev1.ClaimSpec) *A
 
 // StartAs is Start for one of several components: it keeps the claims of its own scope, and releases no other ones.
 func StartAs(ctx context.Context, component Component, socket string, claims ...*tenurev1.ClaimSpec) *Agent {
-	agent := &Agent{component: component, socket: socket, wanted: claims, wake: make(chan struct{}, 1), news: make(chan Known, 1)}
+	agent := newAgent(component, socket, claims)
 	go agent.keep(ctx)
 	return agent
 }
 
-// Declare declares another set in place of the present one; the daemon makes it so as soon as it is there.
+func newAgent(component Component, socket string, claims []*tenurev1.ClaimSpec) *Agent {
+	wanted := claimSet{claims: claims}
+	return &Agent{component: component, socket: socket, wanted: wanted, wake: make(chan struct{}, 1), news: make(chan Known, 1)}
+}
+
+// Declare declares another set in place of the present one; the daemon makes it so as soon as it is there, and until then what is known is
+// not current.
 func (agent *Agent) Declare(claims ...*tenurev1.ClaimSpec) {
-	agent.lock.Lock()
-	agent.wanted = claims
-	agent.lock.Unlock()
+	agent.tell(func(known Known) Known {
+		agent.wanted = claimSet{claims: claims, number: agent.wanted.number + 1}
+		return known.doubted(nil)
+	})
 	select {
 	case agent.wake <- struct{}{}:
 	default: // It has not yet looked at the set before.
@@ -98,7 +112,7 @@ func Dial(socket string) (*grpc.ClientConn, error) {
 }
 
 func (agent *Agent) keep(ctx context.Context) {
-	defer close(agent.news)
+	defer agent.end()
 	pause := firstPause
 	for ctx.Err() == nil {
 		problem := agent.follow(ctx, func() { pause = firstPause })
@@ -115,6 +129,14 @@ func (agent *Agent) keep(ctx context.Context) {
 	}
 }
 
+// end closes the channel of the news.
+func (agent *Agent) end() {
+	agent.lock.Lock()
+	defer agent.lock.Unlock()
+	agent.ended = true
+	close(agent.news)
+}
+
 // follow declares and watches over one connection, until it breaks or a claim ends that is still wanted.
 func (agent *Agent) follow(ctx context.Context, works func()) *Problem {
 	conn, err := Dial(agent.socket)
@@ -129,13 +151,12 @@ func (agent *Agent) follow(ctx context.Context, works func()) *Problem {
 		agent.lock.Unlock()
 		// Never cut short: a declaration that is on its way could overtake the next one. The watch begins behind it, so that what it
 		// tells first is what was declared.
-		if err := agent.declareOver(ctx, client, wanted); err != nil {
+		if err := agent.declareOver(ctx, client, wanted.claims); err != nil {
 			return problemOf(err)
 		}
 		if problem := agent.watch(ctx, client, wanted, works); problem != nil {
 			return problem
 		}
-		agent.tell(func(known Known) Known { return known.doubted(nil) })
 	}
 	return nil
 }
@@ -152,7 +173,7 @@ func (agent *Agent) declareOver(ctx context.Context, client tenurev1.ClaimsClien
 }
 
 // watch takes in what the daemon tells; nil once another set is declared.
-func (agent *Agent) watch(ctx context.Context, client tenurev1.ClaimsClient, wanted []*tenurev1.ClaimSpec, works func()) *Problem {
+func (agent *Agent) watch(ctx context.Context, client tenurev1.ClaimsClient, wanted claimSet, works func()) *Problem {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stream, err := client.Watch(ctx, &tenurev1.WatchClaimsRequest{RoutesApart: true, Scope: &agent.component.Scope})
@@ -171,7 +192,8 @@ func (agent *Agent) watch(ctx context.Context, client tenurev1.ClaimsClient, wan
 	}
 }
 
-func (agent *Agent) read(stream grpc.ServerStreamingClient[tenurev1.WatchClaimsResponse], wanted []*tenurev1.ClaimSpec, works func()) *Problem {
+// read takes in what the daemon tells. It says nothing about another set that was declared since.
+func (agent *Agent) read(stream grpc.ServerStreamingClient[tenurev1.WatchClaimsResponse], wanted claimSet, works func()) *Problem {
 	for {
 		response, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
@@ -183,7 +205,10 @@ func (agent *Agent) read(stream grpc.ServerStreamingClient[tenurev1.WatchClaimsR
 		var problem *Problem
 		agent.tell(func(known Known) Known {
 			known = known.heard(response)
-			if problem = gone(known, wanted, response.Ended); problem != nil {
+			if agent.wanted.number != wanted.number {
+				return known.doubted(nil)
+			}
+			if problem = gone(known, wanted.claims, response.Ended); problem != nil {
 				return known.doubted(problem)
 			}
 			return known
@@ -214,11 +239,14 @@ func gone(known Known, wanted []*tenurev1.ClaimSpec, ended []*tenurev1.EndedClai
 	return nil
 }
 
-// tell changes what is known, and replaces what its reader has not yet read.
+// tell changes what is known under the agent's lock, and replaces what its reader has not yet read.
 func (agent *Agent) tell(change func(Known) Known) {
 	agent.lock.Lock()
 	defer agent.lock.Unlock()
 	agent.known = change(agent.known)
+	if agent.ended {
+		return
+	}
 	select {
 	case <-agent.news:
 	default:

@@ -15,7 +15,7 @@ type Known struct {
 	Claims map[ID]*tenurev1.Claim
 	// IsCurrent says whether the daemon is there, and the claims are what was declared.
 	IsCurrent bool
-	// Problem says why they are not; nil also while the first answer is awaited.
+	// Problem says why they are not; nil also while the answer to a declaration is awaited.
 	Problem *Problem
 }
 
