@@ -108,11 +108,14 @@ one that was made. It costs the memory of a second book while it runs.")]
         /// The network's name.
         network: String,
         /// The policy: NAME, or NAME@DIGEST for one version.
-        #[arg(conflicts_with = "end")]
+        #[arg(group = "change")]
         policy: Option<String>,
         /// End the shadow run.
-        #[arg(long)]
+        #[arg(long, group = "change")]
         end: bool,
+        /// The reason, for the history.
+        #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true, requires = "change")]
+        reason: String,
     },
     /// Activate the policy in a network's shadow, once enough decisions were compared and none failed.
     Promote {
@@ -124,6 +127,9 @@ one that was made. It costs the memory of a second book while it runs.")]
         /// Do not wait for enough comparisons.
         #[arg(long)]
         now: bool,
+        /// The reason, for the history.
+        #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+        reason: String,
     },
     /// Activate a policy that served a network before; its ranges return with it.
     #[command(
@@ -170,6 +176,9 @@ change the version, too: import on a network that is not in use, or without --if
         /// Import only if the state has this version.
         #[arg(long, value_name = "VERSION", requires = "import")]
         if_version: Option<u64>,
+        /// The reason, for the history.
+        #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true, requires = "import")]
+        reason: String,
     },
     /// Run a component over recorded decisions and list what it decides otherwise; needs no daemon.
     #[command(after_help = "Examples:

@@ -46,14 +46,15 @@ pub(super) async fn policy(daemon: &Daemon, policy: PolicyVerb) -> Result<Report
             let answer = daemon.call(async |mut admin| admin.activate_policy(request).await).await?;
             Ok(Report::of(Activated { network, answer }))
         }
-        PolicyVerb::Shadow { network, policy, end } => {
-            let policy = policy.unwrap_or_default();
-            let request = v1::ShadowPolicyRequest { network: network.clone(), policy, end };
+        PolicyVerb::Shadow { network, policy, end, reason } => {
+            let (policy, reason) = (policy.unwrap_or_default(), signed(reason, sudo_user().as_deref()));
+            let request = v1::ShadowPolicyRequest { network: network.clone(), policy, end, reason };
             let answer = daemon.call(async |mut admin| admin.shadow_policy(request).await).await?;
             Ok(Report::of(Shadowed { network, answer }))
         }
-        PolicyVerb::Promote { network, change_ranges, now } => {
-            let request = v1::PromotePolicyRequest { network: network.clone(), change_ranges, now };
+        PolicyVerb::Promote { network, change_ranges, now, reason } => {
+            let reason = signed(reason, sudo_user().as_deref());
+            let request = v1::PromotePolicyRequest { network: network.clone(), change_ranges, now, reason };
             let answer = daemon.call(async |mut admin| admin.promote_policy(request).await).await?;
             Ok(Report::of(Activated { network, answer }))
         }
@@ -67,8 +68,11 @@ pub(super) async fn policy(daemon: &Daemon, policy: PolicyVerb) -> Result<Report
             let request = v1::GetPolicyHistoryRequest { network };
             daemon.call(async |mut admin| admin.get_policy_history(request).await).await.map(Report::of)
         }
-        PolicyVerb::State { network, export, import, if_version } => match (export, import) {
-            (_, Some(file)) => state::import(daemon, network, &file, if_version).await,
+        PolicyVerb::State { network, export, import, if_version, reason } => match (export, import) {
+            (_, Some(file)) => {
+                let reason = signed(reason, sudo_user().as_deref());
+                state::import(daemon, network, &file, if_version, reason).await
+            }
             (Some(file), None) => state::export(daemon, network, &file).await,
             (None, None) => state::get(daemon, &network)
                 .await

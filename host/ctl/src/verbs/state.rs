@@ -37,6 +37,7 @@ pub(super) async fn import(
     network: String,
     path: &Path,
     if_version: Option<u64>,
+    reason: String,
 ) -> Result<Report, Error> {
     let state = read(path)?;
     if state.len() > LONGEST_STATE {
@@ -44,7 +45,7 @@ pub(super) async fn import(
             format_args!("{}: it is longer than {LONGEST_STATE} bytes, the limit of a state", path.display());
         return Err(Error::new(ErrorCode::StateNotKept, cause));
     }
-    let request = v1::ReplacePolicyStateRequest { network: network.clone(), state, if_version };
+    let request = v1::ReplacePolicyStateRequest { network: network.clone(), state, if_version, reason };
     let answer = daemon.call(async |mut admin| admin.replace_policy_state(request).await).await?;
     Ok(Report::of(ReplacedState { network, answer }))
 }

@@ -118,8 +118,14 @@ impl Engine {
     /// # Errors
     /// As [`activate`](Self::activate); `ShadowInconclusive` when the shadow has failed a request, or has not compared
     /// enough of them and `now` is not set.
-    pub async fn promote(&self, network: &NetworkName, change_ranges: bool, now: bool) -> Result<Redefined> {
-        self.exchange.promote(network, change_ranges, now).await
+    pub async fn promote(
+        &self,
+        network: &NetworkName,
+        change_ranges: bool,
+        now: bool,
+        why: &str,
+    ) -> Result<Redefined> {
+        self.exchange.promote(network, change_ranges, now, why).await
     }
 
     /// The states of a network; `None` if no policy has kept one. Waits for a request that is just changing them.
@@ -166,8 +172,13 @@ impl Engine {
     ///
     /// # Errors
     /// As [`activate`](Self::activate).
-    pub async fn shadow(&self, network: &NetworkName, policy: &PolicySelector) -> Result<PolicyStamp> {
-        self.exchange.shadow(network, policy).await
+    pub async fn shadow(
+        &self,
+        network: &NetworkName,
+        policy: &PolicySelector,
+        why: &str,
+    ) -> Result<PolicyStamp> {
+        self.exchange.shadow(network, policy, why).await
     }
 
     /// Ends a network's shadow run; durable when this returns. Returns whether there was one.

@@ -12,7 +12,7 @@ use super::vetted::Passed;
 use crate::core::strikes::Requester;
 use crate::network::networks::unknown_network;
 use crate::network::redefine::{Redefined, Wanted};
-use crate::policy::words::shortened;
+use crate::policy::words::explained;
 use crate::ports::{Policy, on_trial};
 
 /// The author of an exchange, and the reason.
@@ -55,10 +55,7 @@ impl PolicyExchange {
                 if !activate.unchecked {
                     self.check_conformance(network, &policy, ACTIVATION).await?;
                 }
-                let why = match activate.reason.as_str() {
-                    "" => "activated by an operator".to_owned(),
-                    reason => shortened(&format!("activated by an operator: {reason}")),
-                };
+                let why = explained("activated by an operator", &[&activate.reason]);
                 let reason = Reason { by: Chooser::Operator, why, shadow: None, asked: ACTIVATION };
                 let Activate { change_ranges, empty_state, .. } = *activate;
                 self.put_into_service(network, policy, reason, change_ranges, empty_state).await

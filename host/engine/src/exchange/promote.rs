@@ -6,6 +6,7 @@ use tenure_types::{Error, ErrorCode, NetworkName, Result};
 use super::PolicyExchange;
 use super::activate::{Reason, no_shadow};
 use crate::network::redefine::Redefined;
+use crate::policy::words::explained;
 
 /// How many requests a shadow run must have compared before its policy can be promoted.
 const ENOUGH: u64 = 16;
@@ -17,6 +18,7 @@ impl PolicyExchange {
         network: &NetworkName,
         change_ranges: bool,
         now: bool,
+        why: &str,
     ) -> Result<Redefined> {
         self.core.observed("promote", network, None, async {
             let shadow = self.core.served(network)?.shadow;
@@ -38,9 +40,8 @@ impl PolicyExchange {
             }
             let policy = self.core.ports.catalogue.load(&shadow.policy).await?;
             let others = verdicts.other_address + verdicts.other_refusal;
-            let why = format!(
-                "promoted from the shadow by an operator: {compared} requests compared, {others} decided differently"
-            );
+            let found = format!("{compared} requests compared, {others} decided differently");
+            let why = explained("promoted from the shadow by an operator", &[&found, why]);
             let asked = "promotion by an operator";
             let reason = Reason { by: Chooser::Operator, why, shadow: Some(shadow), asked };
             self.put_into_service(network, policy, reason, change_ranges, false).await

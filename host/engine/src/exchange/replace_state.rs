@@ -8,6 +8,7 @@ use super::PolicyExchange;
 use crate::network::networks::unknown_network;
 use crate::network::slot::Alone;
 use crate::policy::states::undone;
+use crate::policy::words::explained;
 use crate::ports::Ticket;
 
 /// A state that replaces the present one.
@@ -19,6 +20,8 @@ pub struct ReplaceState {
     pub bytes: Vec<u8>,
     /// The version that it replaces; `None` replaces any.
     pub if_version: Option<u64>,
+    /// The operator's reason, for the history; may be empty.
+    pub reason: String,
 }
 
 impl PolicyExchange {
@@ -72,7 +75,8 @@ impl PolicyExchange {
         let (at, version) = (self.core.now(), before.version + 1);
         let bytes = replace.bytes.clone().into();
         let state = PolicyState { policy: serving, version, bytes, at };
-        let why = format!("by an operator: version {version}, {} B", replace.bytes.len());
+        let written = format!("version {version}, {} B", replace.bytes.len());
+        let why = explained("by an operator", &[&written, &replace.reason]);
         let step = self.core.step(name, &state.policy, StepKind::StateReplaced, why);
         let kept = StateFact::Kept { network: name.clone(), state: state.clone() };
         let ticket = self.change_state(&alone, kept, step)?;

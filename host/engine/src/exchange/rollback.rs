@@ -10,7 +10,7 @@ use super::PolicyExchange;
 use crate::core::strikes::Requester;
 use crate::network::networks::unknown_network;
 use crate::network::redefine::{Redefined, Wanted};
-use crate::policy::words::shortened;
+use crate::policy::words::{explained, shortened};
 
 impl PolicyExchange {
     /// Serves [`Engine::roll_back_to`](crate::Engine::roll_back_to).
@@ -21,10 +21,7 @@ impl PolicyExchange {
         why: &str,
     ) -> Result<Redefined> {
         let served = self.core.served(network);
-        let why = match why {
-            "" => "rolled back by an operator".to_owned(),
-            why => format!("rolled back by an operator: {why}"),
-        };
+        let why = explained("rolled back by an operator", &[why]);
         let answer = async { self.serve_roll_back(network, served?, to, Chooser::Operator, &why).await };
         self.core.observed("rollback", network, None, answer).await
     }

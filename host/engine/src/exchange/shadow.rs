@@ -8,13 +8,19 @@ use super::PolicyExchange;
 use super::run::ShadowReport;
 use crate::lock::hold;
 use crate::network::networks::unknown_network;
+use crate::policy::words::explained;
 
 /// The request and its author, for the history if the candidate is refused.
 const SHADOW: &str = "shadow run for an operator";
 
 impl PolicyExchange {
     /// Serves [`Engine::shadow`](crate::Engine::shadow).
-    pub(crate) async fn shadow(&self, network: &NetworkName, policy: &PolicySelector) -> Result<PolicyStamp> {
+    pub(crate) async fn shadow(
+        &self,
+        network: &NetworkName,
+        policy: &PolicySelector,
+        why: &str,
+    ) -> Result<PolicyStamp> {
         self.core
             .observed("shadow", network, None, async {
                 let policy = self.obtained(network, policy, SHADOW).await?;
@@ -24,8 +30,8 @@ impl PolicyExchange {
                     let why = format!("replaced by an operator, with {}", policy.stamp());
                     self.core.note(network, StepKind::ShadowEnded, &before.policy, &why);
                 }
-                let ticket =
-                    self.core.note(network, StepKind::ShadowBegun, policy.stamp(), "begun by an operator");
+                let why = explained("begun by an operator", &[why]);
+                let ticket = self.core.note(network, StepKind::ShadowBegun, policy.stamp(), &why);
                 ticket.ok_or_else(|| unknown_network(network))?.durable().await?;
                 self.due.notify_one();
                 Ok(policy.stamp().as_ref().clone())
@@ -38,7 +44,8 @@ impl PolicyExchange {
         self.core
             .observed("shadow", network, None, async {
                 let Some(shadow) = self.core.served(network)?.shadow else { return Ok(false) };
-                if let Some(ticket) = self.core.note(network, StepKind::ShadowEnded, &shadow.policy, why) {
+                let why = explained("ended by an operator", &[why]);
+                if let Some(ticket) = self.core.note(network, StepKind::ShadowEnded, &shadow.policy, &why) {
                     ticket.durable().await?;
                 }
                 self.due.notify_one();

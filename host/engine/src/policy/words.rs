@@ -10,3 +10,12 @@ pub(crate) fn shortened(why: &str) -> String {
         _ => format!("{}...", &why[..why.floor_char_boundary(LONGEST_REASON)]),
     }
 }
+
+/// What was done, and the reasons for it that are not empty.
+pub(crate) fn explained(done: &str, reasons: &[&str]) -> String {
+    let reasons: Vec<_> = reasons.iter().copied().filter(|reason| !reason.is_empty()).collect();
+    match reasons.is_empty() {
+        true => done.to_owned(),
+        false => shortened(&format!("{done}: {}", reasons.join("; "))),
+    }
+}

@@ -12,10 +12,10 @@ use crate::support::{Bench, activate, network};
 async fn a_shadow_run_that_another_replaces_has_an_end() {
     let bench = Bench::new(8, 8);
     bench.address(1).await.unwrap();
-    for policy in ["last", "counting"] {
-        bench.engine.shadow(&network(), &PolicyName::new(policy).unwrap().into()).await.unwrap();
+    for (policy, why) in [("last", "alice, a trial"), ("counting", "")] {
+        bench.engine.shadow(&network(), &PolicyName::new(policy).unwrap().into(), why).await.unwrap();
     }
-    bench.engine.end_shadow(&network(), "ended by an operator").await.unwrap();
+    bench.engine.end_shadow(&network(), "bob").await.unwrap();
     let steps = bench.engine.policies_of(&network()).unwrap().history;
     let told: Vec<_> = steps
         .iter()
@@ -23,10 +23,10 @@ async fn a_shadow_run_that_another_replaces_has_an_end() {
         .map(|step| (step.kind.name(), step.policy.name.as_str(), step.why.as_str()))
         .collect();
     let expected = [
-        ("shadow-ended", "counting", "ended by an operator"),
+        ("shadow-ended", "counting", "ended by an operator: bob"),
         ("shadow-begun", "counting", "begun by an operator"),
         ("shadow-ended", "last", "replaced by an operator, with counting@counting"),
-        ("shadow-begun", "last", "begun by an operator"),
+        ("shadow-begun", "last", "begun by an operator: alice, a trial"),
     ];
     assert_eq!(told, expected);
 }

@@ -50,7 +50,7 @@ async fn a_policy_that_does_not_conform_is_refused_and_noted() {
     assert_eq!(bench.history(), ["refused failing", "refused liar", "chosen first"]);
     let policy =
         tenure_types::PolicySelector { name: PolicyName::new("liar").unwrap(), digest: String::new() };
-    bench.engine.shadow(&network(), &policy).await.unwrap_err();
+    bench.engine.shadow(&network(), &policy, "").await.unwrap_err();
     let history = bench.engine.policies_of(&network()).unwrap().history;
     let asked = |at: usize| history[at].why.split(": ").next().unwrap().to_owned();
     assert_eq!(
@@ -281,7 +281,7 @@ async fn a_shadow_that_decides_the_same_can_be_promoted_once_it_has_decided_enou
     let bench = Bench::new(8, 8);
     bench.watch(0, 1);
     bench.address(1).await.unwrap();
-    let promote = async |now| bench.engine.promote(&network(), false, now).await;
+    let promote = async |now| bench.engine.promote(&network(), false, now, "").await;
     assert_eq!(promote(false).await.unwrap_err().code, ErrorCode::ShadowInconclusive, "there is none");
     bench.shadow("refuses-live").await;
     assert_eq!(promote(false).await.unwrap_err().code, ErrorCode::ShadowInconclusive, "too few");
@@ -312,7 +312,7 @@ async fn a_planted_fault_is_found_in_the_shadow_and_not_promoted() {
     let found = &bench.report().verdicts.examples[0];
     assert_eq!((found.verdict.name(), found.served.as_str()), ("failed", "10.0.0.3"));
     assert!(found.candidate.contains("it trapped: unreachable"), "{found:?}");
-    let refused = bench.engine.promote(&network(), false, true).await.unwrap_err();
+    let refused = bench.engine.promote(&network(), false, true, "").await.unwrap_err();
     assert_eq!(refused.code, ErrorCode::ShadowInconclusive, "not even with --now");
     assert!(bench.engine.end_shadow(&network(), "it fails").await.unwrap());
     assert!(!bench.engine.end_shadow(&network(), "").await.unwrap());
@@ -331,7 +331,7 @@ async fn what_a_shadow_has_failed_counts_while_it_is_busy() {
     let mut busy = pin!(bench.engine.tend());
     assert!(poll_once(busy.as_mut()).is_pending(), "the candidate does not answer");
     assert_eq!(bench.report().verdicts.failed, 1);
-    let refused = bench.engine.promote(&network(), false, true).await.unwrap_err();
+    let refused = bench.engine.promote(&network(), false, true, "").await.unwrap_err();
     assert_eq!(refused.code, ErrorCode::ShadowInconclusive, "not even with --now");
 }
 

@@ -38,7 +38,8 @@ async fn a_snapshot_has_what_policies_remember() {
 async fn a_policy_that_takes_over_an_empty_state_keeps_its_own() {
     let bench = Bench::new(8, 8);
     bench.count_with(1, "counting").await;
-    let emptied = ReplaceState { network: network(), bytes: Vec::new(), if_version: None };
+    let emptied =
+        ReplaceState { network: network(), bytes: Vec::new(), if_version: None, reason: String::new() };
     let version = bench.engine.replace_state(&emptied).await.unwrap().version;
     bench.engine.activate(&activate("recounting")).await.unwrap();
     bench.count_with(2, "counting").await;

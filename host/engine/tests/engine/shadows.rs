@@ -68,7 +68,7 @@ fn recorded(again: Again) -> (Bench, Arc<Recorded>) {
 
 impl Bench {
     async fn begin(&self, candidate: &str) {
-        self.engine.shadow(&network(), &PolicyName::new(candidate).unwrap().into()).await.unwrap();
+        self.engine.shadow(&network(), &PolicyName::new(candidate).unwrap().into(), "").await.unwrap();
     }
 
     pub(crate) async fn shadow(&self, candidate: &str) -> ShadowReport {
@@ -149,9 +149,12 @@ async fn a_promotion_says_how_many_requests_would_have_been_refused() {
     for number in 2..18 {
         bench.come_and_go(number).await;
     }
-    bench.engine.promote(&network(), false, false).await.unwrap();
+    bench.engine.promote(&network(), false, false, "alice").await.unwrap();
     let why = bench.engine.policies_of(&network()).unwrap().now.why;
-    assert_eq!(why, "promoted from the shadow by an operator: 16 requests compared, 16 decided differently");
+    assert_eq!(
+        why,
+        "promoted from the shadow by an operator: 16 requests compared, 16 decided differently; alice"
+    );
 }
 
 #[tokio::test]
@@ -173,7 +176,8 @@ async fn a_candidate_takes_over_only_a_state_that_there_is_and_that_it_could_kee
     bench.engine.add(counted, fits).await.unwrap();
     assert_eq!(bench.shadow("last").await.problem, None, "it keeps none");
     assert!(bench.shadow("counting-afresh").await.problem.is_some(), "it cannot take over");
-    let empty = ReplaceState { network: network(), bytes: Vec::new(), if_version: None };
+    let empty =
+        ReplaceState { network: network(), bytes: Vec::new(), if_version: None, reason: String::new() };
     bench.engine.replace_state(&empty).await.unwrap();
     bench.tick(1_000);
     bench.engine.tend().await;

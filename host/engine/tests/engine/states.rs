@@ -49,7 +49,8 @@ impl Bench {
     }
 
     async fn replace(&self, bytes: &[u8], if_version: Option<u64>) -> Result<u64, Error> {
-        let replace = ReplaceState { network: network(), bytes: bytes.to_vec(), if_version };
+        let replace =
+            ReplaceState { network: network(), bytes: bytes.to_vec(), if_version, reason: String::new() };
         self.engine.replace_state(&replace).await.map(|state| state.version)
     }
 
@@ -380,7 +381,7 @@ async fn a_shadow_remembers_what_it_would_have_decided_and_nothing_of_it_is_kept
     let bench = counting(2).await;
     let version = bench.version().await;
     let shadow = async |policy: &str| {
-        bench.engine.shadow(&network(), &PolicyName::new(policy).unwrap().into()).await.unwrap();
+        bench.engine.shadow(&network(), &PolicyName::new(policy).unwrap().into(), "").await.unwrap();
         bench.engine.tend().await;
         bench.engine.shadow_report(&network()).unwrap()
     };

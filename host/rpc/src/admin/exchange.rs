@@ -25,9 +25,11 @@ pub(super) async fn promote(
     engine: &Arc<Engine>,
     request: v1::PromotePolicyRequest,
 ) -> Result<v1::ActivatePolicyResponse> {
-    let v1::PromotePolicyRequest { network, change_ranges, now } = request;
+    let v1::PromotePolicyRequest { network, change_ranges, now, reason } = request;
     let (engine, network) = (Arc::clone(engine), named(&network)?);
-    to_the_end(async move { engine.promote(&network, change_ranges, now).await }).await.map(exchanged)
+    to_the_end(async move { engine.promote(&network, change_ranges, now, &reason).await })
+        .await
+        .map(exchanged)
 }
 
 pub(super) async fn roll_back(
@@ -44,14 +46,14 @@ pub(super) async fn shadow(
     engine: &Arc<Engine>,
     request: v1::ShadowPolicyRequest,
 ) -> Result<v1::ShadowPolicyResponse> {
-    let v1::ShadowPolicyRequest { network, policy, end } = request;
+    let v1::ShadowPolicyRequest { network, policy, end, reason } = request;
     let network = named(&network)?;
     let (changing, on) = (Arc::clone(engine), network.clone());
     if end {
-        to_the_end(async move { changing.end_shadow(&on, "ended by an operator").await }).await?;
+        to_the_end(async move { changing.end_shadow(&on, &reason).await }).await?;
     } else if !policy.is_empty() {
         let policy = selected(&policy)?;
-        to_the_end(async move { changing.shadow(&on, &policy).await }).await?;
+        to_the_end(async move { changing.shadow(&on, &policy, &reason).await }).await?;
     } else if engine.policies_of(&network).is_none() {
         return Err(unknown_network(network.as_str()));
     }

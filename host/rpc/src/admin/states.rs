@@ -25,9 +25,9 @@ pub(super) async fn replace(
     engine: &Arc<Engine>,
     request: v1::ReplacePolicyStateRequest,
 ) -> Result<v1::ReplacePolicyStateResponse> {
-    let v1::ReplacePolicyStateRequest { network, state: bytes, if_version } = request;
+    let v1::ReplacePolicyStateRequest { network, state: bytes, if_version, reason } = request;
     let (engine, network) = (Arc::clone(engine), named(&network)?);
-    let replace = ReplaceState { network, bytes, if_version };
+    let replace = ReplaceState { network, bytes, if_version, reason };
     let now = to_the_end(async move { engine.replace_state(&replace).await }).await?;
     Ok(v1::ReplacePolicyStateResponse { now: Some(state(&now)) })
 }

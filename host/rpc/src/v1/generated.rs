@@ -2614,6 +2614,9 @@ pub struct ShadowPolicyRequest {
     /// Whether to end the present run.
     #[prost(bool, tag = "3")]
     pub end: bool,
+    /// For the history, if a run begins or ends.
+    #[prost(string, tag = "4")]
+    pub reason: ::prost::alloc::string::String,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -2688,6 +2691,9 @@ pub struct PromotePolicyRequest {
     /// Whether to promote before enough requests were compared.
     #[prost(bool, tag = "3")]
     pub now: bool,
+    /// For the history.
+    #[prost(string, tag = "4")]
+    pub reason: ::prost::alloc::string::String,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -2751,6 +2757,9 @@ pub struct ReplacePolicyStateRequest {
     /// The version that it replaces; without it, any.
     #[prost(uint64, optional, tag = "3")]
     pub if_version: ::core::option::Option<u64>,
+    /// For the history.
+    #[prost(string, tag = "4")]
+    pub reason: ::prost::alloc::string::String,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -111,7 +111,7 @@ impl World {
             // The network need not exist.
             match end {
                 true => drop(engine.end_shadow(&network, "").await),
-                false => drop(engine.shadow(&network, &policy.into()).await),
+                false => drop(engine.shadow(&network, &policy.into(), "").await),
             }
             Outcome::Other
         });
@@ -127,7 +127,16 @@ impl World {
                 let serves = engine.policies_of(&network).map(|served| served.now.policy);
                 if serves.as_ref() == Some(&memory.now.policy) {
                     let (bytes, if_version) = (memory.now.bytes.to_vec(), Some(memory.now.version));
-                    drop(engine.replace_state(&ReplaceState { network, bytes, if_version }).await);
+                    drop(
+                        engine
+                            .replace_state(&ReplaceState {
+                                network,
+                                bytes,
+                                if_version,
+                                reason: String::new(),
+                            })
+                            .await,
+                    );
                 }
             }
             Outcome::Other
