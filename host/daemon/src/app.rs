@@ -23,7 +23,7 @@ use tenure_types::{Clock, ConditionName, NodeIdentity, PolicyStamp};
 
 use self::operators::OperatorAccess;
 use self::spine::Spine;
-use crate::config::Config;
+use crate::config::{Config, ConfigFile};
 use crate::live::Live;
 use crate::parts::ReloadRequests;
 use crate::state::{Directories, RecoveredState};
@@ -34,8 +34,8 @@ const AFTER_FAILURE: Duration = Duration::from_millis(300);
 
 /// The daemon's inputs other than its configuration.
 pub(crate) struct Surroundings<'a> {
-    /// The configuration's file, unless it is the default one.
-    pub(crate) config_file: Option<&'a Path>,
+    /// The configuration's file.
+    pub(crate) config_file: Arc<ConfigFile>,
     pub(crate) run_dir: &'a Path,
     pub(crate) state_dir: &'a Path,
     pub(crate) identity: NodeIdentity,

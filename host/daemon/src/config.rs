@@ -7,6 +7,7 @@ mod aws;
 mod cluster;
 mod compare;
 mod delegates;
+mod file;
 mod metadata;
 mod networks;
 mod read;
@@ -29,6 +30,7 @@ pub(crate) use self::aws::is_private;
 pub(crate) use self::cluster::ClusterTable;
 pub(crate) use self::compare::is_live;
 pub(crate) use self::delegates::DelegateTable;
+pub(crate) use self::file::ConfigFile;
 #[cfg(feature = "cluster")]
 pub(crate) use self::metadata::PodMetadataName;
 pub(crate) use self::networks::NetworkTable;

@@ -2,7 +2,7 @@
 //!
 //! An invalid file changes nothing. A key that needs a restart keeps its value until then, and is reported.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tenure_conditions::Report;
@@ -16,7 +16,7 @@ use tenure_rpc::cni::CniService;
 use tenure_types::{ConditionName, Error, ErrorCode};
 use tokio::sync::{Mutex, watch};
 
-use crate::config::{Config, DEFAULT_PATH};
+use crate::config::{Config, ConfigFile};
 use crate::parts::{FollowedFiles, NetworkSetup};
 use crate::policies;
 
@@ -35,8 +35,7 @@ pub(crate) struct LiveParts {
 
 /// The current configuration, and everything that a reload changes.
 pub(crate) struct Live {
-    /// The file, unless it is the default one.
-    path: Option<PathBuf>,
+    file: Arc<ConfigFile>,
     /// The current configuration.
     pub(crate) config: watch::Sender<Arc<Config>>,
     pub(crate) policies: Arc<Policies>,
@@ -53,15 +52,14 @@ pub(crate) struct Live {
 
 impl Live {
     /// Puts the configuration of the start in force.
-    pub(crate) fn new(path: Option<&Path>, config: Config, parts: LiveParts) -> Self {
+    pub(crate) fn new(file: Arc<ConfigFile>, config: Config, parts: LiveParts) -> Self {
         let LiveParts { engine, policies, recorder, allowed, cni, log, files, networks } = parts;
         recorder.set(config.recorded());
         allowed.set(config.allowed());
         files.remember();
         let config = watch::Sender::new(Arc::new(config));
-        let path = path.map(Path::to_owned);
         Self {
-            path,
+            file,
             config,
             policies,
             recorder,
@@ -80,11 +78,11 @@ impl Live {
     /// # Errors
     /// `Internal` if a value cannot be written as TOML.
     pub(crate) fn shown(&self) -> Result<(PathBuf, String), Error> {
-        let path = self.path.clone().unwrap_or_else(|| DEFAULT_PATH.into());
+        let path = self.file.path();
         let config = Arc::clone(&self.config.borrow());
         let text =
             toml::to_string(config.as_ref()).map_err(|error| Error::new(ErrorCode::Internal, error))?;
-        Ok((std::path::absolute(&path).unwrap_or(path), text))
+        Ok((std::path::absolute(path).unwrap_or_else(|_| path.to_owned()), text))
     }
 
     /// Reloads the configuration and applies it.
@@ -95,8 +93,8 @@ impl Live {
         let report = Report::new(self.engine.conditions(), ConditionName::ConfigurationRefused);
         // One reload at a time, so that the file that was read last is the one applied.
         let turn = self.turn.lock().await;
-        let path = self.path.clone();
-        let read = tokio::task::spawn_blocking(move || Config::read(path.as_deref())).await;
+        let file = Arc::clone(&self.file);
+        let read = tokio::task::spawn_blocking(move || file.read()).await;
         let read = read.map_err(|error| Error::new(ErrorCode::Internal, error))?;
         let read =
             read.map_err(|error| Error::new(ErrorCode::InvalidConfig, error)).inspect_err(|error| {

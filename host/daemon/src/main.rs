@@ -42,7 +42,7 @@ use tenure_types::printable;
 
 use crate::app::{App, Surroundings};
 use crate::clock::KernelClock;
-use crate::config::Config;
+use crate::config::{Config, ConfigFile};
 use crate::parts::{FollowedConfig, ReloadRequests};
 
 const EXIT_CODES: &str = "Exit codes:
@@ -91,9 +91,10 @@ fn main() -> ExitCode {
         print!("{}", reference::page());
         return ExitCode::SUCCESS;
     }
+    let file = ConfigFile::new(arguments.config.clone());
     // Before it is read, so that no change comes between.
-    let followed = arguments.follow.then(|| FollowedConfig::new(arguments.config.as_deref()));
-    let config = match Config::read(arguments.config.as_deref()) {
+    let followed = arguments.follow.then(|| FollowedConfig::new(file.path()));
+    let config = match file.read() {
         Ok(config) => config,
         Err(error) => {
             eprintln!("tenured: {}", printable::lines(&error.to_string()));
@@ -103,7 +104,7 @@ fn main() -> ExitCode {
     if arguments.check_config {
         return check::check(&config, &arguments);
     }
-    match start(&arguments, config, followed) {
+    match start(&arguments, file, config, followed) {
         Ok(()) => ExitCode::SUCCESS,
         // Print to standard error: logging itself may have failed.
         Err(error) => failed(&error, &arguments.state_dir),
@@ -121,6 +122,7 @@ fn failed(error: &anyhow::Error, state_dir: &Path) -> ExitCode {
 
 fn start(
     arguments: &DaemonArguments,
+    file: ConfigFile,
     config: Config,
     followed: Option<FollowedConfig>,
 ) -> anyhow::Result<()> {
@@ -131,7 +133,7 @@ fn start(
     let served = runtime.block_on(async {
         let mut signals = Signals::listen()?;
         let outside = Surroundings {
-            config_file: arguments.config.as_deref(),
+            config_file: Arc::new(file),
             run_dir: &arguments.run_dir,
             state_dir: &arguments.state_dir,
             identity: identity::read(&config.node, arguments.node_name.as_deref())?,

@@ -53,7 +53,7 @@ async fn a_writer_that_panics_ends_the_daemon_with_an_error_that_names_it() {
     let clock = Arc::new(Trap::default());
     let filter = "off".to_owned().try_into().unwrap();
     let outside = Surroundings {
-        config_file: None,
+        config_file: Arc::new(ConfigFile::new(None)),
         run_dir: &run_dir,
         state_dir: &state_dir,
         identity: crate::identity::read(&Config::default().node, None).unwrap(),

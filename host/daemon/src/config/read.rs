@@ -9,7 +9,7 @@ use tenure_types::{AgentName, DelegateName, EffectKind, InvalidName, NamePattern
 
 use super::metadata::PodMetadataName;
 use super::settings::HOST_SETTINGS;
-use super::{Config, DEFAULT_PATH, PolicyTable, same_caller};
+use super::{Config, PolicyTable, same_caller};
 
 /// The message for an invalid digest.
 pub(super) const SHA256: &str = "must be 64 hexadecimal digits; `sha256sum FILE` prints them";
@@ -25,6 +25,12 @@ pub(crate) enum ConfigFileError {
         /// The system's error.
         source: std::io::Error,
     },
+    /// The file does not exist, and must.
+    #[error("{path}: the file does not exist; an empty one means the defaults")]
+    Missing {
+        /// The file.
+        path: PathBuf,
+    },
     /// A key is unknown or missing, or its value is invalid.
     #[error("{path}: {key}: {message}")]
     Invalid {
@@ -38,22 +44,6 @@ pub(crate) enum ConfigFileError {
 }
 
 impl Config {
-    /// Reads the given file, or the default one; if the default file does not exist, returns the defaults.
-    ///
-    /// # Errors
-    /// [`ConfigFileError`] names the file, the key and what is wrong with it.
-    pub(crate) fn read(path: Option<&Path>) -> Result<Self, ConfigFileError> {
-        let (path, optional) = match path {
-            Some(path) => (path, false),
-            None => (Path::new(DEFAULT_PATH), true),
-        };
-        match std::fs::read_to_string(path) {
-            Ok(text) => Self::parse(path, &text),
-            Err(error) if optional && error.kind() == std::io::ErrorKind::NotFound => Ok(Self::default()),
-            Err(source) => Err(ConfigFileError::Unreadable { path: path.into(), source }),
-        }
-    }
-
     pub(super) fn parse(path: &Path, text: &str) -> Result<Self, ConfigFileError> {
         let invalid = |key: &str, message: String| ConfigFileError::Invalid {
             path: path.into(),

@@ -13,7 +13,6 @@ use tokio::signal::unix::Signal;
 use tokio::task::spawn_blocking;
 
 use super::stat::Stat;
-use crate::config::DEFAULT_PATH;
 use crate::live::Live;
 
 /// How often to look at the file: on the beat of the other parts.
@@ -35,11 +34,10 @@ pub(crate) struct FollowedConfig {
 }
 
 impl FollowedConfig {
-    /// Follows a file from now on; without a name, the default one.
-    pub(crate) fn new(path: Option<&Path>) -> Self {
-        let path = path.unwrap_or(Path::new(DEFAULT_PATH)).to_owned();
-        let seen = stat(&path);
-        Self { read: seen.clone(), seen, path }
+    /// Follows a file from now on.
+    pub(crate) fn new(path: &Path) -> Self {
+        let seen = stat(path);
+        Self { read: seen.clone(), seen, path: path.to_owned() }
     }
 
     /// Records a look, and returns whether the file is to be read: it is another one than was read, and the same as at the look before. An
@@ -122,7 +120,7 @@ mod tests {
         }
         symlink("1", at("..data")).unwrap();
         symlink("..data/tenured.toml", at("tenured.toml")).unwrap();
-        let mut followed = FollowedConfig::new(Some(&at("tenured.toml")));
+        let mut followed = FollowedConfig::new(&at("tenured.toml"));
         let mut look = || followed.is_news(stat(&at("tenured.toml")));
         assert!(!look());
         symlink("2", at("..next")).unwrap();
@@ -137,7 +135,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tenured.toml");
         fs::write(&path, "").unwrap();
-        let mut followed = FollowedConfig::new(Some(&path));
+        let mut followed = FollowedConfig::new(&path);
         for text in ["a", "ab", "abc"] {
             fs::write(&path, text).unwrap();
             assert!(!followed.is_news(stat(&path)));
