@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 use tenure_testkit::{Node, Subject};
 use tenure_types::{Error, ErrorCode, NetworkConfig, NetworkName};
 
-use super::check::{ipam, with_hint};
+use super::check::{ipam, is_refusal, with_hint};
 use super::sandboxed::{Sandboxed, read};
 use crate::arguments::TrialOptions;
 use crate::clock::monotonic;
@@ -19,9 +19,6 @@ const CALLS: usize = 2000;
 
 /// The most pods that fill a network.
 const MOST: usize = 20_000;
-
-/// The memory of a call: the largest tier, since only the time is measured.
-const MEMORY: usize = 32 << 20;
 
 /// The cost of the calls.
 #[derive(Serialize)]
@@ -73,7 +70,7 @@ fn whole(time: Duration) -> u64 {
 /// Measures a component on a network: with no allocation, and with every address but one allocated.
 pub(super) fn bench(file: &Path, options: &TrialOptions) -> Result<Benched, Error> {
     let ipam = ipam(options)?;
-    let policy = Sandboxed::load(file, &read(file)?, MEMORY)?;
+    let policy = Sandboxed::load(file, &read(file)?)?;
     measured(file, policy, &ipam, &options.namespace).map_err(|error| with_hint(error, options))
 }
 

@@ -10,14 +10,11 @@ use tenure_policy::{Contents, sha256};
 use tenure_testkit::Node;
 use tenure_types::{Error, ErrorCode, NetworkConfig, NetworkName, PolicyFailure, Supply};
 
-use super::sandboxed::{Sandboxed, read};
+use super::sandboxed::{LARGEST_TIER, Sandboxed, read};
 use crate::arguments::TrialOptions;
 
 /// The tiers of memory that a node may grant a call, in MiB.
-const TIERS: [usize; 4] = [4, 8, 16, 32];
-
-/// The largest of them.
-const LARGEST: usize = 32;
+const TIERS: [usize; 4] = [4, 8, 16, LARGEST_TIER];
 
 /// The network that a policy is tried on, unless another one is given.
 pub(super) const NETWORK: &str = r#"{ "ranges": [[{ "subnet": "10.1.0.0/24" }]] }"#;
@@ -71,7 +68,7 @@ pub(super) fn check(file: &Path, options: &TrialOptions) -> Result<Checked, Erro
     let contents = Contents::read(&bytes).map_err(unusable)?;
     let ipam = ipam(options)?;
     // Compiled once, for all tiers: that may take long.
-    let (trial, conformance) = match Sandboxed::load(file, &bytes, LARGEST << 20) {
+    let (trial, conformance) = match Sandboxed::load(file, &bytes) {
         Err(error) => (Trial::Failed(error), None),
         Ok(policy) => {
             let trial = trial(&policy, &ipam, options);
@@ -155,7 +152,8 @@ fn suite(policy: &Sandboxed, memory: usize, ipam: String) -> Result<Conformance,
     }
 }
 
-fn is_refusal(code: ErrorCode) -> bool {
+/// Whether a policy that works gives this answer, too.
+pub(super) fn is_refusal(code: ErrorCode) -> bool {
     matches!(
         code,
         ErrorCode::InvalidConfig

@@ -13,15 +13,18 @@ use tenure_types::{
     Request,
 };
 
+/// The largest tier of memory that a node may grant a call, in MiB. Which of the tiers a policy needs is for `policy check` to say.
+pub(super) const LARGEST_TIER: usize = 32;
+
 /// A component, loaded.
 #[derive(Debug, Clone)]
 pub(super) struct Sandboxed(Arc<WasmPolicy>);
 
 impl Sandboxed {
-    /// Loads a component with a limit of its memory, in bytes.
-    pub(super) fn load(file: &Path, bytes: &[u8], memory: usize) -> Result<Self, Error> {
+    /// Loads a component, whose calls may use the largest tier of memory.
+    pub(super) fn load(file: &Path, bytes: &[u8]) -> Result<Self, Error> {
         // One call at a time: nothing here runs beside another.
-        let limits = CallLimits { memory, concurrency: 1, ..CallLimits::default() };
+        let limits = CallLimits { memory: LARGEST_TIER << 20, concurrency: 1, ..CallLimits::default() };
         let runtime = PolicyRuntime::new(limits, Compiler::InProcess)?;
         Ok(Self(Arc::new(runtime.load(&name(file)?, bytes, None)?)))
     }

@@ -15,9 +15,6 @@ use crate::render::{Page, Shown};
 /// The folder of case files in a policy's folder.
 const CASES: &str = "cases";
 
-/// The memory of a call, as a node's default.
-const MEMORY: usize = 16 << 20;
-
 /// The results of all case files.
 pub(crate) struct Tested {
     /// The component.
@@ -81,7 +78,7 @@ pub(super) fn test(folder: &Path, component: Option<PathBuf>) -> Result<Tested, 
     if read_cases.is_empty() {
         return Err(unusable(&format_args!("{} has no case files; each is a .txt", cases.display())));
     }
-    let policy = Sandboxed::load(&file, &read(&file)?, MEMORY)?;
+    let policy = Sandboxed::load(&file, &read(&file)?)?;
     let runs = read_cases.iter().map(|case| cases::run(case, || policy.clone())).collect();
     Ok(Tested { file, runs })
 }

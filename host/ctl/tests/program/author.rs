@@ -100,3 +100,33 @@ fn a_policy_that_needs_a_configuration_asks_for_it() {
         assert!(bench.status.code() == Some(1) && error.contains(hint), "{name}: {error}");
     }
 }
+
+/// A component with one more module, which each of its instances instantiates, too: it has 400 pages of memory, 25 MiB.
+fn with_memory(component: &[u8]) -> Vec<u8> {
+    let (mut rest, mut modules) = (&component[8..], 0);
+    while let Some((section, after)) = rest.split_first() {
+        modules += u8::from(*section == 1);
+        let length = after.iter().position(|byte| byte & 0x80 == 0).unwrap() + 1;
+        let size = after[..length].iter().rev().fold(0, |size, byte| size << 7 | usize::from(byte & 0x7f));
+        rest = &after[length + size..];
+    }
+    let module = b"\0asm\x01\0\0\0\x05\x04\x01\0\x90\x03";
+    let instance = [1, 0, modules, 0];
+    [component, &[1, 14], module, &[2, 4], &instance].concat()
+}
+
+/// Regression: cases ran with 16 MiB, with which nothing in Python that has modules of its own could be tested.
+#[test]
+fn cases_have_the_memory_that_a_node_may_grant() {
+    let scratch = tempfile::tempdir().unwrap();
+    let at = |name: &str| scratch.path().join(name);
+    fs::write(at("policy.wasm"), with_memory(tenure_policy::embedded::HOST_LOCAL)).unwrap();
+    fs::create_dir(at("cases")).unwrap();
+    let case = "network { \"subnet\": \"10.1.1.0/29\" }\nadd shop/web-0 -> 10.1.1.2\n";
+    fs::write(at("cases/a.txt"), case).unwrap();
+    let tested = tenurectl(scratch.path(), &["test", ".", "--component", "policy.wasm"]);
+    assert!(tested.status.success(), "{}", text(&tested.stderr));
+    let check = tenurectl(scratch.path(), &["check", "policy.wasm", "--output", "json"]);
+    let report: Value = serde_json::from_slice(&check.stdout).unwrap();
+    assert_eq!(report.get("memory_tier_mib").and_then(Value::as_u64), Some(32), "{report}");
+}
