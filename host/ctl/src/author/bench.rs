@@ -75,7 +75,7 @@ pub(super) fn bench(file: &Path, options: &TrialOptions) -> Result<Benched, Erro
 }
 
 /// Fills the network and measures on the way.
-fn measured(file: &Path, policy: Sandboxed, ipam: &str, namespace: &str) -> Result<Benched, Error> {
+fn measured(file: &Path, policy: impl Subject, ipam: &str, namespace: &str) -> Result<Benched, Error> {
     let config = NetworkConfig { ipam: ipam.to_owned(), attributes: Vec::new() };
     let name = NetworkName::new("net").map_err(|error| Error::new(ErrorCode::Internal, error))?;
     let mut rows = vec![row("define", 0, || policy.define(&name, &config).map(drop))?];
@@ -84,10 +84,12 @@ fn measured(file: &Path, policy: Sandboxed, ipam: &str, namespace: &str) -> Resu
     let mut held = Vec::new();
     while held.len() < MOST {
         let pod = format!("{namespace}/pod-{}", held.len());
-        if node.add(&pod).is_err() {
-            break;
+        match node.add(&pod) {
+            Ok(_) => held.push(pod),
+            // The network is full, or the policy gives it no more.
+            Err(error) if is_refusal(error.code) && !held.is_empty() => break,
+            Err(error) => return Err(Error { cause: format!("{pod}: {}", error.cause), ..error }),
         }
-        held.push(pod);
     }
     // One address is free again, so that there is something to find.
     if let Some(last) = held.last() {
@@ -99,7 +101,7 @@ fn measured(file: &Path, policy: Sandboxed, ipam: &str, namespace: &str) -> Resu
 }
 
 /// Measures proposals that nothing is made of.
-fn propose(node: &mut Node<Sandboxed>, namespace: &str) -> Result<Row, Error> {
+fn propose(node: &mut Node<impl Subject>, namespace: &str) -> Result<Row, Error> {
     let request = node.request(&format!("{namespace}/one-more"), &[])?;
     let held = node.book().allocations().len();
     row("propose", held, || node.policy().propose(&request, node.state(), node.book()).map(drop))
@@ -118,4 +120,40 @@ fn row(call: &'static str, held: usize, run: impl Fn() -> Result<(), Error>) -> 
     times.sort_unstable();
     let at = |percent: usize| times.get(times.len() * percent / 100).copied().unwrap_or_default();
     Ok(Row { call, held, median: at(50), p99: at(99) })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::OnceCell;
+    use std::sync::Arc;
+
+    use tenure_ledger::Book;
+    use tenure_types::{Definition, Outcome, Request};
+
+    use super::super::check::NETWORK;
+    use super::*;
+
+    /// A policy that answers each request as on the book of the first, so that it proposes an address twice.
+    struct Forgetful(Sandboxed, OnceCell<Arc<Book>>);
+
+    impl Subject for Forgetful {
+        fn define(&self, network: &NetworkName, config: &NetworkConfig) -> Result<Definition, Error> {
+            Subject::define(&self.0, network, config)
+        }
+
+        fn propose(&self, request: &Request, state: &[u8], book: &Arc<Book>) -> Result<Outcome, Error> {
+            Subject::propose(&self.0, request, state, self.1.get_or_init(|| Arc::clone(book)))
+        }
+    }
+
+    /// Regression: the network counted as full, and the bench as passed.
+    #[test]
+    fn a_policy_that_fails_while_the_network_fills_has_not_passed() {
+        let file = Path::new("policy.wasm");
+        let policy = Sandboxed::load(file, tenure_policy::embedded::HOST_LOCAL).unwrap();
+        let failed = measured(file, Forgetful(policy, OnceCell::new()), NETWORK, "shop");
+        let error = failed.err().unwrap();
+        assert_eq!(error.code, ErrorCode::ProposalRejected);
+        assert!(error.cause.starts_with("shop/pod-1: "), "{error}");
+    }
 }
