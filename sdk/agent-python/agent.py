@@ -18,9 +18,10 @@ def say(state, claims, problem=""):
 
 
 def follow(stub, specs, claims):
-    """Declares the claims and follows them, until the daemon ends the watch."""
+    """Declares the claims and follows them, until the daemon ends the watch. Yields at each of its messages."""
     stub.Declare(v1.DeclareClaimsRequest(claims=specs, wait_ms=300_000))
     for change in stub.Watch(v1.WatchClaimsRequest()):
+        yield
         if change.is_all:
             claims.clear()
         for claim in change.claims:
@@ -39,7 +40,8 @@ def main(socket, network, *names):
     while True:
         with grpc.insecure_channel(f"unix:{socket}") as channel:
             try:
-                follow(ClaimsStub(channel), specs, claims)
+                for _ in follow(ClaimsStub(channel), specs, claims):
+                    pause = 0.1
                 problem = "the watch has ended"
             except grpc.RpcError as error:
                 problem = f"{error.code().name}: {error.details()}"
