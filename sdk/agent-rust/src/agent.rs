@@ -31,6 +31,7 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(60);
 #[derive(Debug, Clone)]
 pub struct Agent {
     wanted: watch::Sender<Vec<ClaimSpec>>,
+    news: watch::Sender<Known>,
     known: watch::Receiver<Known>,
 }
 
@@ -61,15 +62,28 @@ impl Agent {
         socket: impl Into<PathBuf>,
         claims: impl IntoIterator<Item = ClaimSpec>,
     ) -> Self {
-        let (wanted, wishes) = watch::channel(claims.into_iter().collect());
-        let (news, known) = watch::channel(Known::default());
-        tokio::spawn(Keeper { component, socket: socket.into(), wishes, news }.keep());
-        Self { wanted, known }
+        let (agent, keeper) = Self::with_keeper(component, socket.into(), claims.into_iter().collect());
+        tokio::spawn(keeper.keep());
+        agent
     }
 
-    /// Declares another set in place of the present one; the daemon makes it so as soon as it is there.
+    /// An agent, and the task behind it.
+    fn with_keeper(component: Component, socket: PathBuf, claims: Vec<ClaimSpec>) -> (Self, Keeper) {
+        let (wanted, wishes) = watch::channel(claims);
+        let (news, known) = watch::channel(Known::default());
+        let keeper = Keeper { component, socket, wishes, news: news.clone() };
+        (Self { wanted, news, known }, keeper)
+    }
+
+    /// Declares another set in place of the present one; the daemon makes it so as soon as it is there, and until then the knowledge about
+    /// the claims is not current.
     pub fn declare(&self, claims: impl IntoIterator<Item = ClaimSpec>) {
-        self.wanted.send_replace(claims.into_iter().collect());
+        let claims = claims.into_iter().collect();
+        // Both at once, so that an answer is heard before the set is replaced, or is one about a set that was replaced.
+        self.news.send_modify(|known| {
+            self.wanted.send_replace(claims);
+            known.doubt(None);
+        });
     }
 
     /// Returns the present knowledge about the claims.
@@ -125,11 +139,11 @@ impl Keeper {
                 }
                 *pauses = self::pauses();
             }
-            self.news.send_modify(|known| known.doubt(None));
         }
     }
 
-    /// Takes in what the daemon tells; fails if a claim of the declared ones is gone.
+    /// Takes in what the daemon tells; fails if a claim of the declared ones is gone. It says nothing about another set that was declared
+    /// since.
     fn hear(&self, response: Option<WatchClaimsResponse>, declared: &[ClaimSpec]) -> Result<(), Problem> {
         let Some(response) = response else {
             return Err(Problem::passing("the daemon has ended the watch".to_owned()));
@@ -138,7 +152,9 @@ impl Keeper {
         let mut outcome = Ok(());
         self.news.send_modify(|known| {
             known.hear(response);
-            if let Some(gone) = known.lacks(declared) {
+            if self.wishes.has_changed().unwrap_or(true) {
+                known.doubt(None);
+            } else if let Some(gone) = known.lacks(declared) {
                 let problem = gone_for(gone, &ended);
                 known.doubt(Some(problem.clone()));
                 outcome = Err(problem);
@@ -192,6 +208,35 @@ fn pauses() -> ExponentialBackoff {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::v1::Claim;
+
+    /// Regression: what the daemon had said about the set before counted as current for the set that replaced it.
+    #[test]
+    fn a_set_is_current_once_the_daemon_has_answered_for_it() {
+        let router = [crate::claim("pods", "router")];
+        let health = [crate::claim("pods", "health")];
+        let (agent, mut keeper) = Agent::with_keeper(Component::default(), PathBuf::new(), router.to_vec());
+        let told = |claims: &[ClaimSpec]| {
+            let claim = |spec: &ClaimSpec| Claim {
+                network: spec.network.clone(),
+                name: spec.name.clone(),
+                ..Claim::default()
+            };
+            let claims = claims.iter().map(claim).collect();
+            Some(WatchClaimsResponse { is_all: true, claims, ..Default::default() })
+        };
+        keeper.hear(told(&router), &router).unwrap();
+        assert!(agent.known().is_current);
+        agent.declare(health.clone());
+        assert!(!agent.known().is_current, "the daemon has not heard of it");
+        keeper.hear(told(&router), &router).unwrap();
+        assert!(!agent.known().is_current, "an answer about the set before");
+        keeper.hear(told(&[]), &router).unwrap();
+        assert_eq!(agent.known().problem, None, "nobody wants what the set before lacks");
+        keeper.wishes.mark_unchanged();
+        keeper.hear(told(&health), &health).unwrap();
+        assert!(agent.known().is_current && agent.known().claim("pods", "health").is_some());
+    }
 
     #[test]
     fn pauses_grow_to_the_longest_and_differ() {
