@@ -183,6 +183,32 @@ mod tests {
     }
 
     #[test]
+    fn the_book_says_of_each_key_when_it_takes_effect() {
+        let page = include_str!("../../../../deploy/book/src/running.md");
+        // A row names sections, and keys that are not as the rest of their section.
+        let row = |effect: &str| {
+            let row = page.lines().find(|line| line.starts_with("| `") && line.contains(effect)).unwrap();
+            let keys = row.split('`').skip(1).step_by(2);
+            keys.map(str::to_owned).collect::<BTreeSet<_>>()
+        };
+        let (live, later) = (row("| at once |"), row("| after a restart;"));
+        let read = toml::from_str::<Config>(EVERYTHING).unwrap();
+        let mut keys: BTreeSet<_> = read.keys().into_keys().collect();
+        let empty =
+            sections(&read).into_iter().filter(|(_, keys)| keys.as_object().is_some_and(Map::is_empty));
+        keys.extend(empty.map(|(section, _)| format!("{section}.any")));
+        let names = keys.iter().map(|key| {
+            let section = key.split('.').next().unwrap();
+            let mut names = [key.as_str(), section].into_iter();
+            let name = names.find(|name| live.contains(*name) || later.contains(*name));
+            let name = name.unwrap_or_else(|| panic!("the table lacks {key}"));
+            assert_eq!([live.contains(name), later.contains(name)], [is_live(key), !is_live(key)], "{key}");
+            name.to_owned()
+        });
+        assert_eq!(names.collect::<BTreeSet<_>>(), &live | &later, "there are no other keys");
+    }
+
+    #[test]
     fn a_network_of_another_supplier_keeps_its_definition_until_the_restart() {
         const RANGES: &str = "[networks.pods]\nrecord = 5\nipam.ranges = [[{ subnet = \"10.1.0.0/24\" }]]";
         const BLOCKS: &str = "[cluster]\nnetworks = { pods = [\"pods\"] }\n[networks.pods]\nrecord = 7\n\
