@@ -267,7 +267,7 @@ fn load(bytes: Arc<ComponentStore>, runtime: Arc<PolicyRuntime>, trusted: Arc<Tr
         }
         let policy = runtime.load(&stamp.name, &component, Some(&stamp.digest)).map_err(failed)?;
         // Without a copy, the node depends on the component's file.
-        if let Err(error) = bytes.kept.put(&stamp.digest, &component, signature.flatten().as_deref()) {
+        if let Err(error) = bytes.kept.put(stamp, &component, signature.flatten().as_deref()) {
             tracing::warn!(%error, policy = %stamp, "cannot keep a copy of a policy");
         }
         Ok(AskedPolicy::new(policy))

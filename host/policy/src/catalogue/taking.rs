@@ -136,7 +136,7 @@ fn keep(
     if trusted.checks() && verified.release.is_none() {
         tracing::warn!(policy = %stamp, "the signature of a policy names no version, so an older one could pass for it");
     }
-    let is_new = bytes.kept.put(&stamp.digest, component, signature);
+    let is_new = bytes.kept.put(&stamp, component, signature);
     let is_new = is_new.map_err(|error| {
         let code = match error.kind() {
             ErrorKind::StorageFull => ErrorCode::DiskFull,

@@ -70,7 +70,7 @@ impl ComponentStore {
     /// The signature of a stamp's component: the one beside its file, or the node's own copy of it.
     pub(crate) fn signature(&self, stamp: &PolicyStamp) -> Option<String> {
         let catalogued = self.named(&stamp.name).ok().filter(|now| now.stamp == *stamp);
-        let kept = || self.kept.signature(&stamp.digest);
+        let kept = || self.kept.signature(stamp);
         match catalogued {
             Some(copied) if copied.is_copied() => kept().or_else(|| copied.source.signature()),
             Some(catalogued) => catalogued.source.signature().or_else(kept),
