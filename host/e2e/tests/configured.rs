@@ -114,7 +114,8 @@ fn applied() -> anyhow::Result<()> {
     daemon.ctl(&["policy", "activate", "other", "canary"])?;
     ensure!(serves(&daemon, "net")? == first && serves(&daemon, "other")? == first);
 
-    let next = daemon.path("files/next.wasm");
+    let (next, back) = (daemon.path("files/next.wasm"), daemon.path("files/back.wasm"));
+    fs::copy(&file, &back)?;
     let second = variant(&file, &next)?;
     fs::rename(&next, &file)?;
     let mut pods = 0;
@@ -136,6 +137,10 @@ fn applied() -> anyhow::Result<()> {
     ensure!(text(&history(&daemon, "net")?, "/now/name") == "host-local");
     add(&daemon, &other, "later")?.address()?;
     ensure!(serves(&daemon, "other")? == second, "an operator's choice stays");
+    // Nobody has returned from the first version, so the file may return to it.
+    fs::rename(&back, &file)?;
+    is_served_by(&daemon, "other", &first)?;
+    ensure!(file_problem(&daemon, "canary")?.is_empty());
     Ok(())
 }
 

@@ -87,7 +87,7 @@ fn whole_way() -> anyhow::Result<()> {
     let inspected = daemon.ctl(&["policy", "inspect", "canary"])?;
     ensure!(text(&inspected, "/versions/0/source") == path, "{inspected}");
 
-    daemon.ctl(&["policy", "shadow", "net", "canary"])?;
+    daemon.ctl(&["policy", "shadow", "net", "canary", "--reason", "a trial"])?;
     let early = refused(&daemon, &["policy", "promote", "net"])?;
     ensure!(text(&early, "/code") == "shadow-inconclusive", "{early}");
     wait::holds("the shadow to follow", SOON, || {
@@ -114,7 +114,10 @@ fn whole_way() -> anyhow::Result<()> {
     );
     ensure!(serves(&daemon)? == "host-local", "a shadow serves nobody");
 
-    daemon.ctl(&["policy", "promote", "net", "--now"])?;
+    daemon.ctl(&["policy", "promote", "net", "--now", "--reason", "no canaries"])?;
+    let told = daemon.ctl(&["policy", "history", "net"])?;
+    ensure!(text(&told, "/steps/0/reason").ends_with("; no canaries"), "{told}");
+    ensure!(text(&told, "/steps/1/reason") == "begun by an operator: a trial", "{told}");
     add(&daemon, "one-canary")?.error_code(POLICY_REFUSED)?;
     let in_use = refused(&daemon, &["policy", "unload", "canary"])?;
     ensure!(text(&in_use, "/code") == "policy-in-use", "{in_use}");

@@ -22,20 +22,21 @@ fn main() -> ExitCode {
     Suite::new()
         .test("an_older_release_does_not_pass_where_a_newer_one_was_accepted", &[], older)
         .test("a_release_of_another_policy_or_none_does_not_pass", &[], another)
+        .test("one_component_serves_under_each_name_that_it_is_signed_as", &[], two_names)
         .test("an_older_release_in_a_followed_file_is_not_applied", &[], followed)
         .test("keys_that_what_serves_lacks_are_refused_by_a_reload", &[], refused_by_reload)
         .test("keys_that_are_put_right_let_pods_start_at_once", &[], way_back)
         .run()
 }
 
-fn network(policy: &str) -> Value {
-    let ranges = json!([[{ "subnet": "10.85.0.0/16" }]]);
+fn network(name: &str, subnet: &str, policy: &str) -> Value {
+    let ranges = json!([[{ "subnet": subnet }]]);
     let ipam = json!({ "type": "tenure", "policy": policy, "ranges": ranges });
-    json!({ "cniVersion": "1.0.0", "name": "net", "type": "bridge", "ipam": ipam })
+    json!({ "cniVersion": "1.0.0", "name": name, "type": "bridge", "ipam": ipam })
 }
 
 fn add(daemon: &Daemon, policy: &str, pod: &str) -> anyhow::Result<tenure_e2e::Outcome> {
-    daemon.shim()?.call("ADD", &Attachment::of(pod), &network(policy))
+    daemon.shim()?.call("ADD", &Attachment::of(pod), &network("net", "10.85.0.0/16", policy))
 }
 
 fn text(value: &Value, pointer: &str) -> String {
@@ -173,6 +174,23 @@ fn another() -> anyhow::Result<()> {
     let error = refused(&daemon, &["policy", "load", &unnamed, "--name", "other"])?;
     ensure!(text(&error, "/cause").contains("signatures.require_version"), "{error}");
     daemon.stop()?;
+    Ok(())
+}
+
+fn two_names() -> anyhow::Result<()> {
+    let (mut daemon, publisher) = trusting("")?;
+    let component = publisher.write(&daemon, b'a')?;
+    let path = component.display().to_string();
+    for name in ["zones", "zones-canary"] {
+        publisher.sign(&component, name, "1")?;
+        daemon.ctl(&["policy", "load", &path, "--name", name])?;
+    }
+    daemon.kill()?;
+    fs::remove_file(&component)?;
+    daemon.start_again()?;
+    for (name, subnet) in [("zones", "10.86.0.0/24"), ("zones-canary", "10.86.1.0/24")] {
+        daemon.shim()?.call("ADD", &Attachment::of(name), &network(name, subnet, name))?.address()?;
+    }
     Ok(())
 }
 
