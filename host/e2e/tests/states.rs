@@ -229,13 +229,16 @@ fn exported() -> anyhow::Result<()> {
     let again = refused(&daemon, &["policy", "state", "net", "--import", &path, "--if-version", "2"])?;
     ensure!(again.0 == "state-changed", "two operators: {again:?}");
     fs::write(&file, "a")?;
-    daemon.ctl(&["policy", "state", "net", "--import", &path])?;
+    daemon.ctl(&["policy", "state", "net", "--import", &path, "--reason", "rack b is next"])?;
     daemon.kill()?;
     daemon.start_again()?;
     ensure!(add(&daemon, "rotation", "p3")? == "b", "a was the last rack, says the operator");
     let history = daemon.ctl(&["policy", "history", "net"])?;
     ensure!(text(&history, "/steps/0/kind") == "state-replaced", "{history}");
-    ensure!(text(&history, "/steps/0/reason") == "by an operator: version 4, 1 B", "{history}");
+    ensure!(
+        text(&history, "/steps/0/reason") == "by an operator: version 4, 1 B; rack b is next",
+        "{history}"
+    );
 
     fs::write(&file, vec![0; (16 << 10) + 1])?;
     let long = refused(&daemon, &["policy", "state", "net", "--import", &path])?;
