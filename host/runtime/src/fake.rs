@@ -15,7 +15,7 @@ use crate::v1::{
 };
 
 /// Sandboxes by id: those whose id starts with `host` are in the host's network, those that start with `old` have
-/// stopped. `ID@UID` is the sandbox of a pod, created a second after 1970.
+/// stopped. `ID@UID` is the sandbox of a pod, created a second after 1970, or after everything else if the id starts with `late`.
 #[derive(Debug)]
 pub struct FakeRuntime(pub Vec<&'static str>);
 
@@ -48,7 +48,8 @@ impl RuntimeService for FakeRuntime {
                 if stopped { PodSandboxState::SandboxNotready } else { PodSandboxState::SandboxReady };
             let (id, uid) = id.split_once('@').unwrap_or((id, ""));
             let metadata = Some(PodSandboxMetadata { uid: uid.to_owned(), ..PodSandboxMetadata::default() });
-            PodSandbox { id: id.to_owned(), state: state.into(), metadata, created_at: 1_000_000_000 }
+            let created_at = if id.starts_with("late") { i64::MAX } else { 1_000_000_000 };
+            PodSandbox { id: id.to_owned(), state: state.into(), metadata, created_at }
         };
         Ok(Response::new(ListPodSandboxResponse { items: self.0.iter().map(item).collect() }))
     }

@@ -15,7 +15,10 @@ use std::time::Duration;
 use tenure_types::{BootId, Generation, Moment, NetworkName};
 
 /// Since when each allocation's sandbox has been gone.
-pub(crate) type GoneSince = HashMap<(NetworkName, Generation, Moment), Duration>;
+pub(crate) type GoneSince = HashMap<GoneKey, Duration>;
+
+/// An allocation, by its last request.
+pub(crate) type GoneKey = (NetworkName, Generation, Moment);
 
 /// The file.
 #[derive(Debug)]
@@ -78,7 +81,7 @@ impl GoneFile {
     }
 }
 
-fn entry(line: &str) -> Option<((NetworkName, Generation, Moment), Duration)> {
+fn entry(line: &str) -> Option<(GoneKey, Duration)> {
     let [network, generation, boot_ns, wall_ms, since] = *line.split(' ').collect::<Vec<_>>() else {
         return None;
     };

@@ -14,7 +14,8 @@ use tenure_types::{Allocation, BootId, ConditionName, End, Moment};
 
 use crate::doubts::Doubts;
 use crate::evidence::{SandboxEvidence, WitnessVerdict};
-use crate::gone::{GoneFile, GoneSince};
+use crate::gone::{GoneFile, GoneKey, GoneSince};
+use crate::last_reads::{LastRead, LastReads};
 use crate::{PodReport, Sandboxes};
 
 /// The longest pause between two looks.
@@ -115,14 +116,17 @@ impl Leaks {
         }
         self.doubts.look(&self.engine, &self.sandboxes, &held, &evidence, now).await;
         let (grace, before) = ((self.grace)(), std::mem::take(&mut self.gone_since));
+        let mut due = Vec::new();
         for (held, evidence) in held.iter().zip(evidence).filter(|(_, evidence)| evidence.proves_gone()) {
-            let key = (held.network.clone(), held.generation, held.requested_at);
+            let key = key(held);
             let since = before.get(&key).copied().unwrap_or(now);
-            let is_early = now.saturating_sub(since) < grace;
-            if is_early || (self.is_confirmed(held, evidence).await && !self.free(held).await) {
-                self.gone_since.insert(key, since);
+            // It stays until it is freed, or the proof does not hold any more.
+            self.gone_since.insert(key, since);
+            if now.saturating_sub(since) >= grace {
+                due.push((Arc::clone(held), evidence));
             }
         }
+        self.free_all(due).await;
         if self.gone_since != before
             && let Some(file) = &mut self.file
         {
@@ -134,13 +138,34 @@ impl Leaks {
         ends.filter(|left| !left.is_zero()).fold(LOOK_AGAIN, Duration::min)
     }
 
-    /// Whether the proof still holds, where the API server's word is half of it. If it does not, the grace period begins again.
-    async fn is_confirmed(&self, held: &Allocation, evidence: SandboxEvidence) -> bool {
-        let rests_on_pod = !SandboxEvidence { pod: WitnessVerdict::Unknown, ..evidence }.proves_gone();
-        match (rests_on_pod, self.sandboxes.pods(), held.pod()) {
-            (true, Some(pods), Some(pod)) => pods.confirm(pod).await == WitnessVerdict::Absent,
-            // The runtime's newer sandbox of the same pod is the other half.
-            _ => true,
+    /// Frees allocations whose grace period is over. Where the word about the pod is half of the proof, it is asked for once more; these come
+    /// last, since the API server may be silent.
+    async fn free_all(&mut self, due: Vec<(Arc<Allocation>, SandboxEvidence)>) {
+        let rests_on_pod = |(_, evidence): &(_, SandboxEvidence)| {
+            !SandboxEvidence { pod: WitnessVerdict::Unknown, ..*evidence }.proves_gone()
+        };
+        let (doubtable, proven): (Vec<_>, Vec<_>) = due.into_iter().partition(rests_on_pod);
+        for (held, _) in proven {
+            if self.free(&held).await {
+                self.gone_since.remove(&key(&held));
+            }
+        }
+        if doubtable.is_empty() {
+            return;
+        }
+        let held: Vec<_> = doubtable.into_iter().map(|(held, _)| held).collect();
+        let sandboxes = Arc::clone(&self.sandboxes);
+        let evidence = sandboxes.look_beside_pods(&held).await;
+        let mut reads = LastReads::new(&sandboxes);
+        for (held, evidence) in held.iter().zip(evidence) {
+            let is_settled = match reads.read(held, evidence).await {
+                LastRead::Gone => self.free(held).await,
+                LastRead::Unproven => true,
+                LastRead::Unread => false,
+            };
+            if is_settled {
+                self.gone_since.remove(&key(held));
+            }
         }
     }
 
@@ -161,6 +186,11 @@ impl Leaks {
             }
         }
     }
+}
+
+/// An allocation as [`GoneSince`] names it.
+fn key(held: &Allocation) -> GoneKey {
+    (held.network.clone(), held.generation, held.requested_at)
 }
 
 /// Why the runtime seems to be another one than that of the pods, if so: it lists none of those whose network namespaces exist. One that was

@@ -19,6 +19,7 @@ mod evidence;
 #[cfg(any(test, feature = "fake"))]
 pub mod fake;
 mod gone;
+mod last_reads;
 mod leaks;
 mod listed;
 mod living;

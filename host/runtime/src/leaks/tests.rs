@@ -41,10 +41,14 @@ fn engine_with(container: &str, netns: &Path, origin: Option<Origin>) -> Arc<Eng
 
 /// An engine that holds one allocation, of a container with this sandbox.
 fn engine_of(container: &str, sandbox: Sandbox, origin: Option<Origin>) -> Arc<Engine> {
+    engine_holding(vec![allocation(container, sandbox, origin)])
+}
+
+/// The allocation of a container with this sandbox.
+fn allocation(container: &str, sandbox: Sandbox, origin: Option<Origin>) -> Allocation {
     let policy = Arc::new(PolicyStamp { name: PolicyName::new("any").unwrap(), digest: "".into() });
-    let mut book = Book::empty(&network());
     let (container, interface) = (ContainerId::new(container).unwrap(), InterfaceName::new("eth0").unwrap());
-    let allocation = Allocation {
+    Allocation {
         network: network(),
         generation: Generation(1),
         owner: Owner::Attachment { container, interface },
@@ -55,14 +59,26 @@ fn engine_of(container: &str, sandbox: Sandbox, origin: Option<Origin>) -> Arc<E
         origin: origin.map(Box::new),
         requested_at: Moment::default(),
         allocated_at: Moment::default(),
-    };
-    book.apply(1, &LedgerFact::Allocated(Arc::new(allocation))).unwrap();
+    }
+}
+
+/// An engine that holds these allocations, of addresses and generations that follow one another.
+fn engine_holding(held: Vec<Allocation>) -> Arc<Engine> {
+    let mut book = Book::empty(&network());
+    let mut places = 0;
+    for (place, mut held) in (1_u8..).zip(held) {
+        held.generation = Generation(place.into());
+        let address = format!("10.0.0.{}/24", 1 + place).parse().unwrap();
+        held.addresses = [AssignedAddress::plain(address, None)].into();
+        places = u64::from(place);
+        book.apply(places, &LedgerFact::Allocated(Arc::new(held))).unwrap();
+    }
     let ports = Ports {
         // The tests pass the time to each look.
         clock: Arc::new(ManualClock::default()),
         catalogue: catalogue::empty(),
-        // The book has taken the first place.
-        journal: Arc::new(ManualJournal::after(1)),
+        // The book has taken the first places.
+        journal: Arc::new(ManualJournal::after(places)),
         links: Arc::new(NoLinks),
         observer: Arc::new(Silent),
     };

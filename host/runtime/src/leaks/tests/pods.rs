@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tenure_types::{PodIdentity, hold};
 
@@ -14,7 +15,12 @@ use crate::WitnessVerdict::{Absent, Present, Unknown};
 struct ToldPods {
     /// The answer of each look; the last one stays.
     looks: Mutex<VecDeque<WitnessVerdict>>,
+    /// The answer of the last look.
+    last: Mutex<Option<WitnessVerdict>>,
+    /// The answer to the last read, if it is another one.
     confirmation: Mutex<Option<WitnessVerdict>>,
+    /// Last reads are never answered: the time goes on to their deadline.
+    is_silent: AtomicBool,
     reports: Mutex<Vec<PodReport>>,
     changed: tokio::sync::Notify,
 }
@@ -27,11 +33,17 @@ impl PodWitness for ToldPods {
             0 | 1 => looks.front().copied().unwrap_or(Unknown),
             _ => looks.pop_front().unwrap(),
         };
+        *hold(&self.last) = Some(verdict);
         vec![verdict; pods.len()]
     }
 
     async fn confirm(&self, _: &PodIdentity) -> WitnessVerdict {
-        hold(&self.confirmation).unwrap_or(Absent)
+        if self.is_silent.load(Ordering::Relaxed) {
+            tokio::time::pause();
+            std::future::pending::<()>().await;
+        }
+        let last = *hold(&self.last);
+        hold(&self.confirmation).or(last).unwrap_or(Unknown)
     }
 
     async fn changed(&self) {
@@ -53,14 +65,21 @@ struct Node {
 
 impl Node {
     fn new(listed: Vec<&'static str>, looks: impl Into<VecDeque<WitnessVerdict>>) -> Self {
-        let pod = PodIdentity { namespace: "web".into(), name: "front-0".into(), uid: "1-2".into() };
-        let sandbox = Sandbox { pod: Some(pod), ..Sandbox::default() };
+        Self::with(vec![allocation("c1", of_pod(), None)], listed, looks)
+    }
+
+    /// The same with these allocations.
+    fn with(
+        held: Vec<Allocation>,
+        listed: Vec<&'static str>,
+        looks: impl Into<VecDeque<WitnessVerdict>>,
+    ) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let socket = directory.path().join("cri.sock");
         let serving = FakeRuntime(listed).serve(&socket);
         let pods = Arc::new(ToldPods { looks: Mutex::new(looks.into()), ..ToldPods::default() });
         let sandboxes = Sandboxes::new(Some(Runtime::at(socket))).with_pods(Some(Arc::clone(&pods) as _));
-        let engine = engine_of("c1", sandbox, None);
+        let engine = engine_holding(held);
         let leaks = Leaks::new(engine, Arc::new(sandboxes), Arc::new(ManualClock::default()), || GRACE);
         Self { leaks, pods, directory, serving }
     }
@@ -76,6 +95,12 @@ impl Node {
     fn reports(&self) -> Vec<PodReport> {
         hold(&self.pods.reports).clone()
     }
+}
+
+/// The sandbox of a pod.
+fn of_pod() -> Sandbox {
+    let pod = PodIdentity { namespace: "web".into(), name: "front-0".into(), uid: "1-2".into() };
+    Sandbox { pod: Some(pod), ..Sandbox::default() }
 }
 
 #[tokio::test]
@@ -173,4 +198,39 @@ async fn a_look_follows_soon_after_the_watch_says_that_a_pod_may_be_gone() {
     node.pods.changed.notify_one();
     // Ends, and not after the pause.
     node.leaks.wait(Duration::MAX).await;
+}
+
+/// The API server may fall silent between a look and the last reads that follow from it.
+#[tokio::test]
+async fn last_reads_without_an_answer_keep_nothing_else_and_no_time_begins_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("gone");
+    let proven = Sandbox { netns: path.display().to_string().into(), netns_seen: seen(&path), ..of_pod() };
+    let held = vec![
+        allocation("c1", of_pod(), None),
+        allocation("c2", of_pod(), None),
+        allocation("c3", proven, None),
+    ];
+    let mut node = Node::with(held, vec!["other"], [Absent]);
+    node.pods.is_silent.store(true, Ordering::Relaxed);
+    node.look(BEGIN).await;
+    // Ends, since all last reads have one deadline.
+    node.look(BEGIN + GRACE).await;
+    tokio::time::resume();
+    assert_eq!(node.held().await, 2, "what the namespace proves needs no last read");
+    node.pods.is_silent.store(false, Ordering::Relaxed);
+    node.look(BEGIN + GRACE).await;
+    assert_eq!(node.held().await, 0);
+}
+
+#[tokio::test]
+async fn after_a_last_read_that_says_nothing_the_others_wait_for_the_next_look() {
+    let held = vec![allocation("c1", of_pod(), None), allocation("c2", of_pod(), None)];
+    let mut node = Node::with(held, vec!["other"], [Absent]);
+    *hold(&node.pods.confirmation) = Some(Unknown);
+    node.look(BEGIN).await;
+    node.look(BEGIN + GRACE).await;
+    *hold(&node.pods.confirmation) = None;
+    node.look(BEGIN + GRACE).await;
+    assert_eq!(node.held().await, 1, "the time of one has begun again");
 }
