@@ -10,8 +10,8 @@ use super::PodPresence;
 /// PodQuestions that may be asked at once.
 const BURST: f64 = 100.0;
 
-/// PodQuestions that come back each second.
-const RATE: f64 = 10.0;
+/// The time in which one more may be asked.
+pub(crate) const TOKEN_EVERY: Duration = Duration::from_millis(100);
 
 /// The pause after the first question without an answer; each further one doubles.
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
@@ -22,8 +22,9 @@ const FIRST_REST: Duration = Duration::from_secs(10);
 /// The longest pause of either kind.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1000);
 
-/// Pods that nobody has asked about for this long are forgotten.
-const FORGOTTEN_AFTER: Duration = Duration::from_secs(3600);
+/// Pods that nobody has asked about for this long are forgotten: their addresses are free. All that have an address are asked about several
+/// times a minute.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
 
 /// The last answer about a pod.
 #[derive(Debug, Clone)]
@@ -63,7 +64,6 @@ impl PodQuestions {
 
     /// Whether to ask about a pod now. A question takes a token.
     pub(crate) fn want(&mut self, pod: &PodIdentity, now: Duration) -> PodQuestion {
-        self.fill(now);
         let answered = self.answered.entry(pod.clone()).or_insert(PodAnswer {
             presence: PodPresence::Unknown,
             same: 0,
@@ -72,11 +72,16 @@ impl PodQuestions {
             last_wanted: now,
         });
         answered.last_wanted = now;
-        if now < answered.next || self.tokens < 1.0 {
-            return PodQuestion::Wait(answered.presence);
-        }
-        self.tokens -= 1.0;
-        PodQuestion::Ask
+        let last = PodQuestion::Wait(answered.presence);
+        if now >= answered.next && self.take(now) { PodQuestion::Ask } else { last }
+    }
+
+    /// Takes a token for a question, if there is one.
+    pub(crate) fn take(&mut self, now: Duration) -> bool {
+        self.fill(now);
+        let is_there = self.tokens >= 1.0;
+        self.tokens -= if is_there { 1.0 } else { 0.0 };
+        is_there
     }
 
     /// Remembers an answer.
@@ -112,7 +117,7 @@ impl PodQuestions {
     }
 
     fn fill(&mut self, now: Duration) {
-        let gained = now.saturating_sub(self.at).as_secs_f64() * RATE;
+        let gained = now.saturating_sub(self.at).div_duration_f64(TOKEN_EVERY);
         self.tokens = (self.tokens + gained).min(BURST);
         self.at = now;
     }
@@ -176,5 +181,27 @@ mod tests {
         assert_eq!(questions.want(&pod(1), BEGIN + FIRST_REST), PodQuestion::Wait(PodPresence::Unknown));
         questions.settle(|_| true, BEGIN + FIRST_REST);
         assert_eq!(questions.figures(BEGIN).0, 0, "the watch has it again");
+    }
+
+    /// The alert above an hour is about an address that is not freed.
+    #[test]
+    fn a_pod_whose_address_was_freed_does_not_count_any_more() {
+        let mut questions = PodQuestions::new(BEGIN);
+        questions.want(&pod(1), BEGIN);
+        let mut now = BEGIN;
+        for _ in 0..=6 {
+            now += FIRST_REST;
+            questions.want(&pod(2), now);
+            questions.settle(|_| false, now);
+        }
+        assert_eq!(questions.figures(now), (1, now - BEGIN - FIRST_REST, 0));
+    }
+
+    #[test]
+    fn last_reads_take_of_the_same_bucket() {
+        let mut questions = PodQuestions::new(BEGIN);
+        assert!((0..100).all(|_| questions.take(BEGIN)) && !questions.take(BEGIN));
+        assert_eq!(questions.want(&pod(1), BEGIN), PodQuestion::Wait(PodPresence::Unknown));
+        assert!(questions.take(BEGIN + TOKEN_EVERY) && !questions.take(BEGIN + TOKEN_EVERY));
     }
 }

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use super::known::KnownPods;
 use super::labels::ObjectLabels;
 use super::namespaces::KnownNamespaces;
-use super::questions::{PodQuestion, PodQuestions};
+use super::questions::{PodQuestion, PodQuestions, TOKEN_EVERY};
 use super::verdict::{PodPresence, judge};
 use crate::client::call;
 
@@ -24,6 +24,9 @@ const AT_ONCE: usize = 4;
 
 /// The longest that all questions of one look may take. What is not answered by then is unknown, and is asked again.
 const LONGEST_LOOK: Duration = Duration::from_secs(10);
+
+/// The longest that a list may take before that is a trouble. The watch itself waits longer.
+const LONGEST_LIST: Duration = Duration::from_secs(15);
 
 /// Figures of the questions about pods, for metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -60,8 +63,10 @@ struct WitnessState {
     known: KnownPods,
     questions: PodQuestions,
     interruptions: u64,
-    /// The failure of the watch since its last event.
+    /// The failure of the watch since the API server's last word.
     trouble: Option<String>,
+    /// The time since which a list has been awaited.
+    listing_since: Option<Duration>,
 }
 
 impl std::fmt::Debug for PodsOfNode {
@@ -80,6 +85,7 @@ impl PodsOfNode {
             questions,
             interruptions: 0,
             trouble: None,
+            listing_since: None,
         });
         let (events, namespaces) = (watch::Sender::new(()), KnownNamespaces::default());
         Self { client, state, changed: Notify::new(), events, namespaces, start: Instant::now() }
@@ -111,15 +117,26 @@ impl PodsOfNode {
         verdicts
     }
 
-    /// Reads a pod now, also one that the watch has.
+    /// Reads a pod now, also one that the watch has, or as soon as the bucket allows it.
     pub async fn confirm(&self, pod: &PodIdentity) -> PodPresence {
+        while !self.state().questions.take(self.start.elapsed()) {
+            tokio::time::sleep(TOKEN_EVERY).await;
+        }
         self.ask(Some(&pod)).await
     }
 
-    /// The failure of the watch, until its next event.
+    /// The failure of the watch, until the API server's next word; or that a list is not complete after 15 s.
     #[must_use]
     pub fn trouble(&self) -> Option<String> {
-        self.state().trouble.clone()
+        let state = self.state();
+        let is_late = state
+            .listing_since
+            .is_some_and(|since| self.start.elapsed().saturating_sub(since) >= LONGEST_LIST);
+        let late = || {
+            let waited = LONGEST_LIST.as_secs();
+            format!("the API server has not listed the pods of this node within {waited} s")
+        };
+        state.trouble.clone().or_else(|| is_late.then(late))
     }
 
     /// The figures.
@@ -131,8 +148,14 @@ impl PodsOfNode {
     }
 
     pub(crate) fn follow(&self, event: Event<ObjectMeta>) {
+        let now = self.start.elapsed();
         let mut state = self.state();
-        state.trouble = None;
+        match event {
+            // The API server is about to be asked.
+            Event::Init => _ = state.listing_since.get_or_insert(now),
+            Event::InitDone => (state.listing_since, state.trouble) = (None, None),
+            Event::InitApply(_) | Event::Apply(_) | Event::Delete(_) => state.trouble = None,
+        }
         if state.known.follow(event) {
             self.changed.notify_one();
         }
@@ -187,5 +210,35 @@ impl KnownPodLabels for PodsOfNode {
     /// The labels that the watch shows.
     fn known_labels(&self, pod: &PodIdentity) -> Option<Arc<ObjectLabels>> {
         self.state().known.labels(pod)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::Config;
+    use kube::runtime::watcher::Error;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn only_the_api_server_ends_a_trouble_and_a_list_that_does_not_come_is_one() {
+        // Another test of the program may have installed it.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let config = Config::new("http://127.0.0.1:1".parse().unwrap());
+        let pods = PodsOfNode::new(Client::try_from(config).unwrap());
+        let troubles = || pods.trouble().unwrap_or_default();
+        pods.follow(Event::Init);
+        tokio::time::advance(LONGEST_LIST / 2).await;
+        assert_eq!(troubles(), "");
+        pods.interrupted(&Error::NoResourceVersion);
+        let failure = troubles();
+        pods.follow(Event::Init);
+        assert!(!failure.is_empty() && troubles() == failure, "nobody has answered");
+        pods.follow(Event::InitApply(ObjectMeta::default()));
+        assert_eq!(troubles(), "");
+        tokio::time::advance(LONGEST_LIST / 2).await;
+        assert_eq!(troubles(), "the API server has not listed the pods of this node within 15 s");
+        pods.follow(Event::InitDone);
+        assert_eq!(troubles(), "");
     }
 }
