@@ -35,7 +35,8 @@ mod tests {
             let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
             let started = started.map(|at| (STARTED_ANNOTATION.to_owned(), at.to_owned()));
             let labels = labels.iter().map(owned).collect();
-            guest_of(&ObjectLabels { labels, annotations: started.into_iter().collect() }, "n1")
+            let annotations = started.into_iter().collect();
+            guest_of(&ObjectLabels { labels, annotations, ..ObjectLabels::default() }, "n1")
         };
         let found = |runs| Some(TurnGuest { uid: Uid(7), runs });
         assert_eq!(guest(&[], Some("1")), None);

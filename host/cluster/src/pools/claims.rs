@@ -27,10 +27,8 @@ impl std::fmt::Display for ClaimName {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 struct NetworkElement {
-    #[serde(default)]
-    interface: String,
-    #[serde(default)]
-    ipam_claim_reference: String,
+    interface: Option<String>,
+    ipam_claim_reference: Option<String>,
 }
 
 /// The claims that a pod names for one of its interfaces, in its own namespace.
@@ -46,15 +44,33 @@ pub fn named_claims(labels: &ObjectLabels, namespace: &str, pod: &str, interface
 
 /// The IPAMClaim that the network of an interface refers to. Multus names the interfaces of elements without a name `net1`, `net2` and so on.
 fn referred_claim(labels: &ObjectLabels, interface: &str) -> Option<String> {
-    // In the short form, which is not JSON, no claim can be named.
-    let elements: Vec<NetworkElement> =
-        serde_json::from_str(labels.annotations.get(NETWORKS_ANNOTATION)?).ok()?;
-    let is_it = |(index, element): &(usize, NetworkElement)| match element.interface.as_str() {
-        "" => interface == format!("net{}", index + 1),
-        name => interface == name,
+    let elements = network_elements(labels).unwrap_or_default();
+    let is_it = |(index, element): &(usize, NetworkElement)| match element.interface.as_deref() {
+        None | Some("") => interface == format!("net{}", index + 1),
+        Some(name) => interface == name,
     };
     let (_, element) = elements.into_iter().enumerate().find(is_it)?;
-    Some(element.ipam_claim_reference).filter(|name| !name.is_empty())
+    element.ipam_claim_reference.filter(|name| !name.is_empty())
+}
+
+/// The elements of the annotation that names a pod's further networks. In the short form, which is not JSON, no claim can be named.
+fn network_elements(labels: &ObjectLabels) -> serde_json::Result<Vec<NetworkElement>> {
+    let text = labels.annotations.get(NETWORKS_ANNOTATION).map(String::as_str).unwrap_or_default();
+    // As Multus tells the forms apart.
+    match text.contains(['[', '{', '"']) {
+        true => serde_json::from_str(text),
+        false => Ok(Vec::new()),
+    }
+}
+
+/// The reason, for people, for which it is not known which claims a pod names: an annotation is too long, or is not as it should be.
+#[must_use]
+pub fn unread_claims(labels: &ObjectLabels) -> Option<String> {
+    let unread = || {
+        let error = network_elements(labels).err()?;
+        Some(format!("annotation {NETWORKS_ANNOTATION} is not a list of networks: {error}"))
+    };
+    labels.too_long(&[CLAIM_ANNOTATION, NETWORKS_ANNOTATION]).or_else(unread)
 }
 
 #[cfg(test)]
@@ -95,5 +111,26 @@ mod tests {
             assert_eq!(referred(elements, interface).as_deref(), claim, "{interface}");
         }
         assert_eq!(referred("shop/blue, plain", "net1"), None);
+        assert_eq!(
+            referred(r#"[{"interface": null, "ipam-claim-reference": "vm"}]"#, "net1").as_deref(),
+            Some("vm")
+        );
+    }
+
+    #[test]
+    fn an_annotation_that_cannot_be_read_is_not_an_absent_one() {
+        let unread = |text: &str| {
+            let annotations = [(NETWORKS_ANNOTATION.to_owned(), text.to_owned())].into();
+            unread_claims(&ObjectLabels { annotations, ..ObjectLabels::default() })
+        };
+        for readable in
+            ["", "shop/blue, plain@net1", "[]", r#"[{"name": "blue", "mac": "02:00:00:00:00:01"}]"#]
+        {
+            assert_eq!(unread(readable), None, "{readable}");
+        }
+        for text in [r#"[{"ipam-claim-reference": 7}]"#, r#"[{"name": "blue"}"#, r#"{"name": "blue"}"#] {
+            let words = unread(text).unwrap();
+            assert!(words.starts_with("annotation k8s.v1.cni.cncf.io/networks is not a list"), "{words}");
+        }
     }
 }

@@ -97,6 +97,9 @@ impl PoolQuestion<'_> {
 
     /// The pools of this network that an annotation names; `None` if it names none.
     fn annotated(&self, labels: &ObjectLabels, what: &str) -> Result<Option<Vec<String>>, PoolRefusal> {
+        if let Some(why) = labels.too_long(&[POOLS_ANNOTATION]) {
+            return Err(PoolRefusal::Unmatched(format!("no pool can be chosen: {why} on {what}")));
+        }
         let Some(text) = labels.annotations.get(POOLS_ANNOTATION) else { return Ok(None) };
         let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
         let mut named = Vec::new();
@@ -173,7 +176,9 @@ impl PoolQuestion<'_> {
             )))
         };
         let says = |labels: &ObjectLabels| {
-            labels.annotations.get(MATCH_ANNOTATION).is_some_and(|value| value == "true")
+            // One that is too long may say so.
+            let is_unread = labels.too_long(&[MATCH_ANNOTATION]).is_some();
+            is_unread || labels.annotations.get(MATCH_ANNOTATION).is_some_and(|value| value == "true")
         };
         if self.requires_match {
             return refused("ipam.requirePoolMatch of the CNI configuration requires one");

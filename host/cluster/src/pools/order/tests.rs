@@ -25,7 +25,7 @@ fn labelled(labels: &[(&str, &str)], annotations: &[(&str, &str)]) -> ObjectLabe
     let map = |pairs: &[(&str, &str)]| {
         pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
     };
-    ObjectLabels { labels: map(labels), annotations: map(annotations) }
+    ObjectLabels { labels: map(labels), annotations: map(annotations), ..ObjectLabels::default() }
 }
 
 fn owned(names: &[&str]) -> Vec<String> {
@@ -185,4 +185,22 @@ fn a_pool_for_claims_serves_nobody_by_another_row() {
             "{refused}"
         );
     }
+}
+
+#[test]
+fn an_annotation_that_is_too_long_refuses_where_it_would_decide() {
+    let oversized = |name| ObjectLabels { oversized: vec![name], ..ObjectLabels::default() };
+    let named = || labelled(&[], &[(POOLS_ANNOTATION, "web")]);
+    for (row, words) in [
+        (Row { pod: oversized(POOLS_ANNOTATION), ..Row::empty() }, "bytes on pod shop/front"),
+        (Row { namespace: oversized(POOLS_ANNOTATION), ..Row::empty() }, "bytes on the namespace of pod"),
+        (Row { pod: oversized(MATCH_ANNOTATION), ..Row::empty() }, "requires one"),
+    ] {
+        let refused = row.chosen(&rules()).unwrap_err().to_string();
+        assert!(refused.contains(words), "{refused}");
+    }
+    let row = Row { pod: named(), namespace: oversized(POOLS_ANNOTATION), ..Row::empty() };
+    assert_eq!(row.chosen(&rules()), Ok(owned(&["web"])), "the pod's own decides");
+    let row = Row { requested: &["red"], pod: oversized(POOLS_ANNOTATION), ..Row::empty() };
+    assert_eq!(row.chosen(&rules()), Ok(owned(&["red"])));
 }
