@@ -1,7 +1,7 @@
 //! The pods of one node, as the API server has them: a witness for the addresses that they hold.
 //!
 //! ```text
-//!   watch of spec.nodeName, metadata only ─▶ known ── has the pod, with its uid ─▶ present, without a call
+//!   watch of spec.nodeName, metadata only, without those that have finished ─▶ known ── has the pod, with its uid ─▶ present, without a call
 //!                                             │ lacks it
 //!                                             ▼
 //!                                         questions ── one GET, within the bucket and the pod's own pause ─▶ present, absent or unknown

@@ -108,13 +108,15 @@ impl SandboxEvidence {
             (Absent, Unknown, _) => {
                 Some("its network namespace is gone, and the container runtime does not answer")
             }
-            (_, Present, Absent) => {
-                Some("the API server has no such pod, but the container runtime lists its sandbox")
+            (_, Present, Absent) => Some(
+                "the API server has no such pod, or it has finished, but the container runtime lists its sandbox",
+            ),
+            (Present, _, Absent) => {
+                Some("the API server has no such pod, or it has finished, but its network namespace exists")
             }
-            (Present, _, Absent) => Some("the API server has no such pod, but its network namespace exists"),
-            (Unknown, Unknown, Absent) => {
-                Some("the API server has no such pod, and the container runtime does not answer")
-            }
+            (Unknown, Unknown, Absent) => Some(
+                "the API server has no such pod, or it has finished, and the container runtime does not answer",
+            ),
             (Unknown, Absent, Present) => {
                 Some("the container runtime does not list its container, but the API server has its pod")
             }

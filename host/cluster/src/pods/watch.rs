@@ -13,6 +13,9 @@ use tenure_effects::budget::Jitter;
 use super::witness::PodsOfNode;
 use crate::relisting::relisting;
 
+/// The pods of a node that have not finished. One that finishes is reported as one that is deleted, so that it is asked about.
+const UNFINISHED: &str = "status.phase!=Succeeded,status.phase!=Failed";
+
 /// The watch: names, uids and annotations alone. The API server indexes pods by their node, so it costs one event for each change of a pod of
 /// this node, and nothing for those of others.
 pub struct PodWatch {
@@ -30,7 +33,7 @@ impl PodWatch {
 
     /// Watches for as long as it is polled. After an interruption everything is listed again, after a pause that grows.
     pub async fn follow(&mut self) {
-        let of_node = Config::default().fields(&format!("spec.nodeName={}", self.node));
+        let of_node = Config::default().fields(&format!("spec.nodeName={},{UNFINISHED}", self.node));
         let pods: Api<PartialObjectMeta<Pod>> = Api::all(self.client.clone());
         let jitter = Jitter::new(RandomState::new().hash_one(&self.node));
         let mut events = relisting(pods, of_node, jitter);

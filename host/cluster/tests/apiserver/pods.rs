@@ -21,7 +21,7 @@ use crate::cluster::Cluster;
 pub(crate) const TESTS: &[Test] = &[
     ("pods::a_deleted_pod_is_absent_and_those_of_other_nodes_are_not_watched", deleted),
     ("pods::a_pod_that_was_made_again_is_another_one", made_again),
-    ("pods::a_pod_that_has_finished_is_absent_once_the_watch_lacks_it", finished),
+    ("pods::a_pod_that_has_finished_is_absent", finished),
     ("pods::who_may_not_read_pods_knows_nothing_and_frees_nothing", forbidden),
     ("pods::labels_come_from_the_watch_and_else_from_one_read", labels),
     ("pods::an_event_on_a_pod_says_what_became_of_its_address", event),
@@ -121,11 +121,11 @@ fn made_again(cluster: &Cluster) -> anyhow::Result<()> {
 fn finished(cluster: &Cluster) -> anyhow::Result<()> {
     watched(cluster, "node-finished", async |pods, witness| {
         let pod = create(&pods, "finished", "node-finished").await?;
-        becomes(&witness, &pod, Present).await?;
+        is_watched(&witness, &pod).await?;
         let status = json!({ "status": { "phase": "Succeeded" } });
         let patch = PatchParams::default();
         call(pods.patch_status(&pod.name, &patch, &Patch::<Value>::Merge(status))).await?;
-        ensure!(witness.look_for(&[&pod]).await == [Present], "the watch has it, and its sandbox with it");
+        becomes(&witness, &pod, Absent).await?;
         ensure!(witness.confirm(&pod).await == Absent, "no container of it will start again");
         Ok(())
     })

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, ensure};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::events::v1::Event;
-use kube::api::{Api, DeleteParams, ListParams, PostParams};
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use tenure_cluster::client::call;
 use tenure_fixtures::node::plugin::Outcome;
@@ -19,7 +19,10 @@ use crate::Test;
 use crate::world::{LIMIT, World};
 
 pub(crate) const TESTS: &[Test] = &[
-    ("pods::a_deleted_pod_without_a_del_gives_its_address_back_and_a_living_one_keeps_its_own", reclaimed),
+    (
+        "pods::a_pod_without_its_sandbox_gives_its_address_back_without_a_del_and_a_living_one_keeps_its_own",
+        reclaimed,
+    ),
     ("pods::a_pod_that_was_deleted_by_force_and_runs_on_keeps_its_address", forced),
 ];
 
@@ -146,18 +149,27 @@ pub(crate) fn events(world: &World, uid: &str) -> anyhow::Result<Vec<String>> {
 
 /// whereabouts #176 and #207: living pods lost their addresses to its clean-up.
 fn reclaimed(world: &mut World) -> anyhow::Result<()> {
-    let node = PodNode::start(world, "violet", vec!["other"])?;
+    let mut node = PodNode::start(world, "violet", vec!["other"])?;
     let ended = node.add(world, "ended", "c-ended")?;
     let living = node.add(world, "living", "c-living")?;
-    ensure!(node.containers()?.len() == 2);
+    let finished = node.add(world, "finished", "c-finished")?;
+    // The kubelet has made another sandbox of the pod, after one that was lost without a DEL.
+    let replaced = node.add(world, "replaced", "c-replaced")?;
+    node.list(world, vec!["other", format!("late@{replaced}").leak()])?;
+    ensure!(node.containers()?.len() == 4);
+    let status = Patch::Merge(json!({ "status": { "phase": "Succeeded" } }));
+    let patch = PatchParams::default();
+    world.runtime.block_on(call(pods(world).patch_status::<Value>("finished", &patch, &status)))?;
     delete(world, "ended")?;
-    wait::holds("the address of the deleted pod to be free", LIMIT, || {
+    wait::holds("the addresses without a sandbox to be free", LIMIT, || {
         Ok(node.containers()? == ["c-living"])
     })?;
-    wait::holds("the event on the pod", LIMIT, || Ok(events(world, &ended)? == ["AddressReclaimed"]))?;
+    for uid in [ended, finished, replaced] {
+        wait::holds("the event on the pod", LIMIT, || Ok(events(world, &uid)? == ["AddressReclaimed"]))?;
+    }
     ensure!(node.containers()? == ["c-living"], "{:?}", node.containers()?);
     ensure!(events(world, &living)?.is_empty());
-    delete(world, "living")
+    ["living", "finished", "replaced"].into_iter().try_for_each(|pod| delete(world, pod))
 }
 
 fn forced(world: &mut World) -> anyhow::Result<()> {

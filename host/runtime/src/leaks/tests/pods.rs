@@ -148,7 +148,8 @@ async fn the_word_of_the_api_server_alone_is_a_doubt_and_ends_with_it() {
     node.look(BEGIN + DOUBTFUL_AFTER - NEARLY).await;
     assert_eq!(doubted(&node.leaks).await, Vec::<String>::new());
     node.look(BEGIN + DOUBTFUL_AFTER).await;
-    let words = "the API server has no such pod, but the container runtime lists its sandbox";
+    let words =
+        "the API server has no such pod, or it has finished, but the container runtime lists its sandbox";
     assert_eq!((doubted(&node.leaks).await, node.held().await), (vec![words.to_owned()], 1));
     assert_eq!(node.reports(), [PodReport::Quarantined(words)]);
     node.look(BEGIN + 2 * DOUBTFUL_AFTER).await;
