@@ -2,11 +2,12 @@
 //!
 //! Their supplier keeps an object for each, so that a restart knows them without it.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tenure_ledger::Book;
-use tenure_types::{Pool, PoolName, Supply, agreed};
+use tenure_types::{Pool, PoolName, Request, Supply, agreed};
 
 use super::EngineCore;
 
@@ -28,6 +29,18 @@ impl KeptPools {
 }
 
 impl EngineCore {
+    /// A request that names no pools, limited to those of a network that are for everybody: a pool may have become a kept one since the facts
+    /// about the request were looked up.
+    pub(crate) fn for_everybody<'a>(&self, request: &'a Request, book: &Book) -> Cow<'a, Request> {
+        if request.context.pools.is_some() {
+            return Cow::Borrowed(request);
+        }
+        let Some(others) = self.kept_pools().others(book) else { return Cow::Borrowed(request) };
+        let mut limited = request.clone();
+        limited.context.pools = Some(others);
+        Cow::Owned(limited)
+    }
+
     /// The pools that are kept for names.
     pub(crate) fn kept_pools(&self) -> KeptPools {
         let node = self.committer.node();

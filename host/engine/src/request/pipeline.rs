@@ -109,19 +109,20 @@ impl Engine {
         // The policy proposes, the ledger disposes.
         let name = &add.request.network;
         let remembered = self.core.remembered(name, policy.as_ref());
+        let request = self.core.for_everybody(&add.request, &book);
         let began = self.core.ports.clock.monotonic();
         let outcome = self
             .core
             .ask(name, policy.as_ref(), || {
-                policy.propose(&add.request, Arc::clone(&book), Arc::clone(&remembered.bytes))
+                policy.propose(&request, Arc::clone(&book), Arc::clone(&remembered.bytes))
             })
             .await;
         let Outcome { proposal, state } =
-            self.exchange.judged(&alone, &add.request, book, began, outcome).await?;
+            self.exchange.judged(&alone, &request, book, began, outcome).await?;
         let (allocation, ticket, changed) = {
             let mut held = alone.hold();
             let served = held.as_mut().ok_or_else(no_book)?;
-            let admitted = served.book.admit(&add.request, &proposal, policy.stamp(), now);
+            let admitted = served.book.admit(&request, &proposal, policy.stamp(), now);
             let allocation = admitted.map_err(|violation| {
                 let why = format_args!("made an invalid proposal for network {name}: {violation}");
                 self.core.rejected(policy.as_ref(), violation.rule(), why)

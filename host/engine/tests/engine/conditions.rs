@@ -5,7 +5,7 @@ use std::pin::pin;
 use tenure_types::{Attributes, ConditionName, Error, ErrorCode, Object, agreed};
 
 use crate::claiming::ask;
-use crate::planning::added;
+use crate::planning::{added, pool};
 use crate::support::{Bench, activate, fits, network, poll_once};
 
 fn names(bench: &Bench) -> Vec<&'static str> {
@@ -78,7 +78,7 @@ async fn a_full_pool_is_named_until_an_address_is_free() {
 }
 
 #[tokio::test]
-async fn a_pool_that_is_kept_for_names_is_never_exhausted_and_is_for_no_agent() {
+async fn a_pool_that_is_kept_for_names_is_never_exhausted_and_is_for_nobody_else() {
     let bench = Bench::new(8, 8);
     assert_eq!(bench.takes(0).await.unwrap_err().code, ErrorCode::NotYet);
     let status = async || {
@@ -99,7 +99,12 @@ async fn a_pool_that_is_kept_for_names_is_never_exhausted_and_is_for_no_agent() 
     assert_eq!((wrong(), status().await), (vec![], Ok(())));
     bench.engine.supply(&network(), &[added("b1", 1)]).await.unwrap();
     bench.claimed("cilium", &ask("router")).await.unwrap_err();
-    assert_eq!(bench.takes(1).await.unwrap(), "10.0.1.16", "the host offers pools to pods by itself");
+    // The host did not know the pool when it looked the facts about this request up.
+    bench.takes(1).await.unwrap_err();
+    let mut offered = bench.add_with(1, "blocks", "");
+    offered.request.context.pools = Some([pool()].into());
+    let grant = bench.engine.add(offered, fits).await.unwrap();
+    assert_eq!(grant.addresses[0].ip().to_string(), "10.0.1.16", "the host offers it by itself");
     bench.engine.objects_seen(&[], &[(kept.kind, kept.name)]).await.unwrap();
     assert_eq!(bench.claimed("cilium", &ask("router")).await.unwrap(), "10.0.1.17");
 }
