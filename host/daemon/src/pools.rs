@@ -3,7 +3,8 @@
 //! Nothing is asked for a network with one pool without selectors, unless its policy was granted labels. The API server is asked at most for the
 //! pod and its namespace, and only if the watch does not show the pod; for the address of a claim that is not this node's yet, the ADD waits.
 //! Where labels decide and are not known, the ADD is refused, and the runtime tries again; where they could only have changed the order of
-//! pools that serve everyone, it goes on without.
+//! pools that serve everyone, it goes on without. A pod that names a claim is refused until the cluster has said which of the network's pools
+//! are for claims.
 
 mod asked;
 mod claimed;
@@ -15,14 +16,16 @@ use std::sync::Arc;
 
 use tenure_cluster::agent::PoolFamily;
 use tenure_cluster::pods::ObjectLabels;
-use tenure_cluster::pools::{KnownRules, PoolQuestion, PoolRefusal, PoolSelectors, candidates, pool_rules};
-use tenure_engine::{Add, Engine};
+use tenure_cluster::pools::{
+    KnownRules, PoolQuestion, PoolRefusal, PoolSelectors, candidates, pool_rules, unread_claims,
+};
+use tenure_engine::{Add, Engine, Foreseen};
 use tenure_rpc::cni::RequestContexts;
 use tenure_types::{Error, ErrorCode, PodIdentity, PoolName, RequestContext, Result};
 use tokio::sync::watch;
 
 use self::asked::AskedPools;
-use self::claimed::{ClaimedAddresses, PodClaims};
+use self::claimed::{ClaimedAddresses, PodClaims, claims_of};
 pub(crate) use self::door::ClaimDoor;
 use self::granted::{metadata_of, names_namespace};
 use self::told::ToldPods;
@@ -88,6 +91,17 @@ impl PodContexts {
         granted.sort();
         granted.dedup();
         granted
+    }
+
+    /// Defines the network of an ADD if it is new: the agent asks the operator for the pools of known networks alone.
+    async fn define(&self, add: &Add) -> Result<()> {
+        let network = &add.request.network;
+        if self.engine.book(network).await.is_some() {
+            return Ok(());
+        }
+        let config = Arc::clone(&add.config);
+        let foreseen = Foreseen { network: network.clone(), policy: add.policy.clone(), config };
+        self.engine.foresee(&foreseen).await.map(drop)
     }
 
     /// The pools of the addresses that the caller requests, by the network as it is now; `None` if the owner has its addresses already.
@@ -162,6 +176,36 @@ impl PodContexts {
         }
     }
 
+    /// The addresses of the claims that a pod names.
+    async fn claimed(
+        &self,
+        add: &Add,
+        pod: &PodIdentity,
+        labels: &ObjectLabels,
+        pools: &[String],
+        rules: &KnownRules,
+    ) -> Result<ClaimedAddresses> {
+        let (namespace, name) = (&pod.namespace, &pod.name);
+        let (keeps, unknown) = (rules.rules.iter().any(PoolSelectors::is_for_claims), rules.unknown.first());
+        if let Some(why) = unread_claims(labels).filter(|_| keeps || unknown.is_some()) {
+            let cause = format_args!("the claims of pod {namespace}/{name} are not known: {why}");
+            return Err(Error::new(ErrorCode::PoolUnmatched, cause));
+        }
+        if keeps {
+            return self.claims.of_pod(add, pod, labels, pools).await;
+        }
+        // The claim may be of a pool that is not known to be one for claims yet.
+        match unknown.and_then(|unknown| Some((unknown, claims_of(add, pod, labels).into_iter().next()?))) {
+            None => Ok(ClaimedAddresses::default()),
+            Some((unknown, claim)) => {
+                let cause = format_args!(
+                    "pod {namespace}/{name} names claim {claim}, and the cluster has not said yet whether AddressPool {unknown} is for claims"
+                );
+                Err(Error::new(ErrorCode::PodUnread, cause))
+            }
+        }
+    }
+
     /// The facts about an ADD.
     async fn facts(&self, add: &Add) -> Result<PodFacts> {
         let config = Arc::clone(&self.config.borrow());
@@ -170,19 +214,23 @@ impl PodContexts {
         let granted = self.granted(&config, add);
         let asked = AskedPools::of(&add.config, pools);
         let rules = pool_rules(&self.engine.objects(), pools);
+        let is_told = rules.unknown.is_empty();
+        if !is_told {
+            self.define(add).await?;
+        }
         let keeps = rules.rules.iter().any(PoolSelectors::is_for_claims);
         let has_selectors = rules.rules.iter().any(|rule| rule.has_selectors() && !rule.is_for_claims());
         // The only pool of a network needs no word of the cluster to serve every pod.
-        let is_plain = pools.len() <= 1 && !keeps && (!has_selectors || !rules.unknown.is_empty());
+        let is_plain = pools.len() <= 1 && !keeps && (!has_selectors || !is_told);
         let chooses = !pools.is_empty() && (!is_plain || asked.is_special);
-        if !chooses && granted.is_empty() {
+        if !chooses && is_told && granted.is_empty() {
             return Ok(PodFacts::default());
         }
         let Some(requested) = self.requested(add).await else { return Ok(PodFacts::default()) };
-        let chooses = chooses && (add.request.requested.is_empty() || !requested.is_empty());
-        let needs_labels = !granted.is_empty() || (chooses && (requested.is_empty() || keeps));
+        let requests = !add.request.requested.is_empty();
+        let needs_labels = !granted.is_empty() || keeps || !is_told || (chooses && !requests);
         let pod = add.request.sandbox.pod.as_ref();
-        let decides = has_selectors || asked.requires_match || !granted.is_empty();
+        let decides = (chooses && has_selectors) || asked.requires_match || !granted.is_empty();
         let of_namespace = match chooses || names_namespace(&granted) {
             true if decides => NamespaceLabels::Decide,
             true => NamespaceLabels::Help,
@@ -193,10 +241,13 @@ impl PodContexts {
             None => PodMetadata::default(),
             Some(pod) => self.labels(pod, network, of_namespace, decides || keeps).await?,
         };
-        let claimed = match pod.filter(|_| keeps && chooses) {
-            Some(pod) => self.claims.of_pod(add, pod, &metadata.pod, pools).await?,
+        let claimed = match pod {
+            Some(pod) => self.claimed(add, pod, &metadata.pod, pools, &rules).await?,
             None => ClaimedAddresses::default(),
         };
+        // Beside claims, nothing is left of what is requested. An address of no pool here is the policy's to refuse.
+        let requested = if claimed.is_empty() { requested } else { Vec::new() };
+        let chooses = chooses && (!requests || !requested.is_empty() || !claimed.is_empty());
         let mut context = RequestContext {
             metadata: metadata_of(&granted, &metadata.pod, &metadata.namespace),
             pools: None,

@@ -91,12 +91,23 @@ impl ClaimingPod {
     /// Calls the plugin for a sandbox of the pod.
     pub(crate) fn call(&self, verb: &str, node: &Node, container: &str) -> anyhow::Result<Outcome> {
         let config = json!({ "cniVersion": "1.1.0", "name": "pods", "ipam": { "type": "tenure" } });
+        self.call_with(verb, node, container, &config)
+    }
+
+    /// The same with another configuration.
+    pub(crate) fn call_with(
+        &self,
+        verb: &str,
+        node: &Node,
+        container: &str,
+        config: &Value,
+    ) -> anyhow::Result<Outcome> {
         let arguments = format!(
             "IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME={};K8S_POD_INFRA_CONTAINER_ID={container};K8S_POD_UID={}",
             self.name, self.uid
         );
         let attachment = Attachment { interface: self.interface.to_owned(), ..Attachment::of(container) };
-        node.daemon.shim()?.env("CNI_ARGS", &arguments).call(verb, &attachment, &config)
+        node.daemon.shim()?.env("CNI_ARGS", &arguments).call(verb, &attachment, config)
     }
 
     /// Adds a sandbox, as often as the runtime would; returns the addresses.
@@ -115,14 +126,12 @@ impl ClaimingPod {
 
     /// Adds a sandbox, as often as the runtime would; returns the address.
     pub(crate) fn add(&self, node: &Node, container: &str) -> anyhow::Result<String> {
-        wait::until("the pod's address", LIMIT, || {
-            let outcome = self.call("ADD", node, container)?;
-            if outcome.succeeded {
-                let address = outcome.address()?;
-                return Ok(address.split_once('/').map(|(address, _)| address.to_owned()));
-            }
-            outcome.error_code(11).map(|_| None)
-        })
+        until_added(|| self.call("ADD", node, container))
+    }
+
+    /// The same with another configuration.
+    pub(crate) fn add_with(&self, node: &Node, container: &str, config: &Value) -> anyhow::Result<String> {
+        until_added(|| self.call_with("ADD", node, container, config))
     }
 
     /// Expects that an ADD is to be tried again, with these words.
@@ -131,6 +140,18 @@ impl ClaimingPod {
         ensure!(refused.msg.contains(words), "{refused:?} lacks {words:?}");
         Ok(())
     }
+}
+
+/// Repeats an ADD, as often as the runtime would; returns the address.
+fn until_added(add: impl Fn() -> anyhow::Result<Outcome>) -> anyhow::Result<String> {
+    wait::until("the pod's address", LIMIT, || {
+        let outcome = add()?;
+        if outcome.succeeded {
+            let address = outcome.address()?;
+            return Ok(address.split_once('/').map(|(address, _)| address.to_owned()));
+        }
+        outcome.error_code(11).map(|_| None)
+    })
 }
 
 pub(crate) fn pods(world: &World) -> Api<Pod> {

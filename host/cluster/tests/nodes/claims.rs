@@ -23,6 +23,7 @@ use crate::world::{LIMIT, World};
 pub(crate) const TESTS: &[Test] = &[
     ("claims::a_virtual_machine_keeps_the_addresses_of_its_claim_through_a_live_migration", migrated),
     ("claims::a_pod_keeps_the_address_of_its_claim_while_its_nodes_ledger_is_lost", lost),
+    ("claims::a_claim_is_heeded_on_a_node_that_knows_nothing_of_its_pools_and_beside_a_request", unknown),
     ("claims::a_pod_keeps_the_address_of_its_claim_from_node_to_node", kept),
 ];
 
@@ -178,6 +179,35 @@ fn lost(world: &mut World) -> anyhow::Result<()> {
     world.ready()
 }
 
+/// On a fresh node, a network that a NetworkAttachmentDefinition defines is new, and the operator has told nothing about its pools.
+fn unknown(world: &mut World) -> anyhow::Result<()> {
+    claim_nodes(world)?;
+    let (first, second) = (claim(world, "address-5")?, claim(world, "address-6")?);
+    let mut node = Node::prepare_alone("slate", "10.0.0.0/24")?;
+    node.lease_undefined(&world.kubeconfig, &["lent", "names"])?;
+    world.create::<KubeNode>(&serde_json::from_value(node.object()?)?)?;
+    node.daemon.launch()?;
+    let ipam = json!({ "type": "tenure", "policy": "cluster-range", "pools": ["lent", "names"] });
+    let definition = json!({ "cniVersion": "1.1.0", "name": "pods", "ipam": ipam });
+    let pod = ClaimingPod::create(world, "vm-5", "slate")?;
+    ensure!(pod.add_with(&node, "vm-5-a", &definition)? == first);
+
+    // The address is requested, too, and is not this node's yet.
+    let mut requesting = definition.clone();
+    requesting["runtimeConfig"] = json!({ "ips": [second] });
+    let other = ClaimingPod::create(world, "vm-6", "slate")?;
+    ensure!(other.add_with(&node, "vm-6-a", &requesting)? == second);
+    requesting["runtimeConfig"] = json!({ "ips": [first] });
+    let refused = other.call_with("ADD", &node, "vm-6-b", &requesting)?.error_code(137)?;
+    ensure!(refused.msg.contains("is of none of the claims of pod default/vm-6"), "{refused:?}");
+    for (pod, container, name) in [(&pod, "vm-5-a", "address-5"), (&other, "vm-6-a", "address-6")] {
+        pod.call("DEL", &node, container)?.silent()?;
+        pod.delete(world)?;
+        world.runtime.block_on(call(claims(world).delete(name, &DeleteParams::default())))?;
+    }
+    Ok(())
+}
+
 fn kept(world: &mut World) -> anyhow::Result<()> {
     let first = claim_nodes(world)?;
     let address = claim(world, "address-0")?;
@@ -212,7 +242,9 @@ fn kept(world: &mut World) -> anyhow::Result<()> {
     wait::holds("the event", LIMIT, || Ok(events(world, &moved.uid)? == ["WaitingForPreviousOwner"]))?;
     pod.call("DEL", amber, "db-0-b")?.silent()?;
     ensure!(moved.add(olive, "db-0-c")? == address);
-    ensure!(told(world, "address-0")?.and_then(|status| status.node).as_deref() == Some("olive"));
+    wait::holds("the claim to name its node", LIMIT, || {
+        Ok(told(world, "address-0")?.and_then(|status| status.node).as_deref() == Some("olive"))
+    })?;
 
     // A claim ends once nobody has its address.
     let amber = &world.nodes[first];

@@ -69,6 +69,15 @@ impl Node {
         ))
     }
 
+    /// Configures that blocks are leased for a network that the plugin's configuration defines.
+    pub(crate) fn lease_undefined(&self, kubeconfig: &Path, pools: &[&str]) -> anyhow::Result<()> {
+        self.configure(&format!(
+            "[cluster]\nnetworks = {{ pods = {} }}\nkubeconfig = \"{}\"\n",
+            json!(pools),
+            kubeconfig.display()
+        ))
+    }
+
     fn configure(&self, networks: &str) -> anyhow::Result<()> {
         let name = &self.name;
         self.daemon.configure(&format!(

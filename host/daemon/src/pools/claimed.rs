@@ -37,6 +37,15 @@ impl ClaimedAddresses {
     }
 }
 
+/// The claims that a pod names for the interface of an ADD.
+pub(super) fn claims_of(add: &Add, pod: &PodIdentity, labels: &ObjectLabels) -> Vec<ClaimName> {
+    let interface = match &add.request.owner {
+        Owner::Attachment { interface, .. } => interface.as_str(),
+        Owner::Claim { .. } | Owner::Unknown { .. } => "",
+    };
+    named_claims(labels, &pod.namespace, &pod.name, interface)
+}
+
 fn suffix(address: IpAddr) -> &'static str {
     PoolFamily::of(address.into()).suffix()
 }
@@ -67,11 +76,7 @@ impl PodClaims {
         // Whether a virtual machine runs in the pod does not matter here.
         let guest = guest_of(labels, "").map(|guest| guest.uid);
         let claiming = ClaimingPod { name: words.clone(), guest };
-        let interface = match &add.request.owner {
-            Owner::Attachment { interface, .. } => interface.to_string(),
-            Owner::Claim { .. } | Owner::Unknown { .. } => String::new(),
-        };
-        for claim in named_claims(labels, &pod.namespace, &pod.name, &interface) {
+        for claim in claims_of(add, pod, labels) {
             let claimed = match self.door.addresses_of(&claim, &claiming).await {
                 Ok(claimed) => claimed,
                 Err(ClaimWait::Pending(why)) => return Err(Error::new(ErrorCode::ClaimPending, why)),
