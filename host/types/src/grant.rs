@@ -27,7 +27,7 @@ pub struct Request {
 /// Facts about a request from outside of the node, as far as the host has looked them up.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RequestContext {
-    /// The pools that the addresses may come from, the preferred ones first; `None`: all pools of the network.
+    /// The pools that the addresses may come from, the preferred ones first; `None`: all pools of the network that are not kept for names.
     pub pools: Option<Arc<[PoolName]>>,
     /// Labels and annotations of the pod and of its namespace, by the names that policies know them by, such as `pod.label.app`. A policy
     /// sees those that it was granted.
