@@ -28,6 +28,7 @@ pub(crate) struct ClusterTable {
     /// The kubeconfig's absolute path. Without it, tenured connects as a pod does, by its service account.
     pub(crate) kubeconfig: Option<PathBuf>,
     /// Free addresses of each pool and family that the node keeps: with fewer, it asks for another block.
+    #[schemars(range(min = 1))]
     pub(crate) preallocation: u32,
     /// Seconds for which a block must have been empty before the node offers it to the cluster.
     pub(crate) release_seconds: u32,
@@ -123,6 +124,9 @@ impl ClusterTable {
         }
         if self.kubeconfig.as_ref().is_some_and(|path| !path.is_absolute()) {
             return wrong("kubeconfig", "must be an absolute path");
+        }
+        if self.preallocation == 0 {
+            return wrong("preallocation", "must be at least 1");
         }
         if self.write_seconds == 0 {
             return wrong("write_seconds", "must be at least 1");
@@ -267,6 +271,7 @@ mod tests {
                 "cluster.kubeconfig: must be an absolute path",
             ),
             ("networks = { pods = [\"a\"] }\nwrite_seconds = 0", "cluster.write_seconds: must be at least 1"),
+            ("networks = { pods = [\"a\"] }\npreallocation = 0", "cluster.preallocation: must be at least 1"),
         ] {
             let refusal = refusal(text);
             assert!(refusal.contains(expected), "{refusal}");
