@@ -20,7 +20,19 @@ pub(crate) enum AgentError {
 }
 
 impl AgentCore {
-    /// Accepts a block that the operator hints at, if it may be.
+    /// An answer of the API server, or `otherwise` in the place of an object that this version cannot read. The rest of the pass does not wait for
+    /// that one.
+    pub(crate) fn readable<T>(&self, fetched: Result<T, FetchError>, otherwise: T) -> Result<T, FetchError> {
+        match fetched {
+            Err(FetchError::Object { what, source }) => {
+                self.state().warn_unread(&what, &source);
+                Ok(otherwise)
+            }
+            fetched => fetched,
+        }
+    }
+
+    /// Accepts a block that the operator hints at, if it may be. One of which nothing could be used goes back at once.
     pub(crate) async fn accept(
         &self,
         me: &HolderIdentity,
@@ -29,8 +41,8 @@ impl AgentCore {
     ) -> Result<(), AgentError> {
         let (leases, dropped) = (self.leases(), self.dropped().contains_key(&hint.uid));
         let ledger: Vec<_> = leases.values().map(|lease| self.row(lease, None)).collect();
-        let block = fetch::block(&self.client, name).await?;
-        let space = fetch::space(&self.client, name.group()).await?;
+        let block = self.readable(fetch::block(&self.client, name).await, FetchedBlock::Unreachable)?;
+        let space = self.readable(fetch::space(&self.client, name.group()).await, None)?;
         let case = AcceptCase { me, hint, block: &block, space: space.as_ref(), dropped, ledger: &ledger };
         match (accept(LeaseRules::ALL, &case), block) {
             (Ok(()), FetchedBlock::Found(block)) => {
@@ -45,7 +57,8 @@ impl AgentCore {
                 self.record(&lease).await?;
                 tracing::info!(block = %hint.cidr, pool = %lease.pool.name, "accepted a block");
             }
-            (Err(AcceptRefusal::Dropped | AcceptRefusal::Gone), _) | (Ok(()), _) => {}
+            (Err(AcceptRefusal::Dropped | AcceptRefusal::Gone | AcceptRefusal::NoAnswer), _)
+            | (Ok(()), _) => {}
             (Err(why), _) => tracing::warn!(block = %hint.cidr, %why, "a block is not accepted"),
         }
         Ok(())

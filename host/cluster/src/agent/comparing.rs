@@ -103,9 +103,11 @@ impl AgentCore {
     /// the turn was one of a virtual machine, which is gone. Pods keep the address for as long as they live, and no other gets it here.
     async fn fetched(&self, lease: &HeldLease) -> Result<(FetchedBlock, bool), AgentError> {
         let Some(turn) = &lease.turn else {
-            return Ok((fetch::block(&self.client, &lease.name).await?, false));
+            let fetched = fetch::block(&self.client, &lease.name).await;
+            return Ok((self.readable(fetched, FetchedBlock::Unreachable)?, false));
         };
-        let (fetched, names_it) = fetch::block_in_turn(&self.client, &lease.name, turn.turn).await?;
+        let fetched = fetch::block_in_turn(&self.client, &lease.name, turn.turn).await;
+        let (fetched, names_it) = self.readable(fetched, (FetchedBlock::Unreachable, false))?;
         let is_same = matches!(&fetched, FetchedBlock::Found(block) if block.uid == lease.uid);
         let has_no_machine = turn.guest.is_some() && self.state().unconfirmed.contains(&lease.cidr());
         let is_over = is_same && (!names_it || has_no_machine);

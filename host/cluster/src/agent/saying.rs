@@ -60,13 +60,13 @@ pub(crate) async fn spec(core: &AgentCore, me: &HolderIdentity) -> NodeIpamSpec 
         let book = core.book_of(&lease.pool.name).await;
         blocks.push((lease.pool.clone(), core.row(lease, book.as_deref())));
     }
-    let (told, answers, spare) = {
+    let (told, answers, spare, refused) = {
         let state = core.state();
         let answers: Vec<MarkAck> = state.answers.values().copied().collect();
         let spare: BTreeSet<_> = state.offered.values().flatten().copied().collect();
-        (state.told.clone(), answers, spare)
+        (state.told.clone(), answers, spare, state.refused_marks.clone())
     };
-    compose(AgentFacts {
+    let mut said = compose(AgentFacts {
         me,
         blocks: &blocks,
         hints: &told.blocks,
@@ -77,7 +77,13 @@ pub(crate) async fn spec(core: &AgentCore, me: &HolderIdentity) -> NodeIpamSpec 
         pools: echoes(core, &leases).await,
         claims: core.claim_turns(),
         call,
-    })
+    });
+    // The ledger's own answer to a mark stands, whether or not the mark can be read.
+    let answered: BTreeSet<_> = said.acks.iter().map(|ack| ack.uid).collect();
+    said.acks.extend(refused.into_iter().filter(|ack| !answered.contains(&ack.uid)));
+    said
+}
+
 }
 
 /// The wishes for the pools and families that the node's networks have.

@@ -1,6 +1,7 @@
 //! The knowledge of the agent besides the ledger. A restart forgets it; everything here is found again, or may begin again.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use tenure_types::{NetworkName, PoolName};
 
 use crate::agent::asked::AskedClaim;
 use crate::agent::settings::{PoolFamily, cluster_pool};
+use crate::convert::ReadStatus;
 use crate::objects::node::{NodeIPAM, NodeIPAMStatus, PoolSettings, WaitingEntry};
 use crate::pools::ClaimName;
 
@@ -50,6 +52,10 @@ pub(crate) struct AgentState {
     pub(crate) object: Option<Arc<NodeIPAM>>,
     /// The status of that object, as far as it could be read.
     pub(crate) told: NodeIpamStatus,
+    /// Answers to marks of that status that could not be read.
+    pub(crate) refused_marks: Vec<MarkAck>,
+    /// Objects and parts of them that could not be read, each with the reason.
+    pub(crate) unread: BTreeSet<String>,
     /// Whether the watch has listed the object since it was last interrupted.
     pub(crate) is_listed: bool,
     /// Blocks of an earlier boot that the API server has not confirmed in this one.
@@ -124,14 +130,21 @@ impl AgentState {
         Some((ready.reason.clone(), ready.message.clone()))
     }
 
+    /// Says once that an object, or a part of one, cannot be read, such as one with words of a later version.
+    pub(crate) fn warn_unread(&mut self, what: &str, error: &impl fmt::Display) {
+        let words = format!("{what}: {error}");
+        if !self.unread.contains(&words) {
+            tracing::warn!(what, %error, "this version cannot read a part of what the cluster says, and goes on without it");
+            self.unread.insert(words);
+        }
+    }
+
     /// Takes in the object as the watch shows it; `None` if there is none.
     pub(crate) fn see(&mut self, object: Option<NodeIPAM>) {
-        let told = object.as_ref().map(NodeIpamStatus::try_from).transpose();
-        match told {
-            Ok(told) => self.told = told.unwrap_or_default(),
-            Err(error) => {
-                tracing::warn!(%error, "cannot read the status of the node's object; keeping what it said before");
-            }
+        let ReadStatus { told, refused, errors } = object.as_ref().map(ReadStatus::of).unwrap_or_default();
+        (self.told, self.refused_marks) = (told, refused);
+        for error in errors {
+            self.warn_unread("the status of the node's object", &error);
         }
         self.object = object.map(Arc::new);
         self.doubted_pools.clear();

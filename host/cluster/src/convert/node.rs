@@ -1,15 +1,16 @@
 //! NodeIPAMs: both halves in both directions, since the agent writes what the operator reads, and the reverse.
 
+use tenure_leases::block::RefusalReason;
 use tenure_leases::node::PoolEcho;
 use tenure_leases::{
-    BlockHint, BlockMark, BlockName, BlockNameError, ClaimTurn, HeldBlock, HolderIdentity, MarkAck,
-    NodeIpamSpec, NodeIpamStatus, PoolDemand, PoolKey, TurnGuest, Uid,
+    BlockHint, BlockMark, BlockName, BlockNameError, CallId, ClaimTurn, HeldBlock, HolderIdentity, MarkAck,
+    MarkAnswer, NodeIpamSpec, NodeIpamStatus, PoolDemand, PoolKey, TurnGuest, Uid,
 };
 
 use super::{ConversionError, cidr, count, object_name};
 use crate::objects::node::{
     AcceptedIdentity, AckEntry, DemandEntry, EchoEntry, GuestEntry, HeldEntry, HintEntry, NodeIPAM,
-    NodeIPAMSpec, TurnEntry,
+    NodeIPAMSpec, NodeIPAMStatus, TurnEntry,
 };
 
 const IPV4: &str = "IPv4";
@@ -66,21 +67,71 @@ impl TryFrom<&NodeIPAM> for NodeIpamStatus {
 
     fn try_from(object: &NodeIPAM) -> Result<Self, ConversionError> {
         let Some(status) = &object.status else { return Ok(Self::default()) };
-        let name = object_name(&object.metadata)?;
-        let accepted = |identity: &AcceptedIdentity| -> Result<_, ConversionError> {
-            Ok(HolderIdentity {
-                name: name.into(),
-                uid: identity.node_uid.parse()?,
-                machine: identity.machine.parse()?,
-                boot: identity.boot_id.parse()?,
-            })
-        };
         Ok(Self {
-            accepted: status.accepted.as_ref().map(accepted).transpose()?,
+            accepted: accepted(object, status)?,
             blocks: status.blocks.iter().map(BlockHint::try_from).collect::<Result<_, _>>()?,
-            call: status.call.as_deref().map(str::parse).transpose()?,
+            call: call(status)?,
         })
     }
+}
+
+/// Reads the identity whose blocks count as the node's.
+fn accepted(object: &NodeIPAM, status: &NodeIPAMStatus) -> Result<Option<HolderIdentity>, ConversionError> {
+    let Some(identity) = &status.accepted else { return Ok(None) };
+    Ok(Some(HolderIdentity {
+        name: object_name(&object.metadata)?.into(),
+        uid: identity.node_uid.parse()?,
+        machine: identity.machine.parse()?,
+        boot: identity.boot_id.parse()?,
+    }))
+}
+
+/// Reads the operator's call.
+fn call(status: &NodeIPAMStatus) -> Result<Option<CallId>, ConversionError> {
+    Ok(status.call.as_deref().map(str::parse).transpose()?)
+}
+
+/// The operator's half as far as this version can read it. A word of a later version in one hint takes nothing from the others.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ReadStatus {
+    /// The part that could be read.
+    pub(crate) told: NodeIpamStatus,
+    /// Refusals of the marks that could not be read.
+    pub(crate) refused: Vec<MarkAck>,
+    /// The reasons for which the rest could not.
+    pub(crate) errors: Vec<ConversionError>,
+}
+
+impl ReadStatus {
+    /// Reads the operator's half.
+    pub(crate) fn of(object: &NodeIPAM) -> Self {
+        let mut read = Self::default();
+        let Some(status) = &object.status else { return read };
+        for entry in &status.blocks {
+            match BlockHint::try_from(entry) {
+                Ok(hint) => read.told.blocks.push(hint),
+                Err(error) => {
+                    read.errors.push(error);
+                    read.refused.extend(refusal(entry));
+                }
+            }
+        }
+        match accepted(object, status) {
+            Ok(accepted) => read.told.accepted = accepted,
+            Err(error) => read.errors.push(error),
+        }
+        match call(status) {
+            Ok(call) => read.told.call = call,
+            Err(error) => read.errors.push(error),
+        }
+        read
+    }
+}
+
+/// The answer to the mark of a hint that cannot be read; `None` if it has none, or one without a readable id.
+fn refusal(entry: &HintEntry) -> Option<MarkAck> {
+    let (uid, mark) = (entry.uid.parse().ok()?, entry.mark.as_ref()?.id.parse().ok()?);
+    Some(MarkAck { uid, mark, answer: MarkAnswer::Refused(RefusalReason::Unknown) })
 }
 
 impl From<&HolderIdentity> for AcceptedIdentity {

@@ -1,6 +1,7 @@
 //! Conversions there and back.
 
 use kube::api::ObjectMeta;
+use tenure_leases::block::RefusalReason;
 use tenure_leases::node::PoolEcho;
 use tenure_leases::{
     AddressSpace as LeaseSpace, BlockName, BlockPhase, CallId, ClaimKind, ClaimTurn, HeldBlock,
@@ -9,9 +10,10 @@ use tenure_leases::{
     Uid,
 };
 
-use super::{BlockLease, ClaimLease, ConversionError, PoolRange};
+use super::{BlockLease, ClaimLease, ConversionError, PoolRange, ReadStatus};
 use crate::objects::block::IPBlockStatus;
-use crate::objects::reference::{ActiveEntry, ClaimReference};
+use crate::objects::node::{HintEntry, NodeIPAMStatus};
+use crate::objects::reference::{ActiveEntry, ClaimReference, MarkEntry};
 use crate::objects::space::{AddressSpace, AddressSpaceSpec};
 use crate::{AddressPool, AddressPoolSpec, NodeIPAM, NodeIPAMSpec};
 
@@ -115,6 +117,33 @@ fn a_nodes_words_come_back_as_they_went() {
     object.spec.demand[0].family = "IPv4".into();
     object.spec.demand[0].want = -1;
     assert_eq!(NodeIpamSpec::try_from(&object), Err(ConversionError::Number("want")));
+}
+
+#[test]
+fn a_word_of_a_later_version_takes_nothing_from_the_other_hints() {
+    let mark = |id, why: &str| MarkEntry { id: MarkId(id).to_string(), why: why.to_owned() };
+    let hint = |cidr: &str, uid, mark| HintEntry {
+        name: String::new(),
+        cidr: cidr.to_owned(),
+        uid: Uid(uid).to_string(),
+        mark,
+    };
+    let blocks = vec![
+        hint("10.0.0.0/26", 1, Some(mark(5, "moved"))),
+        hint("10.0.0.64/26", 2, Some(mark(6, "drain"))),
+        hint("10.0.0.128", 3, None),
+    ];
+    let call = Some("later".to_owned());
+    let status = NodeIPAMStatus { blocks, call, accepted: Some((&holder()).into()), ..Default::default() };
+    let spec = NodeIPAMSpec::from(&NodeIpamSpec::of(holder()));
+    let read = ReadStatus::of(&NodeIPAM { metadata: stored("n1"), spec, status: Some(status) });
+    assert_eq!(read.told.blocks.iter().map(|hint| hint.uid).collect::<Vec<_>>(), [Uid(2)]);
+    assert_eq!((read.told.accepted, read.told.call), (Some(holder()), None));
+    let answer = MarkAnswer::Refused(RefusalReason::Unknown);
+    assert_eq!(read.refused, [MarkAck { uid: Uid(1), mark: MarkId(5), answer }]);
+    let words: Vec<String> = read.errors.iter().map(ToString::to_string).collect();
+    assert_eq!(words[..2], ["unknown MarkReason \"moved\"", "\"10.0.0.128\" is not a CIDR"]);
+    assert_eq!(words.len(), 3);
 }
 
 #[test]
