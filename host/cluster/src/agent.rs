@@ -51,7 +51,6 @@ use tokio::time::sleep;
 use self::accepting::AgentError;
 use self::core::AgentCore;
 use self::events::AgentEvents;
-use self::fetch::FetchError;
 use self::marks::Executors;
 use self::pass::AgentPass;
 use crate::NodeIPAM;
@@ -168,8 +167,8 @@ async fn work(core: &Arc<AgentCore>, executors: &Executors) -> std::convert::Inf
             Ok(()) => LOOK_EVERY,
             Err(_) => pause.saturating_mul(2).min(LONGEST_PAUSE),
         };
-        if let Err(AgentError::Fetch(FetchError::Call { what, .. })) = &passed {
-            *core.state().failed_calls.entry(what).or_default() += 1;
+        if let Err(AgentError::Fetch(error)) = &passed {
+            core.state().count_failure(error);
         }
         let trouble = passed.err().map(|error| error.to_string());
         let is_news = trouble != core.state().trouble;

@@ -84,6 +84,15 @@ pub async fn call<T>(call: impl Future<Output = kube::Result<T>>) -> Result<T, A
 }
 
 impl ApiCallError {
+    /// Whether there was no answer at all: another call may fare no better.
+    #[must_use]
+    pub fn is_unanswered(&self) -> bool {
+        match self {
+            Self::Deadline => true,
+            Self::Kube(error) => matches!(**error, kube::Error::HyperError(_) | kube::Error::Service(_)),
+        }
+    }
+
     /// The answer of the API server, if it is one.
     #[must_use]
     pub fn status(&self) -> Option<&Status> {

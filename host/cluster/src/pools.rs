@@ -9,7 +9,7 @@ mod order;
 mod records;
 mod rule;
 
-pub use self::claims::{ClaimName, named_claims, unread_claims};
+pub use self::claims::{ClaimName, InvalidClaimName, named_claims, unread_claims};
 pub use self::order::{PoolQuestion, PoolRefusal, candidates};
 pub(crate) use self::records::rules_object;
 pub use self::records::{KnownRules, pool_rules};

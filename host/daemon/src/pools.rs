@@ -195,9 +195,10 @@ impl PodContexts {
             return self.claims.of_pod(add, pod, labels, pools).await;
         }
         // The claim may be of a pool that is not known to be one for claims yet.
-        match unknown.and_then(|unknown| Some((unknown, claims_of(add, pod, labels).into_iter().next()?))) {
+        let Some(unknown) = unknown else { return Ok(ClaimedAddresses::default()) };
+        match claims_of(add, pod, labels)?.first() {
             None => Ok(ClaimedAddresses::default()),
-            Some((unknown, claim)) => {
+            Some(claim) => {
                 let cause = format_args!(
                     "pod {namespace}/{name} names claim {claim}, and the cluster has not said yet whether AddressPool {unknown} is for claims"
                 );

@@ -35,6 +35,16 @@ pub(crate) enum FetchError {
     Missing(String),
 }
 
+impl FetchError {
+    /// Whether it is about one object, such as one that is forbidden or that this version cannot read. Others may be had.
+    pub(crate) fn is_of_one_object(&self) -> bool {
+        match self {
+            Self::Call { source, .. } => !source.is_unanswered(),
+            Self::Object { .. } | Self::Missing(_) => true,
+        }
+    }
+}
+
 /// Names the call that failed.
 fn failed(what: &'static str) -> impl FnOnce(ApiCallError) -> FetchError {
     move |source| FetchError::Call { what, source }

@@ -11,6 +11,7 @@ use tenure_leases::{HolderIdentity, MarkAck, MarkId, NodeIpamSpec, NodeIpamStatu
 use tenure_types::{NetworkName, PoolName};
 
 use crate::agent::asked::AskedClaim;
+use crate::agent::fetch::FetchError;
 use crate::agent::settings::{PoolFamily, cluster_pool};
 use crate::convert::ReadStatus;
 use crate::objects::node::{NodeIPAM, NodeIPAMStatus, PoolSettings, WaitingEntry};
@@ -128,6 +129,13 @@ impl AgentState {
             .into_iter()
             .find(|condition| condition.type_ == "Ready" && condition.status == "False")?;
         Some((ready.reason.clone(), ready.message.clone()))
+    }
+
+    /// Counts a call that failed.
+    pub(crate) fn count_failure(&mut self, error: &FetchError) {
+        if let FetchError::Call { what, .. } = error {
+            *self.failed_calls.entry(what).or_default() += 1;
+        }
     }
 
     /// Says once that an object, or a part of one, cannot be read, such as one with words of a later version.

@@ -206,7 +206,17 @@ impl AgentCore {
         for (claim, pod) in asked {
             if self.held_claim(&claim, &pod).await.is_some() {
                 self.state().asked.remove(&claim);
-            } else if let Some(wait) = self.take_turns(me, &claim, &pod).await?
+                continue;
+            }
+            let wait = match self.take_turns(me, &claim, &pod).await {
+                // Neither the other claims nor the rest of the pass wait for this one.
+                Err(AgentError::Fetch(error)) if error.is_of_one_object() => {
+                    self.state().count_failure(&error);
+                    Some(pending(&claim, &error.to_string()))
+                }
+                wait => wait?,
+            };
+            if let Some(wait) = wait
                 && let Some(asked) = self.state().asked.get_mut(&claim)
             {
                 asked.wait = Some(wait);

@@ -23,6 +23,43 @@ impl std::fmt::Display for ClaimName {
     }
 }
 
+/// A name that no claim can have.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{name:?} in annotation {annotation} cannot be the name of a claim: it consists of lower-case letters, digits, '-' and '.', and a comma separates two"
+)]
+pub struct InvalidClaimName {
+    name: String,
+    annotation: &'static str,
+}
+
+/// The longest name of an object.
+const LONGEST_NAME: usize = 253;
+
+/// The most characters of an invalid name that are shown.
+const MOST_SHOWN: usize = 80;
+
+impl ClaimName {
+    /// Names a claim as an annotation does. The name is a part of the path of requests, so it must be the name of an object: a DNS subdomain.
+    fn read(
+        kind: ClaimKind,
+        namespace: &str,
+        name: String,
+        annotation: &'static str,
+    ) -> Result<Self, InvalidClaimName> {
+        let is_inner = |letter: u8| letter.is_ascii_lowercase() || letter.is_ascii_digit();
+        let is_label = |label: &str| {
+            let ends = [label.bytes().next(), label.bytes().last()];
+            ends.iter().all(|end| end.is_some_and(is_inner))
+                && label.bytes().all(|letter| is_inner(letter) || letter == b'-')
+        };
+        if name.len() > LONGEST_NAME || !name.split('.').all(is_label) {
+            return Err(InvalidClaimName { name: name.chars().take(MOST_SHOWN).collect(), annotation });
+        }
+        Ok(Self { kind, namespace: namespace.to_owned(), name })
+    }
+}
+
 /// An element of the annotation that names a pod's further networks.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -32,14 +69,22 @@ struct NetworkElement {
 }
 
 /// The claims that a pod names for one of its interfaces, in its own namespace.
-#[must_use]
-pub fn named_claims(labels: &ObjectLabels, namespace: &str, pod: &str, interface: &str) -> Vec<ClaimName> {
+///
+/// # Errors
+/// If no claim can have one of the names.
+pub fn named_claims(
+    labels: &ObjectLabels,
+    namespace: &str,
+    pod: &str,
+    interface: &str,
+) -> Result<Vec<ClaimName>, InvalidClaimName> {
     let text = labels.annotations.get(CLAIM_ANNOTATION).map(String::as_str).unwrap_or_default();
     let (_, ordinal) = pod.rsplit_once('-').unwrap_or_default();
     let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
-    let claim = |kind, name| ClaimName { kind, namespace: namespace.to_owned(), name };
-    let own = names.map(|name| claim(ClaimKind::Address, name.replace("{ordinal}", ordinal)));
-    own.chain(referred_claim(labels, interface).map(|name| claim(ClaimKind::Ipam, name))).collect()
+    let own = names.map(|name| (ClaimKind::Address, name.replace("{ordinal}", ordinal), CLAIM_ANNOTATION));
+    let referred = referred_claim(labels, interface).map(|name| (ClaimKind::Ipam, name, NETWORKS_ANNOTATION));
+    let claims = own.chain(referred);
+    claims.map(|(kind, name, annotation)| ClaimName::read(kind, namespace, name, annotation)).collect()
 }
 
 /// The IPAMClaim that the network of an interface refers to. Multus names the interfaces of elements without a name `net1`, `net2` and so on.
@@ -82,12 +127,30 @@ mod tests {
         let named = |text: &str, pod: &str| {
             let annotations = [(CLAIM_ANNOTATION.to_owned(), text.to_owned())].into();
             let labels = ObjectLabels { annotations, ..ObjectLabels::default() };
-            named_claims(&labels, "shop", pod, "eth0").iter().map(ToString::to_string).collect::<Vec<_>>()
+            let claims = named_claims(&labels, "shop", pod, "eth0").unwrap();
+            claims.iter().map(ToString::to_string).collect::<Vec<_>>()
         };
         assert_eq!(named("db-{ordinal}, db6-{ordinal}", "db-12"), ["shop/db-12", "shop/db6-12"]);
         assert_eq!(named("fixed", "db-12"), ["shop/fixed"]);
         assert_eq!(named(" , ", "db-12"), [""; 0]);
-        assert!(named_claims(&ObjectLabels::default(), "shop", "db-12", "eth0").is_empty());
+        assert_eq!(named_claims(&ObjectLabels::default(), "shop", "db-12", "eth0"), Ok(vec![]));
+    }
+
+    #[test]
+    fn a_name_that_no_claim_can_have_is_refused() {
+        let named = |annotation: &str, text: &str| {
+            let annotations = [(annotation.to_owned(), text.to_owned())].into();
+            let labels = ObjectLabels { annotations, ..ObjectLabels::default() };
+            named_claims(&labels, "shop", "db-0", "net1").map_err(|invalid| invalid.to_string())
+        };
+        for text in ["db-0 db6-0", "db-0,../db", "DB", "db?x", "-db", "db-", "a..b", "ä", &"a".repeat(254)] {
+            let words = named(CLAIM_ANNOTATION, text).unwrap_err();
+            assert!(words.contains("in annotation ipam.tenure.dev/claim cannot be the name"), "{words}");
+        }
+        let referred = r#"[{"name": "blue", "ipam-claim-reference": "vm blue"}]"#;
+        let words = named(NETWORKS_ANNOTATION, referred).unwrap_err();
+        assert!(words.starts_with("\"vm blue\" in annotation k8s.v1.cni.cncf.io/networks"), "{words}");
+        assert_eq!(named(CLAIM_ANNOTATION, "a-1.b, 2").map(|claims| claims.len()), Ok(2));
     }
 
     #[test]

@@ -53,6 +53,17 @@ impl ClaimingPod {
         Self::create_with(world, name, node, "eth0", &json!({ "annotations": annotations }))
     }
 
+    /// A pod with other words in the annotation.
+    pub(crate) fn create_naming(
+        world: &World,
+        name: &'static str,
+        node: &str,
+        claims: &str,
+    ) -> anyhow::Result<Self> {
+        let annotations = json!({ "ipam.tenure.dev/claim": claims });
+        Self::create_with(world, name, node, "eth0", &json!({ "annotations": annotations }))
+    }
+
     /// A pod of a virtual machine, as KubeVirt labels it, with a claim for its second interface.
     pub(crate) fn launch(world: &World, name: &'static str, node: &str) -> anyhow::Result<Self> {
         let networks = json!([{ "name": "plain" }, { "name": "blue", "ipam-claim-reference": "vm.net2" }]);

@@ -208,10 +208,19 @@ fn unknown(world: &mut World) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// A pod whose annotation is a mistake is refused, and nobody else waits for it.
+fn misnamed(world: &World, node: usize) -> anyhow::Result<()> {
+    let wrong = ClaimingPod::create_naming(world, "wrong", "amber", "db-0 db6-0")?;
+    let refused = wrong.call("ADD", &world.nodes[node], "wrong-a")?.error_code(137)?;
+    ensure!(refused.msg.contains("\"db-0 db6-0\" in annotation ipam.tenure.dev/claim"), "{refused:?}");
+    wrong.delete(world)
+}
+
 fn kept(world: &mut World) -> anyhow::Result<()> {
     let first = claim_nodes(world)?;
     let address = claim(world, "address-0")?;
     claim(world, "address-1")?;
+    misnamed(world, first)?;
     let mut pod = ClaimingPod::create(world, "db-0", "amber")?;
     let late = ClaimingPod::create(world, "db-1", "amber")?;
     {

@@ -38,12 +38,17 @@ impl ClaimedAddresses {
 }
 
 /// The claims that a pod names for the interface of an ADD.
-pub(super) fn claims_of(add: &Add, pod: &PodIdentity, labels: &ObjectLabels) -> Vec<ClaimName> {
+///
+/// # Errors
+/// If no claim can have one of the names.
+pub(super) fn claims_of(add: &Add, pod: &PodIdentity, labels: &ObjectLabels) -> Result<Vec<ClaimName>> {
     let interface = match &add.request.owner {
         Owner::Attachment { interface, .. } => interface.as_str(),
         Owner::Claim { .. } | Owner::Unknown { .. } => "",
     };
-    named_claims(labels, &pod.namespace, &pod.name, interface)
+    named_claims(labels, &pod.namespace, &pod.name, interface).map_err(|why| {
+        Error::new(ErrorCode::PoolUnmatched, format_args!("pod {}/{}: {why}", pod.namespace, pod.name))
+    })
 }
 
 fn suffix(address: IpAddr) -> &'static str {
@@ -76,7 +81,7 @@ impl PodClaims {
         // Whether a virtual machine runs in the pod does not matter here.
         let guest = guest_of(labels, "").map(|guest| guest.uid);
         let claiming = ClaimingPod { name: words.clone(), guest };
-        for claim in claims_of(add, pod, labels) {
+        for claim in claims_of(add, pod, labels)? {
             let claimed = match self.door.addresses_of(&claim, &claiming).await {
                 Ok(claimed) => claimed,
                 Err(ClaimWait::Pending(why)) => return Err(Error::new(ErrorCode::ClaimPending, why)),
