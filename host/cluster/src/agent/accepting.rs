@@ -59,6 +59,10 @@ impl AgentCore {
             }
             (Err(AcceptRefusal::Dropped | AcceptRefusal::Gone | AcceptRefusal::NoAnswer), _)
             | (Ok(()), _) => {}
+            (Err(why @ AcceptRefusal::Overlaps(_)), _) => {
+                tracing::warn!(block = %hint.cidr, %why, "a block is given back");
+                self.bury(hint.uid).await?;
+            }
             (Err(why), _) => tracing::warn!(block = %hint.cidr, %why, "a block is not accepted"),
         }
         Ok(())

@@ -10,7 +10,7 @@ use tenure_engine::Refusal;
 use tenure_leases::agent::ledger::LeaseHold;
 use tenure_leases::agent::mark::{MarkCase, MarkVerdict, answer};
 use tenure_leases::block::RefusalReason;
-use tenure_leases::{BlockHint, BlockMark, HolderIdentity, LeaseRules, MarkAck, MarkAnswer};
+use tenure_leases::{BlockHint, BlockMark, BlockName, HolderIdentity, LeaseRules, MarkAck, MarkAnswer};
 use tenure_types::{Effect, EffectKind, NetworkName, PoolName};
 
 use crate::agent::accepting::AgentError;
@@ -28,10 +28,11 @@ pub(crate) async fn mark(
     core: &AgentCore,
     executors: &Executors,
     me: &HolderIdentity,
-    hint: BlockHint,
+    (name, hint): (&BlockName, BlockHint),
     mark: BlockMark,
 ) -> Result<(), AgentError> {
-    let lease = core.leases().remove(&hint.cidr);
+    // A block of another overlap group with these addresses is another block.
+    let lease = core.leases().remove(&hint.cidr).filter(|lease| lease.name == *name);
     let book = match &lease {
         Some(lease) => core.book_of(&lease.pool.name).await,
         None => None,

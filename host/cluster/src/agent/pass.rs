@@ -172,9 +172,10 @@ impl AgentPass<'_> {
     /// Accepts what the operator hints at, and answers its marks.
     async fn hints(&self, me: &HolderIdentity) -> Result<(), AgentError> {
         for (name, hint) in self.hinted() {
+            let is_held = self.core.leases().values().any(|lease| lease.name == name);
             match hint.mark {
-                Some(asked) => mark(self.core, self.executors, me, hint, asked).await?,
-                None if !self.core.leases().contains_key(&hint.cidr) && !self.core.state().is_lost => {
+                Some(asked) => mark(self.core, self.executors, me, (&name, hint), asked).await?,
+                None if !is_held && !self.core.state().is_lost => {
                     self.core.accept(me, &name, hint).await?;
                 }
                 None => {}

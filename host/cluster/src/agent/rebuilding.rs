@@ -6,6 +6,7 @@
 
 use tenure_leases::agent::ledger::{LeaseHold, LedgerBlock};
 use tenure_leases::agent::lost::{rebuild, settle};
+use tenure_leases::space::overlap;
 use tenure_leases::{ClaimTurn, HolderIdentity, LeaseRules, NodeIpamSpec};
 
 use crate::agent::accepting::AgentError;
@@ -25,9 +26,11 @@ pub(crate) async fn read_back(core: &AgentCore, me: &HolderIdentity) -> Result<(
     };
     let blocks = fetch::blocks_of(&core.client, &me.name).await?;
     settle_known(core).await?;
-    let (known, dropped) = (core.leases(), core.dropped());
+    let dropped = core.dropped();
     for (name, block) in &blocks {
-        let is_new = !known.contains_key(&block.cidr) && !dropped.contains_key(&block.uid);
+        let known = core.leases();
+        let is_new = !known.values().any(|lease| overlap(lease.cidr(), block.cidr))
+            && !dropped.contains_key(&block.uid);
         let row = rebuild(LeaseRules::ALL, me, block, said.as_ref()).filter(|_| is_new);
         if let (Some(row), Ok(name)) = (row, name.parse()) {
             tracing::warn!(block = %row.cidr, "the API server says that this node holds a block, which the lost ledger does not know");
@@ -55,7 +58,8 @@ async fn read_back_turn(core: &AgentCore, me: &HolderIdentity, said: ClaimTurn) 
         return Ok(());
     };
     let is_mine = found.turn == Some(said.turn) && found.block.is_held_by(&me.name, me.machine);
-    if !is_mine || core.leases().contains_key(&said.block.cidr()) {
+    let is_held = core.leases().values().any(|lease| overlap(lease.cidr(), said.block.cidr()));
+    if !is_mine || is_held {
         return Ok(());
     }
     tracing::warn!(block = %said.block, "the API server says that this node has the address of a claim, which the lost ledger does not know");

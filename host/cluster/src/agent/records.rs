@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use ipnet::IpNet;
 use tenure_leases::agent::ledger::LeaseHold;
 use tenure_leases::agent::tombstones::TOMBSTONE_SECONDS;
+use tenure_leases::space::overlap;
 use tenure_leases::{BlockName, ClaimKind, MarkId, PoolKey, TurnId, Uid};
 use tenure_types::{Attributes, InvalidAttributes, Object};
 
@@ -144,6 +145,16 @@ pub(crate) fn leases<'a>(objects: impl IntoIterator<Item = &'a Object>) -> BTree
     leases.map(|lease| (lease.cidr(), lease)).collect()
 }
 
+/// Another lease that has an address of a block: in one overlap group none can.
+#[must_use]
+pub(crate) fn overlapping<'a>(
+    leases: &'a BTreeMap<IpNet, HeldLease>,
+    block: &BlockName,
+) -> Option<&'a BlockName> {
+    let mut others = leases.values().map(|lease| &lease.name).filter(|name| *name != block);
+    others.find(|name| overlap(name.cidr(), block.cidr()))
+}
+
 /// The object that names a lease, to be forgotten.
 #[must_use]
 pub(crate) fn lease_key(name: &BlockName) -> (String, String) {
@@ -218,6 +229,33 @@ mod tests {
             .unwrap();
             let later = Object { attributes, ..object };
             assert_eq!(leases([&later]).into_values().next().unwrap().hold, LeaseHold::Doubted);
+        }
+    }
+
+    fn held() -> HeldLease {
+        HeldLease {
+            name: BlockName::new("default", "10.0.0.0/26".parse().unwrap()).unwrap(),
+            uid: Uid(3),
+            pool: PoolKey { name: "pods".into(), uid: Uid(7) },
+            hold: LeaseHold::Open,
+            boot: None,
+            turn: None,
+        }
+    }
+
+    #[test]
+    fn leases_of_two_groups_may_overlap() {
+        let lease = held();
+        let leases = BTreeMap::from([(lease.cidr(), lease.clone())]);
+        for (group, cidr, is_found) in [
+            ("default", "10.0.0.0/26", false),
+            ("blue", "10.0.0.0/26", true),
+            ("blue", "10.0.0.9/32", true),
+            ("blue", "10.0.0.0/24", true),
+            ("blue", "10.0.0.64/26", false),
+        ] {
+            let found = overlapping(&leases, &BlockName::new(group, cidr.parse().unwrap()).unwrap());
+            assert_eq!(found, is_found.then_some(&lease.name), "{group} {cidr}");
         }
     }
 

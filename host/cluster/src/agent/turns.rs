@@ -28,7 +28,7 @@ use crate::agent::accepting::AgentError;
 use crate::agent::asked::{AskedClaim, ClaimAddress, ClaimWait, ClaimingPod};
 use crate::agent::core::AgentCore;
 use crate::agent::fetch::{self, ClaimedBlock};
-use crate::agent::records::{HeldLease, LeaseTurn};
+use crate::agent::records::{HeldLease, LeaseTurn, overlapping};
 use crate::agent::usage::{labelled, usage};
 use crate::pods::guest_of;
 use crate::pools::ClaimName;
@@ -306,6 +306,17 @@ impl AgentCore {
                     "the address of claim {claim} is being confirmed, or passed on, by this node"
                 ))
             }));
+        }
+        if let Some(other) = overlapping(&self.leases(), name) {
+            // Pods of both would have the same address; what was said of it is said no longer.
+            if let Some(asked) = self.state().asked.get_mut(claim) {
+                asked.turns.remove(name);
+            }
+            let why = format!(
+                "{} is in {other}, which this node holds in another overlap group",
+                name.cidr().addr()
+            );
+            return Ok(Some(pending(claim, &why)));
         }
         if self.claim_turns().len() >= MAX_HELD && !self.has_turn(claim) {
             let why = format!("this node has {MAX_HELD} addresses of claims, which is the most");

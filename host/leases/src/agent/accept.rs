@@ -38,7 +38,7 @@ pub enum AcceptRefusal {
     /// The lease was given back. Marks on it are answered with ready.
     #[error("the lease was given back")]
     Dropped,
-    /// The ledger has these addresses, or some of them.
+    /// The ledger has these addresses, or some of them. Nothing was used of the block, which is given back at once.
     #[error("the ledger holds {0}")]
     Overlaps(IpNet),
     /// No answer to one of the GETs; to be tried again.
