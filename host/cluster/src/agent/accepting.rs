@@ -46,6 +46,13 @@ impl AgentCore {
         let case = AcceptCase { me, hint, block: &block, space: space.as_ref(), dropped, ledger: &ledger };
         match (accept(LeaseRules::ALL, &case), block) {
             (Ok(()), FetchedBlock::Found(block)) => {
+                let pool = block.pool.name.to_string();
+                if let Some(why) = self.out_of_bounds(hint.cidr, &block.pool).await {
+                    tracing::warn!(block = %hint.cidr, why, "a block is given back, since the configuration lets no address come from it");
+                    self.state().refused.insert(pool, why);
+                    return Ok(self.bury(hint.uid).await?);
+                }
+                self.state().refused.remove(&pool);
                 let lease = HeldLease {
                     name: name.clone(),
                     uid: hint.uid,

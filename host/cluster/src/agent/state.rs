@@ -47,6 +47,8 @@ pub(crate) struct AgentState {
     pub(crate) doubted_pools: BTreeSet<Uid>,
     /// Blocks to which their pool's settings cannot be applied, each with the reason.
     pub(crate) unapplied: BTreeMap<IpNet, String>,
+    /// Pools of which the last block was given back at once, each with the reason.
+    pub(crate) refused: BTreeMap<String, String>,
     /// The next time at which missing pools are looked up, by the boot clock.
     pub(crate) next_pools: Duration,
     /// The node's object, as the watch shows it.

@@ -3,7 +3,8 @@
 //! ```text
 //!   a lease without ranges                          its ranges are added
 //!   other settings than its ranges have             the ranges are replaced; an address that is held stays as its owner got it
-//!   settings that cannot be applied                 the ranges stay as they are, and a condition says so
+//!   settings that cannot be applied, or that        the ranges stay as they are, and a condition says so
+//!   the configuration does not allow
 //!   ranges of a lease that is not open              they drain, and those of an open one do not
 //!   an open lease of an earlier boot                they drain until it is confirmed
 //!   ranges without a lease                          they are withdrawn
@@ -14,9 +15,10 @@ use std::collections::BTreeMap;
 
 use ipnet::IpNet;
 use tenure_engine::Supply;
+use tenure_leases::PoolKey;
 use tenure_leases::agent::ledger::LeaseHold;
 use tenure_ledger::Book;
-use tenure_types::{NetworkName, PoolName, Range};
+use tenure_types::{ErrorCode, NetworkName, PoolName, Range};
 
 use crate::agent::core::AgentCore;
 use crate::agent::ranges::{BlockRangeError, block_ranges};
@@ -28,92 +30,154 @@ use crate::agent::usage::labelled;
 type KnownRange = (PoolName, Range, bool);
 
 impl AgentCore {
-    /// Makes the ranges of a network agree with the leases.
+    /// Makes the ranges of a network agree with the leases. Where a block cannot have its ranges, the other blocks and networks do not wait for it.
     pub(crate) async fn supply(&self, network: &NetworkName) -> tenure_types::Result<()> {
         let Some(book) = self.book(network).await else { return Ok(()) };
         let mut known: BTreeMap<IpNet, Vec<KnownRange>> = BTreeMap::new();
         for (pool, view, cidr) in labelled(&book) {
             known.entry(cidr).or_default().push((pool.name.clone(), view.range.clone(), view.draining));
         }
-        let mut changes = Vec::new();
+        let (mut of_leases, mut ended) = (Vec::new(), Vec::new());
         for lease in self.leases().into_values() {
             let present = known.remove(&lease.cidr()).unwrap_or_default();
             if self.settings.network_of(&lease.pool.name) == Some(network)
                 && self.giving_back(lease.cidr()).is_none()
             {
-                changes.extend(self.changes_of(&book, &lease, present));
+                let drains = self.drains(&lease);
+                let open = present.iter().filter(|(.., draining)| drains && !draining);
+                ended.extend(open.map(|(pool, range, _)| drain(pool.clone(), range, true)));
+                let changes = self.changes_of(&book, &lease, present).map_err(|error| error.to_string());
+                of_leases.push((lease.cidr(), changes.and_then(|changes| self.in_bounds(network, changes))));
             }
         }
-        for (cidr, ranges) in known {
-            if self.giving_back(cidr).is_none() {
-                changes.extend(ranges.into_iter().map(|(pool, range, _)| withdraw(pool, &range)));
-            }
-        }
+        let over = known.into_iter().filter(|(cidr, _)| self.giving_back(*cidr).is_none());
+        ended.extend(over.flat_map(|(_, ranges)| ranges).map(|(pool, range, _)| withdraw(pool, &range)));
         drop(book);
-        if changes.is_empty() {
-            return Ok(());
+        // Whether or not the rest can be done.
+        if let Some(why) = self.supplied(network, &ended).await? {
+            tracing::warn!(%network, why, "ranges cannot be drained or withdrawn yet");
         }
-        self.engine.supply(network, &changes).await
+        // At once, so that an agent's claim that is restored finds its address, and takes no other.
+        let all: Vec<Supply> =
+            of_leases.iter().filter_map(|(_, changes)| changes.as_ref().ok()).flatten().cloned().collect();
+        let are_done = self.supplied(network, &all).await?.is_none();
+        for (cidr, changes) in of_leases {
+            let why = match changes {
+                Ok(_) if are_done => None,
+                Ok(changes) => self.supplied(network, &changes).await?,
+                // A mistake in the pool takes nothing from a running node.
+                Err(why) => Some(why),
+            };
+            self.note(cidr, why);
+        }
+        Ok(())
     }
 
-    fn changes_of(&self, book: &Book, lease: &HeldLease, present: Vec<KnownRange>) -> Vec<Supply> {
+    /// The changes, if the configuration allows their ranges; or else why not.
+    fn in_bounds(&self, network: &NetworkName, changes: Vec<Supply>) -> Result<Vec<Supply>, String> {
+        let added = changes.iter().filter_map(|change| match change {
+            Supply::Add { range, .. } => Some(Range::clone(range)),
+            Supply::Drain { .. } | Supply::Withdraw { .. } => None,
+        });
+        let added: Vec<Range> = added.collect();
+        self.engine.check_bounds(network, &added).map_err(|error| error.to_string())?;
+        Ok(changes)
+    }
+
+    /// Makes changes, all or none; returns why the network cannot have them.
+    ///
+    /// # Errors
+    /// Those of the journal.
+    async fn supplied(
+        &self,
+        network: &NetworkName,
+        changes: &[Supply],
+    ) -> tenure_types::Result<Option<String>> {
+        if changes.is_empty() {
+            return Ok(None);
+        }
+        match self.engine.supply(network, changes).await {
+            Ok(()) => Ok(None),
+            Err(error) => match error.code {
+                ErrorCode::OutOfBounds | ErrorCode::InvalidConfig | ErrorCode::UnknownNetwork => {
+                    Ok(Some(error.to_string()))
+                }
+                _ => Err(error),
+            },
+        }
+    }
+
+    /// The reason for which the configuration lets no address come from a block; `None` if it does, or if the block's ranges are not known yet.
+    pub(crate) async fn out_of_bounds(&self, cidr: IpNet, pool: &PoolKey) -> Option<String> {
+        let network = self.settings.network_of(&pool.name)?;
+        let book = self.book(network).await?;
+        let settings = self.state().in_force.get(&pool.uid).cloned()?;
+        let ranges = block_ranges(cidr, &settings, &book.network().attributes).ok()?;
+        self.engine.check_bounds(network, &ranges).err().map(|error| error.to_string())
+    }
+
+    /// Whether no new address comes from a block.
+    fn drains(&self, lease: &HeldLease) -> bool {
+        lease.hold != LeaseHold::Open || self.state().unconfirmed.contains(&lease.cidr())
+    }
+
+    /// The changes to the ranges of a block besides its drain.
+    fn changes_of(
+        &self,
+        book: &Book,
+        lease: &HeldLease,
+        present: Vec<KnownRange>,
+    ) -> Result<Vec<Supply>, BlockRangeError> {
         let family = PoolFamily::of(lease.cidr());
         let Ok(pool) = PoolName::new(format!("{}{}", lease.pool.name, family.suffix())) else {
-            return Vec::new();
+            return Ok(Vec::new());
         };
         if book.pools().iter().all(|known| known.name != pool) {
-            return Vec::new();
+            return Ok(Vec::new());
         }
         // Nothing is handed out of a block whose exclusions are not known, and nothing of one that is frozen.
         let settings = self.state().in_force.get(&lease.pool.uid).cloned();
         let is_frozen = matches!(lease.hold, LeaseHold::Frozen(_));
-        let (Some(settings), false) = (settings, is_frozen && present.is_empty()) else { return Vec::new() };
-        let wanted = block_ranges(lease.cidr(), &settings, &book.network().attributes);
-        // A mistake in the pool takes nothing from a running node.
-        let Some(wanted) = self.noted(lease.cidr(), wanted) else { return Vec::new() };
-        let drains = lease.hold != LeaseHold::Open || self.state().unconfirmed.contains(&lease.cidr());
+        let (Some(settings), false) = (settings, is_frozen && present.is_empty()) else {
+            return Ok(Vec::new());
+        };
+        let wanted = block_ranges(lease.cidr(), &settings, &book.network().attributes)?;
+        let drains = self.drains(lease);
         let mut changes = Vec::new();
         let mut kept = Vec::new();
         for (of, range, draining) in present {
             match wanted.contains(&range) && of == pool {
                 false => changes.push(withdraw(of, &range)),
                 true => {
-                    let drain =
-                        || Supply::Drain { pool: of.clone(), range: range.name().clone(), draining: drains };
-                    changes.extend((draining != drains).then(drain));
+                    let opens = draining && !drains;
+                    changes.extend(opens.then(|| drain(of, &range, false)));
                     kept.push(range);
                 }
             }
         }
         for range in wanted.into_iter().filter(|range| !kept.contains(range)) {
-            let name = range.name().clone();
+            let drained = drains.then(|| drain(pool.clone(), &range, true));
             changes.push(Supply::Add { pool: pool.clone(), range: Box::new(range) });
-            if drains {
-                changes.push(Supply::Drain { pool: pool.clone(), range: name, draining: true });
-            }
+            changes.extend(drained);
         }
-        changes
+        Ok(changes)
+    }
+
+    /// Notes why a block's ranges stay as they are, or that they do not.
+    fn note(&self, cidr: IpNet, why: Option<String>) {
+        let mut state = self.state();
+        let Some(words) = why else {
+            state.unapplied.remove(&cidr);
+            return;
+        };
+        if state.unapplied.insert(cidr, words.clone()).as_ref() != Some(&words) {
+            tracing::error!(block = %cidr, error = words, "the pool's settings cannot be applied to a block, which stays as it is");
+        }
     }
 }
 
-impl AgentCore {
-    /// The ranges of a block; or notes why its pool's settings cannot be applied to it.
-    fn noted(&self, cidr: IpNet, ranges: Result<Vec<Range>, BlockRangeError>) -> Option<Vec<Range>> {
-        let mut state = self.state();
-        match ranges {
-            Ok(ranges) => {
-                state.unapplied.remove(&cidr);
-                Some(ranges)
-            }
-            Err(error) => {
-                let words = error.to_string();
-                if state.unapplied.insert(cidr, words.clone()).as_ref() != Some(&words) {
-                    tracing::error!(block = %cidr, error = words, "the pool's settings cannot be applied to a block, which stays as it is");
-                }
-                None
-            }
-        }
-    }
+fn drain(pool: PoolName, range: &Range, draining: bool) -> Supply {
+    Supply::Drain { pool, range: range.name().clone(), draining }
 }
 
 fn withdraw(pool: PoolName, range: &Range) -> Supply {

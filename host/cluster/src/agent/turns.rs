@@ -335,7 +335,10 @@ impl AgentCore {
         let space = fetch::space(&self.client, name.group()).await?;
         let case = TakeCase { me, turn, block: &found.block, active: found.turn, space: space.as_ref() };
         match take(&case) {
-            Ok(()) => self.hold_turn(wanted, turn, &found).await,
+            Ok(()) => match self.out_of_bounds(found.block.cidr, &found.block.pool).await {
+                Some(why) => Ok(Some(pending(claim, &why))),
+                None => self.hold_turn(wanted, turn, &found).await,
+            },
             Err(TakeRefusal::Space(error)) => Ok(Some(pending(claim, &error.to_string()))),
             Err(TakeRefusal::Unanswered) => Ok(Some(ClaimWait::Pending(format!(
                 "the address of claim {claim} is not this node's yet: the operator has not answered"

@@ -18,6 +18,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("settings::metrics_say_which_blocks_a_node_holds_and_how_it_fares", measured),
     ("settings::a_network_that_the_configuration_does_not_list_is_stated_in_a_condition", unlisted),
     ("settings::a_pool_asks_for_a_longer_cooldown_than_the_node", cooled),
+    ("settings::a_block_out_of_the_networks_bounds_goes_back_and_stops_nothing", bounded),
 ];
 
 /// Edits the pool, and waits until a node says that it is in force.
@@ -107,6 +108,45 @@ fn unlisted(world: &mut World) -> anyhow::Result<()> {
         };
         Ok(events.items.iter().filter(|event| is_it(event)).count() == 1)
     })
+}
+
+/// The difference that says that a block could not be used, if there is one.
+fn given_back(world: &World) -> anyhow::Result<Option<String>> {
+    let shown = told(world, 0)?;
+    let mut words = shown["differences"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    Ok(words.find(|words| words.contains("a block of AddressPool pods was given back")).map(str::to_owned))
+}
+
+fn bounded(world: &mut World) -> anyhow::Result<()> {
+    let (name, table) = (world.nodes[0].name.clone(), "[networks.pods]\n");
+    let own: Vec<String> = world
+        .blocks()?
+        .into_iter()
+        .filter(|(_, holder)| *holder == name)
+        .map(|(cidr, _)| cidr.to_string())
+        .collect();
+    let bounds = format!("{table}within = {}\n", json!(own));
+    world.nodes[0].daemon.kill()?;
+    world.nodes[0].reconfigure(table, &bounds)?;
+    world.nodes[0].daemon.start_again()?;
+    // With one free address left, the node asks for another block, of which it may use nothing.
+    let shown = told(world, 0)?;
+    let blocks = shown["blocks"].as_array().cloned().unwrap_or_default();
+    let free: u64 = blocks.iter().filter_map(|block| block["free"].as_u64()).sum();
+    let pods: Vec<String> = (1..free).map(|number| format!("inside-{number}")).collect();
+    world.nodes[0].add_at_once(&pods)?;
+    let words = wait::until("words about a block that was given back", LIMIT, || given_back(world))?;
+    ensure!(words.contains("networks.pods.within allows only"), "{words}");
+    ensure!(!has_condition(&world.nodes[0], "cluster-unreachable")?, "the agent has stopped");
+    // What else the node has to do goes on.
+    edit(world, 0, &json!({ "cooldownSeconds": 1 }))?;
+    edit(world, 0, &json!({ "cooldownSeconds": 0 }))?;
+    world.nodes[0].daemon.kill()?;
+    world.nodes[0].reconfigure(&bounds, table)?;
+    world.nodes[0].daemon.start_again()?;
+    wait::until("an address of the next block", LIMIT, || Ok(world.nodes[0].add("outside").ok()))?;
+    wait::holds("no such words any more", LIMIT, || Ok(given_back(world)?.is_none()))?;
+    world.ready()
 }
 
 fn cooled(world: &mut World) -> anyhow::Result<()> {

@@ -91,6 +91,18 @@ impl HostEffects {
         Ok(())
     }
 
+    /// Checks ranges against the bounds of the network and of its policy, and against networks that share no address.
+    pub(crate) fn check_bounds<'r>(
+        &self,
+        name: &NetworkName,
+        mut ranges: impl Iterator<Item = &'r Range> + Clone,
+    ) -> Result<()> {
+        self.core.check_exclusive(name, ranges.clone())?;
+        let (bounds, choice) = (self.core.bounds(), self.core.committer.choice(name));
+        let Some(choice) = choice else { return Ok(()) };
+        ranges.try_for_each(|range| bounds.check_range(name, &choice.policy.name, range))
+    }
+
     /// Stages and applies the changes, all of them or none, together with one more fact.
     pub(crate) fn change_supply(
         &self,
@@ -104,13 +116,7 @@ impl HostEffects {
             Supply::Add { range, .. } => Some(range.as_ref()),
             _ => None,
         });
-        self.core.check_exclusive(name, added.clone())?;
-        let (bounds, choice) = (self.core.bounds(), self.core.committer.choice(name));
-        for range in added {
-            if let Some(choice) = &choice {
-                bounds.check_range(name, &choice.policy.name, range)?;
-            }
-        }
+        self.check_bounds(name, added)?;
         let ending = also.as_ref().and_then(ended);
         self.check_taken(name, book, changes, ending)?;
         let facts = facts(book, changes, self.core.now());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tenure_ledger::Intent;
-use tenure_types::{Attributes, Effect, Error, IntentId, NetworkName, Object, Result};
+use tenure_types::{Attributes, Effect, Error, IntentId, NetworkName, Object, Range, Result};
 
 use super::Engine;
 use crate::effects::begin::Begun;
@@ -133,6 +133,14 @@ impl Engine {
     /// `Internal` if no such intent is open.
     pub async fn effect_undone(&self, id: &IntentId, why: &str) -> Result<()> {
         self.effects.effect_undone(id, why).await
+    }
+
+    /// Checks ranges that the host might supply to a network, as [`supply`](Self::supply) would check their bounds then.
+    ///
+    /// # Errors
+    /// `OutOfBounds`.
+    pub fn check_bounds(&self, network: &NetworkName, ranges: &[Range]) -> Result<()> {
+        self.effects.check_bounds(network, ranges.iter())
     }
 
     /// Changes the ranges that the host supplies to a network, all changes or none; durable when this returns.
