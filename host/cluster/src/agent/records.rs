@@ -155,6 +155,15 @@ pub(crate) fn overlapping<'a>(
     others.find(|name| overlap(name.cidr(), block.cidr()))
 }
 
+/// The leases that are not given back.
+#[must_use]
+pub(crate) fn not_dropped(
+    leases: BTreeMap<IpNet, HeldLease>,
+    dropped: &BTreeMap<Uid, u64>,
+) -> impl Iterator<Item = HeldLease> {
+    leases.into_values().filter(|lease| !dropped.contains_key(&lease.uid))
+}
+
 /// The object that names a lease, to be forgotten.
 #[must_use]
 pub(crate) fn lease_key(name: &BlockName) -> (String, String) {
@@ -257,6 +266,16 @@ mod tests {
             let found = overlapping(&leases, &BlockName::new(group, cidr.parse().unwrap()).unwrap());
             assert_eq!(found, is_found.then_some(&lease.name), "{group} {cidr}");
         }
+    }
+
+    #[test]
+    fn a_lease_that_was_given_back_does_not_count_although_it_is_recorded() {
+        let leases = BTreeMap::from([(held().cidr(), held())]);
+        let left = |dropped: &[u128]| {
+            let dropped = dropped.iter().map(|uid| (Uid(*uid), 0)).collect();
+            not_dropped(leases.clone(), &dropped).count()
+        };
+        assert_eq!((left(&[]), left(&[4]), left(&[4, 3])), (1, 1, 0));
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //!   the configuration does not allow
 //!   ranges of a lease that is not open              they drain, and those of an open one do not
 //!   an open lease of an earlier boot                they drain until it is confirmed
-//!   ranges without a lease                          they are withdrawn
+//!   ranges without a lease, or with a dropped one   they are withdrawn
 //!   a block that is being given back                its intent's own
 //! ```
 
@@ -22,7 +22,7 @@ use tenure_types::{ErrorCode, NetworkName, PoolName, Range};
 
 use crate::agent::core::AgentCore;
 use crate::agent::ranges::{BlockRangeError, block_ranges};
-use crate::agent::records::HeldLease;
+use crate::agent::records::{HeldLease, not_dropped};
 use crate::agent::settings::PoolFamily;
 use crate::agent::usage::labelled;
 
@@ -38,7 +38,8 @@ impl AgentCore {
             known.entry(cidr).or_default().push((pool.name.clone(), view.range.clone(), view.draining));
         }
         let (mut of_leases, mut ended) = (Vec::new(), Vec::new());
-        for lease in self.leases().into_values() {
+        // The lease of a block that has just been given back may still be recorded: another node may have the block by now.
+        for lease in not_dropped(self.leases(), &self.dropped()) {
             let present = known.remove(&lease.cidr()).unwrap_or_default();
             if self.settings.network_of(&lease.pool.name) == Some(network)
                 && self.giving_back(lease.cidr()).is_none()
