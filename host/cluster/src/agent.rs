@@ -61,6 +61,7 @@ use crate::relisting::relisting;
 
 pub use self::asked::{ClaimAddress, ClaimWait, ClaimingPod};
 pub use self::reboot::hold_back;
+pub use self::rebuilding::note_loss;
 pub use self::settings::{AgentSettings, PoolFamily, boot_of, machine_of};
 pub use self::status::{AgentStatus, BlockStatus, DemandStatus, PoolSettingsStatus};
 pub use self::wing::ClusterWing;

@@ -66,8 +66,13 @@ impl DaemonNode {
     }
 
     /// Confirms the current state after a loss, so that ADD is served again. Returns whether it was lost.
-    pub(crate) fn adopt(&self) -> std::io::Result<bool> {
-        let was_lost = self.state_seen.adopt()?;
+    pub(crate) async fn adopt(&self) -> Result<bool, Error> {
+        #[cfg(feature = "cluster")]
+        if self.state_seen.is_lost() && !self.live.config.borrow().cluster.networks.is_empty() {
+            tenure_cluster::agent::note_loss(&self.engine).await?;
+        }
+        let adopted = self.state_seen.adopt();
+        let was_lost = adopted.map_err(|error| Error::new(ErrorCode::InputOutput, error))?;
         if was_lost {
             self.engine.conditions().clear(ConditionName::StateLost, "");
             tracing::warn!("confirmed the current state after a loss; serving ADD again");
@@ -120,8 +125,8 @@ impl tenure_rpc::admin::AdminNode for DaemonNode {
         self.sandboxes.look_for(held).await
     }
 
-    fn adopt(&self) -> Result<bool, Error> {
-        Self::adopt(self).map_err(|error| Error::new(ErrorCode::InputOutput, error))
+    async fn adopt(&self) -> Result<bool, Error> {
+        Self::adopt(self).await
     }
 
     async fn reload(&self) -> Result<Reloaded, Error> {

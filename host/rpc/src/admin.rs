@@ -185,7 +185,7 @@ impl v1::admin_server::Admin for AdminService {
     }
 
     async fn adopt(&self, _: Request<v1::AdoptRequest>) -> Result<Response<v1::AdoptResponse>, Status> {
-        told(self.node.adopt().map(|was_lost| v1::AdoptResponse { was_lost }))
+        told(self.node.adopt().await.map(|was_lost| v1::AdoptResponse { was_lost }))
     }
 
     async fn import(

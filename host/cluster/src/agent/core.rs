@@ -15,6 +15,7 @@ use tenure_types::{Clock, ConditionName, EffectKind, NetworkName, Object, PoolNa
 use tokio::sync::Notify;
 
 use crate::agent::reboot::unconfirmed;
+use crate::agent::rebuilding::is_loss_noted;
 use crate::agent::records::{self, HeldLease, mark_of};
 use crate::agent::settings::{AgentSettings, PoolFamily};
 use crate::agent::state::AgentState;
@@ -42,7 +43,7 @@ impl AgentCore {
         settings: AgentSettings,
         pods: Option<Arc<dyn KnownPodLabels>>,
     ) -> Self {
-        let is_lost = is_lost(engine.conditions());
+        let is_lost = is_lost(engine.conditions()) || is_loss_noted(&engine);
         let unconfirmed = unconfirmed(&engine, Some(settings.boot));
         let state = AgentState { is_lost, unconfirmed, ..AgentState::default() };
         Self { engine, client, clock, settings, pods, state: Mutex::new(state), wake: Notify::new() }

@@ -3,6 +3,7 @@
 //! ```text
 //!   ip-block       one accepted lease: its uid, its network, and how far it may be used
 //!   dropped-lease  the uid of one that was given back, kept for 30 days
+//!   ledger-lost    the ledger was lost, and what the API server knows of it is to be read back
 //! ```
 //!
 //! A frozen block is an open intent `give-back-block`, which names the mark; without ranges in any network it is a word of its record.
@@ -23,6 +24,12 @@ const LEASE: &str = "ip-block";
 
 /// The kind of the object of a lease that was given back.
 const DROPPED: &str = "dropped-lease";
+
+/// The kind of the object that remembers a loss of the ledger, of which there is at most one.
+const LOSS: &str = "ledger-lost";
+
+/// The name of that object.
+const LOSS_NAME: &str = "ledger";
 
 /// An accepted lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -162,6 +169,18 @@ pub(crate) fn not_dropped(
     dropped: &BTreeMap<Uid, u64>,
 ) -> impl Iterator<Item = HeldLease> {
     leases.into_values().filter(|lease| !dropped.contains_key(&lease.uid))
+}
+
+/// The object by which a loss of the ledger is remembered until the records of the API server are read back.
+#[must_use]
+pub(crate) fn loss() -> Object {
+    Object { kind: LOSS.to_owned(), name: LOSS_NAME.to_owned(), attributes: Attributes::default() }
+}
+
+/// The object that remembers a loss, to be forgotten.
+#[must_use]
+pub(crate) fn loss_key() -> (String, String) {
+    (LOSS.to_owned(), LOSS_NAME.to_owned())
 }
 
 /// The object that names a lease, to be forgotten.

@@ -86,7 +86,7 @@ fn kept(world: &mut World) -> anyhow::Result<()> {
     world.nodes[0].daemon.launch()?;
     is_kept(world, "a restart of the operator and of the daemon")?;
 
-    // The ledger is lost, and the network cannot be defined at once; meanwhile a person deletes the block.
+    // The ledger is lost, and the network cannot be defined at once; meanwhile a person has deleted the block.
     let (known, missing) = ("policy = \"cluster-range\"", "policy = \"missing\"");
     let answer = |world: &World| -> anyhow::Result<Option<String>> {
         let acks =
@@ -96,9 +96,19 @@ fn kept(world: &mut World) -> anyhow::Result<()> {
     world.nodes[0].daemon.kill()?;
     fs::remove_dir_all(world.nodes[0].daemon.state_directory())?;
     world.nodes[0].reconfigure(known, missing)?;
-    world.nodes[0].daemon.launch()?;
-    world.nodes[0].daemon.ctl(&["adopt", "--empty"])?;
     world.delete::<IPBlock>(&name)?;
+    wait::holds("the operator to ask for the block", LIMIT, || {
+        let object = world.node_object(&world.nodes[0].name)?;
+        let hints = object.and_then(|object| object.status).unwrap_or_default().blocks;
+        Ok(hints.iter().any(|hint| hint.uid == lease && hint.mark.is_some()))
+    })?;
+    // The daemon ends between the confirmation and the first answer of the API server.
+    world.plane.stop_server()?;
+    world.nodes[0].daemon.launch()?;
+    let adopted = world.nodes[0].daemon.ctl(&["adopt", "--empty"]).map(drop);
+    let again = world.nodes[0].daemon.kill().and_then(|()| world.nodes[0].daemon.launch());
+    world.start_server()?;
+    adopted.and(again)?;
     let said = wait::until("the answer about the block", LIMIT, || answer(world))?;
     ensure!(said != "ready", "the block goes back, although the agent has an address of it");
     world.nodes[0].daemon.kill()?;

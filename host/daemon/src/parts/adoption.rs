@@ -53,7 +53,7 @@ impl Interruptible for AdoptionPart {
             match self.who_may_live().await {
                 Some(why) => tracing::warn!(why, "cannot confirm the lost state yet"),
                 None => {
-                    if let Err(error) = self.node.adopt() {
+                    if let Err(error) = self.node.adopt().await {
                         tracing::error!(%error, "cannot clear the lost-state mark");
                     }
                 }

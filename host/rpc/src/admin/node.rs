@@ -44,7 +44,7 @@ pub trait AdminNode: Send + Sync + 'static {
     ///
     /// # Errors
     /// `InputOutput` if the confirmation cannot be recorded.
-    fn adopt(&self) -> Result<bool, Error>;
+    async fn adopt(&self) -> Result<bool, Error>;
     /// Reloads the configuration.
     ///
     /// # Errors
