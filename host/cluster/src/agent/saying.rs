@@ -1,6 +1,7 @@
 //! The agent's half of the node's object: gathered here, composed by `tenure_leases::agent::words`, and written when it differs, not too often.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use ipnet::IpNet;
 use tenure_leases::agent::lost::may_write;
@@ -16,6 +17,9 @@ use crate::agent::ranges::is_excluded;
 use crate::agent::records::HeldLease;
 use crate::agent::settings::PoolFamily;
 
+/// How long the first words after a start wait for the first plans.
+const FIRST_PLANS: Duration = Duration::from_secs(3);
+
 /// Writes the node's object if it differs from what was written, unless it is too early.
 pub(crate) async fn say(
     core: &AgentCore,
@@ -24,6 +28,9 @@ pub(crate) async fn say(
 ) -> Result<(), AgentError> {
     let is_lost = core.state().is_lost;
     if !may_write(LeaseRules::ALL, is_lost) {
+        return Ok(());
+    }
+    if !has_planned(core).await {
         return Ok(());
     }
     let spec = spec(core, me).await;
@@ -84,6 +91,24 @@ pub(crate) async fn spec(core: &AgentCore, me: &HolderIdentity) -> NodeIpamSpec 
     said
 }
 
+/// Whether the first words after a start can be whole: each network that exists has been planned for, so that it is known what the node wants and
+/// spares; or that takes too long.
+async fn has_planned(core: &AgentCore) -> bool {
+    let now = core.now();
+    let due = {
+        let mut state = core.state();
+        if state.writes > 0 {
+            return true;
+        }
+        *state.first_words.get_or_insert(now.saturating_add(FIRST_PLANS))
+    };
+    for network in core.settings.networks.keys() {
+        let is_awaited = now < due && !core.state().offered.contains_key(network);
+        if is_awaited && core.book(network).await.is_some() {
+            return false;
+        }
+    }
+    true
 }
 
 /// The wishes for the pools and families that the node's networks have.

@@ -87,6 +87,8 @@ pub(crate) struct AgentState {
     /// The last written half of the object.
     pub(crate) written: Option<NodeIpamSpec>,
     pub(crate) next_write: Duration,
+    /// The time until which the first words after a start wait for the first plans, by the boot clock.
+    pub(crate) first_words: Option<Duration>,
     pub(crate) writes: u64,
     /// Failed calls of the API server, by what they were for.
     pub(crate) failed_calls: BTreeMap<&'static str, u64>,

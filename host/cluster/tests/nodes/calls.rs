@@ -9,6 +9,7 @@ use serde_json::json;
 use tenure_cluster::client::call;
 use tenure_fixtures::control_plane::ADMIN_TOKEN;
 use tenure_fixtures::control_plane::proxy::ProxyFault;
+use tenure_fixtures::node::metrics;
 use tenure_fixtures::wait;
 use tenure_runtime::fake::FakeRuntime;
 
@@ -80,5 +81,19 @@ fn counted(world: &mut World) -> anyhow::Result<()> {
     ensure!(of("POST", "").len() == 1 && of("POST", "/events").len() == 1, "{:?}", of("POST", ""));
     let after = of("PATCH", "").len();
     ensure!(after == before, "{} writes of the node's object", after - before);
+    // A daemon that starts again says at once all that it said before.
+    let node = world.nodes.last_mut().unwrap();
+    node.daemon.kill()?;
+    node.daemon.launch()?;
+    let page = node.daemon.path("metrics.sock");
+    wait::holds("the first words after the start", LIMIT, || {
+        let page = metrics::read(&page).unwrap_or_default();
+        let written = page.lines().find_map(|line| line.strip_prefix("tenure_cluster_writes_total "));
+        Ok(written.is_some_and(|count| count != "0"))
+    })?;
+    let said = world.node_object(NODE)?.context("no object")?.spec;
+    ensure!(said.held.len() == 1 && said.pools.len() == 1, "{said:?}");
+    let after = of("PATCH", "/nodeipams/").len();
+    ensure!(after == before + 1, "{} writes of the node's object", after - before);
     Ok(())
 }
