@@ -17,7 +17,7 @@ pub(crate) struct AwsTable {
     pub(crate) ec2_endpoint: Option<String>,
     /// The instance metadata service's URL. Without it, `AWS_EC2_METADATA_SERVICE_ENDPOINT` in the environment is used, or else `http://169.254.169.254`.
     pub(crate) imds_endpoint: Option<String>,
-    /// Seconds between two looks at what EC2 has, after something was new. While nothing is, the time doubles up to 15 minutes; what is in doubt, and a hint of the metadata service, bring the next look earlier.
+    /// Seconds between two looks at what EC2 has, after something was new. While nothing is, the next one comes after two hours as long as the metadata service shows the same as EC2 did, and after 15 minutes otherwise; what is in doubt, and a hint of the metadata service, bring it earlier.
     #[schemars(range(min = 1))]
     pub(crate) look_seconds: u32,
     /// Seconds that EC2's answers may lag behind what it has done. What EC2 no longer shows is gone only when it has not been shown for so long.
