@@ -9,8 +9,11 @@
 //! assign   assign ─▶ done: the new ranges              take off   look ─▶ detach ─▶ look until it is off ─▶ delete
 //!            │ result unknown, or a restart
 //!            ▼                                         release    unassign ─▶ done: the range goes
-//!          look, and compare with what it carried
-//!          before ─▶ done, or undone a window later    detach     take off ─▶ done: its ranges go
+//!          look, and compare with what it carried             │ refused, after an answer was lost
+//!          before ─▶ done, or undone a window later           ▼
+//!                                                           look, for a window ─▶ done or undone
+//!
+//! detach   take off ─▶ done: its ranges go
 //! ```
 //!
 //! The link of an interface in the kernel is evidence that it has come, and its absence that it may have gone: where the kernel says
@@ -178,7 +181,7 @@ pub fn heard(
     match &order.aim {
         Aim::Attach { instance, .. } => attach::heard((order, instance), reached, memory, facts, what),
         Aim::Assign { .. } => assign::heard(reached, memory, facts, what),
-        Aim::Release { .. } => release::heard(memory, what),
+        Aim::Release { net, .. } => release::heard(*net, memory, facts, what),
         Aim::Detach { .. } => detach::heard(&order.instance, reached, memory, facts, what),
     }
 }

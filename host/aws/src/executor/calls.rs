@@ -11,6 +11,9 @@ use crate::seen::Look;
 /// The subnet of a call, and the resource that the call takes from it.
 pub(super) type Place = Option<(String, Unit)>;
 
+/// Interfaces as EC2 describes them, and the time at which it was asked.
+pub(super) type Described = (Vec<Ec2Interface>, Duration);
+
 /// The call that describes interfaces.
 const LOOK: &str = "DescribeNetworkInterfaces";
 
@@ -65,7 +68,7 @@ impl AwsCore {
     }
 
     /// Describes interfaces.
-    pub(super) async fn describe(&self, which: &Which) -> Result<(Vec<Ec2Interface>, Duration), CallError> {
+    pub(super) async fn describe(&self, which: &Which) -> Result<Described, CallError> {
         let mut asked = Duration::ZERO;
         let send = || {
             asked = self.now();
@@ -109,7 +112,7 @@ impl AwsCore {
     }
 
     /// Asks the metadata service what the node has, and which subnets that is in.
-    async fn see_metadata(&self) -> Result<(Vec<Ec2Interface>, Duration), MetadataError> {
+    async fn see_metadata(&self) -> Result<Described, MetadataError> {
         let asked = self.now();
         let AttachedInterfaces { interfaces, subnets } = self.metadata.attached().await?;
         self.state().know_subnets(subnets);

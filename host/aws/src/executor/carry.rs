@@ -15,8 +15,8 @@ use crate::steps::{
     self, Aim, Answer, IntentMemory, IntentOrder, IntentProgress, Request, StepEvent, StepFacts,
 };
 
-/// The wait before a describe is repeated that failed.
-const AGAIN: Duration = Duration::from_secs(2);
+/// The wait before a describe is repeated that failed: that was not answered, and that was refused.
+const AGAIN: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(15));
 
 /// An intent that is being carried out.
 pub(super) struct Work {
@@ -53,7 +53,7 @@ impl AwsCore {
     /// Acts on EC2, and takes in what it says.
     pub(super) async fn acted(&self, work: &mut Work, action: Action) {
         match action {
-            Action::Look(which) => match self.describe(&which).await {
+            Action::Look(which) => match self.look_for(&work.order, &which).await {
                 Ok((shown, asked)) => {
                     let shown = shown.first();
                     if let Some(shown) = shown {
@@ -62,8 +62,10 @@ impl AwsCore {
                     work.facts.now = self.now();
                     work.hear(&StepEvent::Shown(shown));
                 }
-                Err(_) => {
-                    let wait = self.state().budget.around(AGAIN);
+                Err(error) => {
+                    let is_refused = !matches!(error.failure, Failure::Unknown | Failure::Throttled);
+                    let wait = if is_refused { AGAIN.1 } else { AGAIN.0 };
+                    let wait = self.state().budget.around(wait);
                     self.tools.sleep(wait).await;
                 }
             },

@@ -9,6 +9,7 @@ use tenure_effects::{Gathered, Tools};
 use tenure_ledger::Book;
 
 use super::Config;
+use super::calls::Described;
 use super::questions::Circumstances;
 use super::state::ExecutorState;
 use crate::budget::Unit;
@@ -28,6 +29,8 @@ pub(super) struct AwsCore {
     pub(super) config: Config,
     /// Addresses and prefixes to unassign from an interface with one call, by interface and whether they are IPv6.
     pub(super) gathered: Gathered<(String, bool), IpNet, Result<(), CallError>>,
+    /// Releases that want to see what is on an interface, by interface.
+    pub(super) looks: Gathered<String, (), Result<Described, CallError>>,
     state: Mutex<ExecutorState>,
 }
 
@@ -43,7 +46,8 @@ impl AwsCore {
         let CoreParts { ec2, metadata, witness } = parts;
         let seen = SeenNode::new(config.instance.clone(), config.window, true).on(config.mac.clone());
         let state = Mutex::new(ExecutorState::new(seen, config.limits, config.seed, tools.now()));
-        Self { tools, ec2, metadata, witness, config, gathered: Gathered::default(), state }
+        let (gathered, looks) = (Gathered::default(), Gathered::default());
+        Self { tools, ec2, metadata, witness, config, gathered, looks, state }
     }
 
     /// The boot clock's reading.

@@ -1,12 +1,14 @@
-//! Taking addresses off an interface: what intents release at the same time goes with one call.
+//! Taking addresses off an interface: what intents release at the same time goes with one call, and what became of it is looked for with one.
 
 use std::time::Duration;
 
 use ipnet::IpNet;
 use tenure_effects::GatheredAnswer;
 
+use super::calls::Described;
 use super::core::AwsCore;
-use crate::port::{CallError, Failure};
+use crate::port::{CallError, Failure, Which};
+use crate::steps::{Aim, IntentOrder};
 
 /// How long others are waited for: the intents of a plan begin together.
 const MOMENT: Duration = Duration::from_millis(20);
@@ -33,5 +35,15 @@ impl AwsCore {
         let is_ipv6 = nets.iter().any(|net| net.addr().is_ipv6());
         let action = if is_ipv6 { "UnassignIpv6Addresses" } else { "UnassignPrivateIpAddresses" };
         self.call(action, None, || self.ec2.unassign(interface, nets)).await
+    }
+
+    /// Describes an interface for an intent. Releases from the same interface look together.
+    pub(super) async fn look_for(&self, order: &IntentOrder, which: &Which) -> Result<Described, CallError> {
+        let Aim::Release { interface, .. } = &order.aim else { return self.describe(which).await };
+        let send = |_| self.describe(which);
+        match self.looks.call(interface.clone(), (), self.tools.sleep(MOMENT), send).await {
+            GatheredAnswer::Own(answer) | GatheredAnswer::Shared(Some(answer)) => answer,
+            GatheredAnswer::Shared(None) => self.describe(which).await,
+        }
     }
 }

@@ -1,12 +1,7 @@
 //! Assigning addresses or prefixes by count, which is never repeated unless EC2 said that nothing was done.
 
-use std::time::Duration;
-
 use super::{Answer, Change, IntentMemory, IntentProgress, Request, Step, StepEvent, StepFacts};
 use crate::port::{Failure, Which};
-
-/// How soon a describe that shows nothing new is repeated for the first time.
-const FIRST: Duration = Duration::from_secs(10);
 
 pub(super) fn next(interface: &str, reached: &IntentProgress, memory: &IntentMemory) -> Step {
     if let Some(why) = &memory.refused {
@@ -49,15 +44,12 @@ pub(super) fn heard(
                 return;
             }
             // A describe may lag: only what is not there a window later was not done.
-            let unsure = memory.unsure_for(facts.now);
-            if unsure >= facts.window {
+            if memory.unsure_for(facts.now) >= facts.window {
                 let seconds = facts.window.as_secs();
                 memory.refused =
                     Some(format!("the answer was lost, and EC2 shows nothing new after {seconds} s"));
             } else {
-                // Describes that lag a little show it soon; that nothing was done is known only at the end.
-                let pause = unsure.saturating_mul(5).saturating_add(FIRST);
-                memory.pause = Some(pause.min(facts.window.saturating_sub(unsure)));
+                memory.wait_in_window(facts);
             }
         }
     }

@@ -5,10 +5,14 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
+use super::StepFacts;
 use crate::port::Ec2Interface;
 
 /// The waits between attempts: the first, and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(15));
+
+/// How soon a describe that has not shown what became of a call is repeated for the first time.
+const FIRST_LOOK: Duration = Duration::from_secs(10);
 
 /// The memory of an intent, for the life of this process.
 #[derive(Debug, Clone, Default)]
@@ -63,6 +67,14 @@ impl IntentMemory {
         let (first, longest) = PAUSES;
         self.pause = Some(first.saturating_mul(1 << self.tries.min(8)).min(longest));
         self.tries = self.tries.saturating_add(1);
+    }
+
+    /// A describe has not shown what became of a call: waits for the next. Describes that lag a little show it soon; that nothing was done is
+    /// known only at the end of the window.
+    pub(super) fn wait_in_window(&mut self, facts: &StepFacts) {
+        let unsure = self.unsure_for(facts.now);
+        let pause = unsure.saturating_mul(5).saturating_add(FIRST_LOOK);
+        self.pause = Some(pause.min(facts.window.saturating_sub(unsure)));
     }
 
     /// Notes progress: the attempts are counted from zero again.

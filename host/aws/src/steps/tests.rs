@@ -337,6 +337,44 @@ fn a_release_is_repeated_until_it_is_known_to_be_done() {
 }
 
 #[test]
+fn a_release_that_may_be_done_already_is_looked_for_when_its_repetition_is_refused() {
+    let without = || interface("eni-1", 1, &["10.0.0.5/32"]);
+    let with = || interface("eni-1", 1, &["10.0.0.5/32", "10.0.0.16/28"]);
+    let done = Step::Done(Change::Released("eni-1".to_owned(), net("10.0.0.16/28")));
+    let refused = |crash: bool| {
+        let mut run = Run::release();
+        match crash {
+            // The answer never came.
+            true => assert_eq!(run.call(), Request::Unassign),
+            false => run.fails(Failure::Unknown),
+        }
+        if crash {
+            run.crash();
+        }
+        run.fails(Failure::Denied);
+        run
+    };
+    for crash in [false, true] {
+        let mut run = refused(crash);
+        run.shows(Some(&with()));
+        run.shows(Some(&without()));
+        assert_eq!(run.step(), done, "the describe lagged");
+        let mut run = refused(crash);
+        while matches!(run.step(), Step::Look(_)) {
+            run.shows(Some(&with()));
+        }
+        assert!(run.facts.now >= seconds(60), "{:?}", run.facts.now);
+        assert_eq!(run.step(), Step::Undone("Action: Denied: words".to_owned()));
+        let mut run = refused(crash);
+        while matches!(run.step(), Step::Look(_)) {
+            run.shows(None);
+        }
+        assert!(run.facts.now >= seconds(60), "{:?}", run.facts.now);
+        assert_eq!(run.step(), done);
+    }
+}
+
+#[test]
 fn an_interface_is_looked_at_detached_waited_for_and_deleted() {
     let mut run = Run::detach();
     run.shows(Some(&at(1)));

@@ -168,3 +168,42 @@ async fn an_assignment_whose_answer_is_lost_is_made_once() {
         assert_eq!(node.shape().await, [1], "{trip:?}");
     }
 }
+
+/// EC2 takes addresses off, and refuses the repetition because it takes the clock or the credentials for wrong: no pod gets one of them.
+#[tokio::test(start_paused = true)]
+async fn an_address_that_was_taken_is_handed_out_to_nobody_though_the_repetition_is_refused() {
+    let unassign = "UnassignPrivateIpAddresses";
+    for trip in [false, true] {
+        let cloud = Cloud::new(3, &[24]);
+        let ipam = r#"{ "warm": { "addresses": 1 }, "maxInterfaces": 1, "idleSeconds": 10 }"#;
+        let mut node = Node::start(&cloud, "t3.small", ipam).await;
+        node.add_all(0..3).await;
+        node.rest(60).await;
+        let refused = Kind::Code { code: "RequestExpired".to_owned(), message: "no".to_owned(), status: 400 };
+        cloud.fault(Fault { from: 2, ..Fault::always(unassign, refused) });
+        match trip {
+            true => {
+                let next = cloud.inner().changes.len() as u64;
+                cloud.inner().trip = Some(Trip::After(next));
+            }
+            false => cloud.fault(Fault::once(unassign, Kind::LostAfter)),
+        }
+        for pod in 0..3 {
+            node.del(pod).await;
+        }
+        while cloud.inner().calls.get(unassign).is_none_or(|calls| *calls < 2) {
+            node.rest(1).await;
+        }
+        node.rest(5).await;
+        // More than are left.
+        let _ = node.add_within(3, 20).await;
+        let _ = node.add_within(4, 20).await;
+        node.rest(120).await;
+        assert_eq!(cloud.verdict(), [], "{trip}");
+        let carried: Vec<_> = cloud.carried(&node.instance).into_values().flatten().collect();
+        let is_there = |pod: &IpAddr| carried.iter().any(|net| net.contains(pod));
+        assert!(node.pods.values().all(is_there), "{trip}: {:?}, {carried:?}", node.pods);
+        cloud.inner().faults.clear();
+        node.settles("at the end").await;
+    }
+}
