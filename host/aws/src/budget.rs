@@ -146,7 +146,9 @@ impl Budget {
                     }
                 }
             }
-            Failure::Denied | Failure::Refused | Failure::Quota => self.pause(error, None, now),
+            Failure::Denied | Failure::Refused | Failure::Quota | Failure::Never => {
+                self.pause(error, None, now);
+            }
             Failure::Configuration => self.pause(error, place.map(|(subnet, _)| subnet), now),
             Failure::InstanceState => {
                 let until = now.saturating_add(self.jitter.around(NOT_RUNNING));

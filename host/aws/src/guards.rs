@@ -77,6 +77,20 @@ impl<'a> Guards<'a> {
     }
 }
 
+/// Whether EC2 has not refused a call just before.
+///
+/// # Errors
+/// That it has, and when it is asked again.
+fn not_barred(situation: &Situation, call: &str, subnet: &str) -> Result<(), String> {
+    match situation.barred(call, subnet) {
+        Some(barred) => {
+            let (left, why) = (barred.left.as_secs(), &barred.why);
+            Err(format!("EC2 refuses {call}, and is asked again in {left} s: {why}"))
+        }
+        None => Ok(()),
+    }
+}
+
 impl Outside for Guards<'_> {
     fn new_id(&self) -> IntentId {
         self.ids.new_id()

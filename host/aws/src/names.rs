@@ -1,6 +1,8 @@
 //! The names that the host and policies, and the host and other users of the account, have agreed on.
 //!
-//! Those of plans are the host's; the tags are those of the Amazon VPC CNI.
+//! Those of plans are the host's; the tags are those of the Amazon VPC CNI; the calls are EC2's.
+
+use ipnet::IpNet;
 
 pub(crate) use tenure_types::agreed::{
     ADDRESSES, COUNT, DEVICE, INTERFACE, IPV6, LABEL, PREFIXES, RANGE, SUBNET, VALUE,
@@ -20,6 +22,19 @@ pub(crate) const INTENT_TAG: &str = "tenure/intent";
 pub(crate) const ROLE_TAG: &str = "kubernetes.io/role/cni";
 /// The beginning of a subnet's tags that name the clusters that may use it.
 pub(crate) const CLUSTERS_TAG: &str = "cni.networking.k8s.aws/cluster/";
+
+/// The calls that bring an interface.
+pub(crate) const CREATING: [&str; 3] =
+    ["CreateNetworkInterface", "AttachNetworkInterface", "ModifyNetworkInterfaceAttribute"];
+/// The calls that take one away.
+pub(crate) const REMOVING: [&str; 2] = ["DetachNetworkInterface", DELETE];
+/// The call that deletes an interface.
+pub(crate) const DELETE: &str = "DeleteNetworkInterface";
+
+/// The call that takes an address or a prefix off an interface.
+pub(crate) fn unassigning(net: IpNet) -> &'static str {
+    if net.addr().is_ipv6() { "UnassignIpv6Addresses" } else { "UnassignPrivateIpAddresses" }
+}
 
 /// The description of an interface, which the Amazon VPC CNI and its users know it by.
 pub(crate) fn description(instance: &str) -> String {

@@ -114,10 +114,8 @@ fn subnet(situation: &Situation, known: &Ec2Subnet) -> Result<Object, InvalidAtt
     let seconds = |left: Duration| (left.as_secs() + u64::from(left.subsec_nanos() > 0)).to_string();
     let left = |unit| seconds(situation.backoff(&known.id, unit));
     let is_candidate = situation.is_candidate(known);
-    let barred = ["CreateNetworkInterface", "AttachNetworkInterface"]
-        .iter()
-        .filter(|_| is_candidate)
-        .find_map(|call| situation.barred(call, &known.id));
+    let barred =
+        names::CREATING.iter().filter(|_| is_candidate).find_map(|call| situation.barred(call, &known.id));
     let mut pairs = vec![
         ("interfaces", (is_candidate && barred.is_none()).to_string()),
         ("excluded", situation.is_excluded(known).to_string()),

@@ -22,7 +22,7 @@ mod fact;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use ipnet::IpNet;
@@ -335,11 +335,16 @@ impl SeenNode {
     /// Whether anything is in doubt, so that EC2 should be asked again once the window has passed.
     #[must_use]
     pub fn has_doubts(&self) -> bool {
+        self.has_doubts_besides(&BTreeSet::new())
+    }
+
+    /// The same without the doubts about some interfaces, such as those that come or go.
+    #[must_use]
+    pub fn has_doubts_besides(&self, others: &BTreeSet<&str>) -> bool {
         let is_doubtful =
             |fact: &SeenFact| fact.is_early() || fact.standing(self.window) != SeenStanding::Confirmed;
-        self.interfaces
-            .values()
-            .any(|known| is_doubtful(&known.fact) || known.carries.values().any(is_doubtful))
+        let mut meant = self.interfaces.iter().filter(|(id, _)| !others.contains(id.as_str()));
+        meant.any(|(_, known)| is_doubtful(&known.fact) || known.carries.values().any(is_doubtful))
     }
 
     fn is_own(&self, interface: &Ec2Interface) -> bool {

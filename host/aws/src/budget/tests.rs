@@ -121,3 +121,11 @@ fn waits_differ_by_seed_and_repeat_with_it() {
     assert_ne!(waits(1), waits(2));
     assert!(waits(1).iter().all(|wait| (seconds(45)..=seconds(75)).contains(wait)));
 }
+
+#[test]
+fn what_is_never_allowed_is_not_asked_for_at_once_again() {
+    let mut budget = Budget::new(1);
+    budget.failed(&error("DetachNetworkInterface", Failure::Never), None, seconds(0));
+    assert!(budget.grudge("DetachNetworkInterface", None, seconds(20)).is_some());
+    assert!(budget.grudge("DetachNetworkInterface", None, seconds(40)).is_none());
+}

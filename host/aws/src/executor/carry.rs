@@ -10,6 +10,7 @@ use super::calls::Place;
 use super::core::AwsCore;
 use crate::budget::Unit;
 use crate::guards;
+use crate::names;
 use crate::port::{self, Assign, CallError, Failure};
 use crate::steps::{
     self, Aim, Answer, IntentMemory, IntentOrder, IntentProgress, Request, StepEvent, StepFacts,
@@ -129,7 +130,7 @@ impl AwsCore {
                 sent.map(|()| Answer::Done)
             }
             (Request::Delete { interface }, _) => {
-                let sent = self.call("DeleteNetworkInterface", None, || ec2.delete(interface)).await;
+                let sent = self.call(names::DELETE, None, || ec2.delete(interface)).await;
                 sent.map(|()| Answer::Done)
             }
             (Request::Create | Request::Assign | Request::Unassign, _) => Err(CallError {

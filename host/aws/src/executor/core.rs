@@ -1,12 +1,13 @@
 //! State shared by the tasks of an executor.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ipnet::IpNet;
 use tenure_effects::{Gathered, Tools};
 use tenure_ledger::Book;
+use tenure_types::EffectKind;
 
 use super::Config;
 use super::calls::Described;
@@ -14,6 +15,7 @@ use super::questions::Circumstances;
 use super::state::ExecutorState;
 use crate::budget::Unit;
 use crate::metadata::InstanceMetadata;
+use crate::names;
 use crate::port::{CallError, Ec2};
 use crate::ranges::carried;
 use crate::seen::SeenNode;
@@ -79,7 +81,14 @@ impl AwsCore {
 
     /// The circumstances that decide how soon EC2 is asked.
     pub(super) fn circumstances(&self) -> Circumstances {
-        let (now, waits) = (self.now(), self.tools.waiting() > 0);
+        let (now, waits, open) = (self.now(), self.tools.waiting() > 0, self.tools.open());
+        // What becomes of an interface that comes or goes, its intent finds out.
+        let moves = [EffectKind::AttachInterface, EffectKind::DetachInterface];
+        let moving = open.iter().filter(|intent| moves.contains(&intent.kind));
+        let moving: BTreeSet<&str> = moving
+            .flat_map(|intent| [&intent.attributes, &intent.reached])
+            .filter_map(|of| of.get(names::INTERFACE))
+            .collect();
         let state = self.state();
         let is_behind = !state.behind_in_groups(&self.config.instance).is_empty();
         Circumstances {
@@ -87,7 +96,7 @@ impl AwsCore {
             every: self.config.look_every,
             window: self.config.window,
             settles: state.seen.settles(),
-            doubts: state.seen.has_doubts()
+            doubts: state.seen.has_doubts_besides(&moving)
                 || !state.quarantine.is_empty()
                 || is_behind
                 || waits && state.is_hiding(),

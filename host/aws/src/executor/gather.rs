@@ -7,6 +7,7 @@ use tenure_effects::GatheredAnswer;
 
 use super::calls::Described;
 use super::core::AwsCore;
+use crate::names;
 use crate::port::{CallError, Failure, Which};
 use crate::steps::{Aim, IntentOrder};
 
@@ -22,7 +23,7 @@ impl AwsCore {
             GatheredAnswer::Own(answer) => answer,
             GatheredAnswer::Shared(Some(Ok(()))) => Ok(()),
             GatheredAnswer::Shared(Some(Err(error)))
-                if matches!(error.failure, Failure::Throttled | Failure::Unknown) =>
+                if matches!(error.failure, Failure::Throttled | Failure::Unknown | Failure::Denied) =>
             {
                 Err(error)
             }
@@ -32,8 +33,7 @@ impl AwsCore {
     }
 
     async fn send_unassign(&self, interface: &str, nets: &[IpNet]) -> Result<(), CallError> {
-        let is_ipv6 = nets.iter().any(|net| net.addr().is_ipv6());
-        let action = if is_ipv6 { "UnassignIpv6Addresses" } else { "UnassignPrivateIpAddresses" };
+        let action = nets.first().map_or("UnassignPrivateIpAddresses", |net| names::unassigning(*net));
         self.call(action, None, || self.ec2.unassign(interface, nets)).await
     }
 

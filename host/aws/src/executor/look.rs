@@ -9,7 +9,7 @@ use super::core::AwsCore;
 use super::questions::LookQuestion;
 use super::state::ExecutorState;
 use crate::metadata::ShownPart;
-use crate::names::{INSTANCE_TAG, INTERFACE};
+use crate::names::{DELETE, INSTANCE_TAG, INTERFACE};
 use crate::port::{Failure, Which};
 use crate::reconcile::{self, Quarantined, SupplyDifference};
 
@@ -85,12 +85,9 @@ impl AwsCore {
     /// Gives the interfaces of this node the groups of the primary one.
     async fn follow_groups(&self) {
         let (groups, behind) = {
-            let (now, open) = (self.now(), self.tools.open());
+            let open = self.tools.open();
             let state = self.state();
             let Some(primary) = state.seen.primary() else { return };
-            if state.budget.grudge(MODIFY, None, now).is_some() {
-                return;
-            }
             let changes =
                 |id: &String| open.iter().any(|intent| intent.attributes.get(INTERFACE) == Some(id.as_str()));
             let mut behind = state.behind_in_groups(&self.config.instance);
@@ -98,12 +95,21 @@ impl AwsCore {
             (primary.groups.clone(), behind)
         };
         for interface in behind {
+            if self.is_refused(MODIFY) {
+                return;
+            }
             let send = || self.ec2.set_groups(&interface, &groups);
             if self.call(MODIFY, None, send).await.is_ok() {
                 tracing::info!(interface, ?groups, "the interface has the primary one's security groups");
                 self.state().seen.regrouped(&interface, &groups);
             }
         }
+    }
+
+    /// Whether EC2 has refused a call just before.
+    fn is_refused(&self, call: &'static str) -> bool {
+        let now = self.now();
+        self.state().budget.grudge(call, None, now).is_some()
     }
 
     /// The time at which EC2 is asked again.
@@ -250,9 +256,12 @@ impl AwsCore {
             state.leaked.described(&shown, &self.config.instance, &open, asked)
         };
         for interface in due {
-            tracing::warn!(interface, "deleting a leaked interface");
             // What is left is found by the next sweep.
-            let _ = self.call("DeleteNetworkInterface", None, || self.ec2.delete(&interface)).await;
+            if self.is_refused(DELETE) {
+                return;
+            }
+            tracing::warn!(interface, "deleting a leaked interface");
+            let _ = self.call(DELETE, None, || self.ec2.delete(&interface)).await;
         }
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tenure_ledger::Intent;
 
 use super::core::AwsCore;
+use crate::names;
 use crate::seen::SeenStanding;
 use crate::steps::{IntentMemory, IntentOrder, IntentProgress, Making, StepFacts, WrongIntent};
 
@@ -59,6 +60,8 @@ impl AwsCore {
         let mut carries: Vec<_> = known.into_iter().flat_map(|known| known.carries.keys().copied()).collect();
         // A describe may still show it, so it is nothing new.
         carries.extend(state.seen.just_taken(interface, now));
+        let refused = state.budget.grudge(names::DELETE, None, now);
+        let deletes_in = refused.map(|refused| refused.until.saturating_sub(now));
         drop(state);
         if let Some(book) = book {
             carries.extend(self.situation_of(&book).ledger_of(interface, &book));
@@ -67,6 +70,7 @@ impl AwsCore {
         carries.dedup();
         let has_link = mac.and_then(|mac| self.witness.has_link(&mac));
         let wall = self.tools.clock.now().wall_ms / 1000;
-        StepFacts { now, window: self.config.window, devices, carries, wall, has_link, attachment }
+        let window = self.config.window;
+        StepFacts { now, window, devices, carries, wall, has_link, attachment, deletes_in }
     }
 }

@@ -3,8 +3,8 @@
 use tenure_ledger::Book;
 use tenure_types::{Effect, EffectKind};
 
-use super::Tally;
 use super::take::usable;
+use super::{Tally, not_barred};
 use crate::budget::Unit;
 use crate::names;
 use crate::situation::Situation;
@@ -35,8 +35,7 @@ pub(super) fn attach(
     if !situation.is_candidate(subnet) {
         return Err(format!("no interface may be created in subnet {id}"));
     }
-    not_barred(situation, "CreateNetworkInterface", id)?;
-    not_barred(situation, "AttachNetworkInterface", id)?;
+    names::CREATING.iter().try_for_each(|call| not_barred(situation, call, id))?;
     not_backing_off(situation, id, wanted.unit)?;
     let (slots, count) = (situation.slots(wanted.is_ipv4), wanted.count);
     if count > slots {
@@ -109,16 +108,6 @@ fn ready(situation: &Situation) -> Result<(), String> {
     match situation.limits {
         Some(_) => Ok(()),
         None => Err("the limits of the instance type are not known".to_owned()),
-    }
-}
-
-fn not_barred(situation: &Situation, call: &str, subnet: &str) -> Result<(), String> {
-    match situation.barred(call, subnet) {
-        Some(barred) => {
-            let (left, why) = (barred.left.as_secs(), &barred.why);
-            Err(format!("EC2 refuses {call}, and is asked again in {left} s: {why}"))
-        }
-        None => Ok(()),
     }
 }
 

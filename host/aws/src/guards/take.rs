@@ -7,6 +7,7 @@ use ipnet::IpNet;
 use tenure_ledger::{Book, RangeView};
 use tenure_types::{AssignedAddress, Pool};
 
+use super::not_barred;
 use crate::names;
 use crate::port::{Ec2Interface, Status};
 use crate::ranges::net_of;
@@ -85,6 +86,7 @@ pub(crate) fn detach(
     nets.sort_unstable();
     nets.dedup();
     confirmed(situation, id, &nets, FRESH)?;
+    names::REMOVING.iter().try_for_each(|call| not_barred(situation, call, &facts.subnet))?;
     floor(situation, &own, book, taken)?;
     named(witness, &nets)
 }
@@ -104,9 +106,10 @@ pub(crate) fn release(
     let (pool, view) = found.ok_or_else(|| format!("there is no range {name}"))?;
     let of_interface = view.range.attributes().get(names::INTERFACE).zip(net_of(view.range));
     let (id, net) = of_interface.ok_or_else(|| format!("range {name} is not of an interface"))?;
-    usable(situation, id)?;
+    let facts = usable(situation, id)?;
     unused(&format!("range {name}"), view.held, view.cooling)?;
     confirmed(situation, id, &[net], FRESH_FOR_ONE)?;
+    not_barred(situation, names::unassigning(net), &facts.subnet)?;
     floor(situation, &[(pool, view)], book, taken)?;
     named(witness, &[net])
 }

@@ -36,20 +36,26 @@ pub(super) fn next(
         let after = facts.now.saturating_sub(since);
         match facts.has_link {
             // Deleting fails while it is attached.
-            Some(false) if after >= SOONEST => {
-                return Some(Step::Call(Request::Delete { interface: interface.to_owned() }));
-            }
+            Some(false) if after >= SOONEST => return Some(delete(interface, facts)),
             Some(_) if after < LATEST => return Some(Step::Wait(POLL)),
             _ => {}
         }
     }
     Some(match (reached.is_off, &reached.attachment) {
-        (true, _) => Step::Call(Request::Delete { interface: interface.to_owned() }),
+        (true, _) => delete(interface, facts),
         (false, Some(attachment)) if !memory.must_look => {
             Step::Call(Request::Detach { attachment: attachment.clone() })
         }
         _ => Step::Look(Which::Ids(vec![interface.to_owned()])),
     })
+}
+
+/// Deletes it, once EC2 may be asked to.
+fn delete(interface: &str, facts: &StepFacts) -> Step {
+    match facts.deletes_in {
+        Some(wait) => Step::Wait(wait),
+        None => Step::Call(Request::Delete { interface: interface.to_owned() }),
+    }
 }
 
 /// Takes in what has happened; returns a failure after which nothing can be done.

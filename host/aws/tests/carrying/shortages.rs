@@ -130,22 +130,72 @@ async fn limits_that_were_wrong_are_learnt() {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_denied_is_shown_and_rarely_repeated() {
-    let cloud = Cloud::new(1, &[24]);
-    cloud.deny("CreateNetworkInterface");
-    let mut node = Node::start(&cloud, "t3.small", ONE).await;
-    for pod in 0..3 {
-        node.add(pod).await.unwrap();
+    // Without the second, an interface is created and attached, and must go again.
+    for denied in ["CreateNetworkInterface", "ModifyNetworkInterfaceAttribute"] {
+        let cloud = Cloud::new(1, &[24]);
+        cloud.deny(denied);
+        let mut node = Node::start(&cloud, "t3.small", ONE).await;
+        for pod in 0..3 {
+            node.add(pod).await.unwrap();
+        }
+        assert!(node.add_within(3, 300).await.is_err());
+        let calls = cloud.inner().calls["CreateNetworkInterface"];
+        assert!(calls <= 6, "{denied}: {calls} calls in 5 minutes");
+        let status = node.handle.status();
+        assert!(
+            status.barred.iter().any(|barred| barred.why.contains("UnauthorizedOperation")),
+            "{denied}: {:?}",
+            status.barred
+        );
+        node.settles(denied).await;
     }
-    assert!(node.add_within(3, 300).await.is_err());
-    let calls = cloud.inner().calls["CreateNetworkInterface"];
-    assert!(calls <= 5, "{calls} calls in 5 minutes");
-    let status = node.handle.status();
-    assert!(
-        status.barred.iter().any(|barred| barred.why.contains("UnauthorizedOperation")),
-        "{:?}",
-        status.barred
-    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_may_not_be_given_back_is_tried_as_rarely() {
+    let cloud = Cloud::new(1, &[24]);
+    let denied = ["UnassignPrivateIpAddresses", "DetachNetworkInterface"];
+    denied.iter().for_each(|call| cloud.deny(call));
+    let mut node = Node::start(&cloud, "m5.large", ONE).await;
+    node.add_all(0..14).await;
+    node.rest(60).await;
+    for pod in 0..14 {
+        node.del(pod).await;
+    }
+    node.rest(300).await;
+    for call in denied {
+        let calls = cloud.inner().calls[call];
+        assert!((2..=6).contains(&calls), "{calls} of {call} in 5 minutes");
+    }
+    let refusal = node.handle.status().refusal.unwrap();
+    assert!(refusal.contains("lacks the permission ec2:"), "{refusal}");
+    cloud.allow();
     node.settles("at the end").await;
+    assert_eq!(node.shape().await, [1]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_interface_that_may_not_be_deleted_is_tried_as_rarely_and_causes_no_looks() {
+    let cloud = Cloud::new(1, &[24]);
+    cloud.deny("DeleteNetworkInterface");
+    let mut node = Node::start(&cloud, "t3.small", ONE).await;
+    node.add_all(0..5).await;
+    node.rest(60).await;
+    for pod in 0..5 {
+        node.del(pod).await;
+    }
+    node.rest(300).await;
+    let calls = |call: &str| cloud.inner().calls.get(call).copied().unwrap_or_default();
+    let counts = || (calls("DeleteNetworkInterface"), calls("DescribeNetworkInterfaces"));
+    let (deletes, looks) = counts();
+    assert!(deletes >= 1);
+    node.rest(900).await;
+    let (more_deletes, more_looks) = counts();
+    let (deletes, looks) = (more_deletes - deletes, more_looks - looks);
+    assert!((8..=17).contains(&deletes) && looks <= 2, "{deletes} deletes and {looks} looks in 15 minutes");
+    cloud.allow();
+    node.settles("at the end").await;
+    assert_eq!(node.shape().await, [1]);
 }
 
 #[tokio::test(start_paused = true)]
