@@ -158,7 +158,7 @@ impl Budget {
         }
     }
 
-    /// Forgets that a call was refused: nothing depends on it.
+    /// Forgets that a call was refused: nothing depends on it, or somebody else has made it since.
     pub fn forgive(&mut self, call: &'static str) {
         self.grudges.remove(&(call, None));
         self.denied.remove(&(call, None));

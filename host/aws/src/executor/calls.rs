@@ -64,7 +64,9 @@ impl AwsCore {
     /// Notes that such a call of somebody else is no longer in vain.
     pub(super) fn hear_of_success(&self, action: &'static str) {
         let now = self.now();
-        self.state().silences.called(action, None, now);
+        let mut state = self.state();
+        state.silences.called(action, None, now);
+        state.budget.forgive(action);
     }
 
     /// Describes interfaces.

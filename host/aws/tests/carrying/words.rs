@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use tenure_aws::port::{CallError, Failure};
 use tenure_ec2_double::{Fault, Kind};
 
-use crate::cloud::Cloud;
+use crate::cloud::{Cloud, limits};
 use crate::node::{Node, network};
 use crate::usual::ONE;
 
@@ -123,4 +124,19 @@ async fn an_address_that_ec2_took_from_a_pod_is_told_with_its_owner() {
     let [quarantined] = status.quarantine.as_slice() else { panic!("{:?}", status.quarantine) };
     let words = format!("an address of it is in use: {address} by a container whose pod is not known");
     assert_eq!(quarantined.why, words);
+}
+
+#[tokio::test(start_paused = true)]
+async fn limits_that_ec2_has_told_are_no_longer_told_as_refused() {
+    let cloud = Cloud::new(1, &[24]);
+    let mut node = Node::start(&cloud, "t3.small", ONE).await;
+    node.rest(60).await;
+    let (code, message) = ("UnauthorizedOperation".to_owned(), "no".to_owned());
+    let action = "DescribeInstanceTypes";
+    let denied = CallError { action, failure: Failure::Denied, code, message, retry_after: None };
+    node.handle.limits_failed(&denied);
+    assert!(node.handle.status().refusal.unwrap().contains("ec2:DescribeInstanceTypes"));
+    node.handle.set_limits(limits("t3.small"));
+    let status = node.handle.status();
+    assert_eq!((status.refusal, status.barred), (None, Vec::new()));
 }
