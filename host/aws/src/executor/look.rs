@@ -19,8 +19,14 @@ const MODIFY: &str = "ModifyNetworkInterfaceAttribute";
 impl AwsCore {
     /// Asks EC2 what is due, and takes it in.
     pub(super) async fn see_and_follow(&self) {
+        // Without EC2's answer nothing is planned, and the settings may forbid to ask it.
+        if let Some(book) = self.tools.book().await {
+            let now = self.now();
+            self.state().read(&book, now);
+        }
         let of = self.circumstances();
         let due = self.state().questions.due(&of);
+        let asks_subnets = due.contains(&LookQuestion::Subnets);
         let (mut news, mut is_broken) = (false, false);
         for question in due {
             match question {
@@ -33,7 +39,7 @@ impl AwsCore {
                     self.state().questions.interfaces_asked(is_full.then_some(false), now, spread);
                     if is_full {
                         self.learn();
-                        self.learn_new_subnets().await;
+                        news |= !asks_subnets && self.learn_new_subnets().await;
                         self.follow_groups().await;
                     }
                 }
@@ -181,16 +187,21 @@ impl AwsCore {
         }
     }
 
-    /// The same, if EC2 does not describe the subnets and shows an interface in another one.
-    async fn learn_new_subnets(&self) {
-        let is_unknown = {
+    /// Learns the subnets again if EC2 shows an interface of this host in one that is not known; returns whether that was answered.
+    async fn learn_new_subnets(&self) -> bool {
+        let (is_unknown, are_denied, may_ask) = {
             let state = self.state();
-            let is_known = |id: &str| state.subnets.iter().any(|known| known.id == id);
-            let mut shown = state.seen.interfaces().filter_map(|(_, known)| known.facts.as_ref());
-            state.are_subnets_denied && shown.any(|facts| !is_known(&facts.subnet))
+            // What was asked in vain is asked again soon.
+            let may_ask = !state.settings.imds_only && state.subnets_trouble.is_none();
+            (state.is_in_unknown_subnet(), state.are_subnets_denied, may_ask)
         };
-        if is_unknown {
-            self.learn_subnets().await;
+        match (is_unknown, are_denied) {
+            (true, true) => {
+                self.learn_subnets().await;
+                true
+            }
+            (true, false) if may_ask => self.see_subnets().await,
+            _ => false,
         }
     }
 

@@ -102,6 +102,11 @@ impl ExecutorState {
             }
             Err(error) => tracing::warn!(%error, "the settings stay as they were"),
         }
+        if self.settings.imds_only {
+            // No answer of EC2 will come that ends what is said of it.
+            self.silences.ec2_is_not_asked();
+            self.subnets_trouble = None;
+        }
         let is_unused = |view: &tenure_ledger::RangeView<'_>| view.held == 0 && view.cooling == 0;
         let unused = ranges(book).filter(|(_, view)| is_unused(view) && net_of(view.range).is_some());
         let mut before = std::mem::take(&mut self.unused);
@@ -121,6 +126,16 @@ impl ExecutorState {
                 self.subnets.push(subnet);
             }
         }
+    }
+
+    /// Whether an interface of this host is there for sure, in a subnet that is not among those that are known.
+    pub(super) fn is_in_unknown_subnet(&self) -> bool {
+        let is_known = |id: &str| self.subnets.iter().any(|known| known.id == id);
+        let is_sure = |id: &str| self.seen.standing(id) == Some(SeenStanding::Confirmed);
+        let sure = self.seen.interfaces().filter(|(id, _)| is_sure(id));
+        let mut own = sure.filter_map(|(_, known)| known.facts.as_ref());
+        !self.subnets.is_empty()
+            && own.any(|facts| self.seen.duty(facts).is_managed() && !is_known(&facts.subnet))
     }
 
     /// The interfaces that should get the groups of the primary one.

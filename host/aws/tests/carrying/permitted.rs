@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use tenure_ec2_double::state::{Creation, Place, Shown, Wanted};
 use tenure_ec2_double::{Fault, Kind};
-use tenure_types::ErrorCode;
+use tenure_engine::Define;
+use tenure_types::{Definer, ErrorCode, NetworkConfig, PolicyName};
 
 use crate::cloud::{Cloud, limits};
 use crate::metadata;
-use crate::node::Node;
+use crate::node::{Node, network};
 
 const IMDS_ONLY: &str = r#"{ "imdsOnly": true }"#;
 
@@ -128,4 +129,38 @@ async fn with_discovery_a_node_grows_in_its_own_subnet_until_it_may_describe_the
     assert!(node.pods[&9].to_string().starts_with("10.0.1."), "{:?}", node.pods);
     node.settles("at the end").await;
     assert_eq!(node.handle.status().trouble, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_silence_of_ec2_is_over_once_it_is_not_asked_any_more() {
+    for silent_from in [0, 120] {
+        let cloud = Cloud::new(1, &[24]);
+        let silence = Fault::always("*", Kind::LostBefore);
+        if silent_from == 0 {
+            cloud.fault(silence.clone());
+        }
+        let mut node = Node::start(&cloud, "t3.small", r#"{ "warm": { "addresses": 2 } }"#).await;
+        node.rest(silent_from).await;
+        cloud.fault(silence);
+        // An interface is looked for, and the subnets.
+        node.handle.look_again();
+        node.rest(7 * 3600).await;
+        let status = node.handle.status();
+        assert!(status.silence.is_some() && status.trouble.is_some(), "{silent_from}: {status:?}");
+        let define = Define {
+            network: network(),
+            policy: PolicyName::new("aws-eni").unwrap(),
+            config: Arc::new(NetworkConfig { ipam: IMDS_ONLY.into(), attributes: Vec::new() }),
+            by: Definer::Configuration,
+            apply: true,
+            change_ranges: false,
+        };
+        node.engine.define_network(&define).await.unwrap();
+        node.rest(60).await;
+        let status = node.handle.status();
+        assert_eq!((status.silence, status.trouble), (None, None), "{silent_from}");
+        let before = cloud.inner().calls.clone();
+        node.rest(3600).await;
+        assert_eq!(cloud.inner().calls, before, "{silent_from}");
+    }
 }

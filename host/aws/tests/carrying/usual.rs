@@ -1,5 +1,7 @@
 //! What happens on an ordinary day.
 
+use std::collections::BTreeSet;
+
 use crate::cloud::Cloud;
 use crate::node::Node;
 
@@ -102,6 +104,31 @@ async fn what_others_attached_and_assigned_is_adopted() {
     node.rest(75).await;
     assert_eq!(node.shape().await, [2], "nothing more is wanted");
     assert_eq!(cloud.applied(), [""; 0]);
+    node.settles("at the end").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_interface_in_a_subnet_that_is_new_is_adopted_soon() {
+    use tenure_ec2_double::state::{Creation, Place, Subnet, Wanted};
+    let cloud = Cloud::new(1, &[24]);
+    let ipam = r#"{ "warm": { "addresses": 1 }, "idleSeconds": 36000 }"#;
+    let mut node = Node::start(&cloud, "t3.small", ipam).await.with_hints();
+    node.rest(3600).await;
+    let now = cloud.now();
+    let added = {
+        let mut inner = cloud.inner();
+        let cidr = "10.0.8.0/24".parse().unwrap();
+        inner.state.add_subnet(Subnet::new("subnet-9".to_owned(), "a".to_owned(), cidr, None));
+        let ipv4 = Wanted::Count(2);
+        let wanted = Creation { subnet: "subnet-9".to_owned(), ipv4, ..Creation::default() };
+        inner.state.create(&wanted, None, now).unwrap()
+    };
+    node.rest(10).await;
+    let place = Place { instance: node.instance.clone(), device: 1, card: Some(0) };
+    cloud.inner().state.attach(&added, &place, now.after(10_000)).unwrap();
+    node.rest(300).await;
+    assert_eq!(node.ranges().await.get(&added).map(BTreeSet::len), Some(2));
+    assert_eq!(cloud.inner().calls["DescribeSubnets"], 2);
     node.settles("at the end").await;
 }
 
