@@ -17,7 +17,7 @@ use tenure_engine::Engine;
 use tenure_supervise::{Interruptible, beat, idle_beat};
 use tenure_types::{ConditionName, NetworkName, Severity};
 use tokio::sync::watch;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::aws::ToldNode;
 
@@ -27,7 +27,7 @@ const AGAIN: Duration = Duration::from_secs(5);
 /// How often to look whether the node is ready, while it has the taint.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// The pause before the taint is tried again after a failure, unless the Node changes.
+/// The pause before the taint of a Node is tried again, unless the Node changes.
 const TAINT_AGAIN: Duration = Duration::from_secs(60);
 
 /// How often to look whether the network is defined in another way.
@@ -60,10 +60,31 @@ pub(crate) struct OwnNodePart {
 enum TaintState {
     /// The Node does not have it, as far as is known.
     Gone,
-    /// The node is not ready yet, or the Node was changed by somebody else.
+    /// The node is not ready yet.
     Waits,
-    /// Removing it failed, for this reason.
-    Failed(String),
+    /// It was tried, and the watch brings what came of that.
+    Tried(TaintTry),
+}
+
+/// A try to remove the start-up taint.
+struct TaintTry {
+    /// The version of the Node.
+    version: Option<String>,
+    /// The time from which that is tried again.
+    again: Instant,
+    /// Why it failed; a Node that somebody else has changed meanwhile is no failure.
+    failure: Option<String>,
+}
+
+impl TaintTry {
+    fn of(node: &OwnNode, failure: Option<String>, now: Instant) -> Self {
+        Self { version: node.metadata.resource_version.clone(), again: now + TAINT_AGAIN, failure }
+    }
+
+    /// Whether it was of this version of the Node, and a short while ago.
+    fn holds(&self, node: &OwnNode, now: Instant) -> bool {
+        self.version == node.metadata.resource_version && now < self.again
+    }
 }
 
 impl OwnNodePart {
@@ -74,12 +95,17 @@ impl OwnNodePart {
     /// Takes in what is read, and removes the taint when its time has come.
     async fn follow(&self, watched: &OwnNodeWatch) {
         let mut sight = watched.sight();
+        let mut taint = TaintState::Gone;
         loop {
             let now = sight.borrow_and_update().clone();
             self.take(&now).await;
-            let taint = self.remove_taint(watched, now.node.as_deref()).await;
+            let last = match taint {
+                TaintState::Tried(last) => Some(last),
+                TaintState::Gone | TaintState::Waits => None,
+            };
+            taint = self.remove_taint(watched, now.node.as_deref(), last).await;
             let failure = match &taint {
-                TaintState::Failed(why) => Some(why.clone()),
+                TaintState::Tried(last) => last.failure.clone(),
                 TaintState::Gone | TaintState::Waits => None,
             };
             let troubles: Vec<String> = now.trouble.into_iter().chain(failure).collect();
@@ -88,10 +114,10 @@ impl OwnNodePart {
                 troubles => self.unknown.wrong(troubles.join("; ")),
             }
             let pause = async {
-                match taint {
+                match &taint {
                     TaintState::Gone => std::future::pending().await,
                     TaintState::Waits => beat(EVERY).await,
-                    TaintState::Failed(_) => sleep(TAINT_AGAIN).await,
+                    TaintState::Tried(last) => sleep_until(last.again).await,
                 }
             };
             tokio::select! {
@@ -123,31 +149,37 @@ impl OwnNodePart {
     }
 
     /// Removes the start-up taint, if the Node has it and the node is ready for pods.
-    async fn remove_taint(&self, watched: &OwnNodeWatch, node: Option<&OwnNode>) -> TaintState {
+    async fn remove_taint(
+        &self,
+        watched: &OwnNodeWatch,
+        node: Option<&OwnNode>,
+        last: Option<TaintTry>,
+    ) -> TaintState {
         let (Some(key), Some(node)) = (&self.given.startup_taint, node) else { return TaintState::Gone };
         if node.taints_without(key).is_none() {
             return TaintState::Gone;
+        }
+        if let Some(last) = last.filter(|last| last.holds(node, Instant::now())) {
+            return TaintState::Tried(last);
         }
         let wrong = self.given.engine.whats_wrong();
         if wrong.iter().any(|condition| condition.name.severity() == Severity::NotReady) {
             return TaintState::Waits;
         }
         let name = &self.given.node;
-        match watched.remove_taint(node, key).await {
+        let failure = match watched.remove_taint(node, key).await {
             Ok(()) => {
                 tracing::info!(
                     node = name,
                     taint = key,
                     "the node has its addresses: removed the start-up taint"
                 );
-                TaintState::Waits
+                None
             }
-            // The watch brings what has changed.
-            Err(error) if error.is_conflict() => TaintState::Waits,
-            Err(error) => {
-                TaintState::Failed(format!("cannot remove the taint {key} of Node {name}: {error}"))
-            }
-        }
+            Err(error) if error.is_conflict() => None,
+            Err(error) => Some(format!("cannot remove the taint {key} of Node {name}: {error}")),
+        };
+        TaintState::Tried(TaintTry::of(node, failure, Instant::now()))
     }
 
     /// Follows which keys name the ENIConfig, if the network's settings want one.
@@ -245,5 +277,19 @@ mod tests {
         ] {
             assert_eq!(told_of(&sight, &before), expected, "{sight:?}");
         }
+    }
+
+    #[test]
+    fn a_node_whose_taint_was_tried_is_left_alone_until_the_watch_brings_another_version() {
+        let node = |version: &str| {
+            let mut node = OwnNode::default();
+            node.metadata.resource_version = Some(version.to_owned());
+            node
+        };
+        let now = Instant::now();
+        let tried = TaintTry::of(&node("7"), None, now);
+        assert!(tried.holds(&node("7"), now + Duration::from_secs(59)), "the watch may be behind");
+        assert!(!tried.holds(&node("8"), now));
+        assert!(!tried.holds(&node("7"), now + TAINT_AGAIN));
     }
 }
