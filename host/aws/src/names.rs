@@ -26,7 +26,7 @@ pub(crate) const CLUSTERS_TAG: &str = "cni.networking.k8s.aws/cluster/";
 /// The calls that bring an interface.
 pub(crate) const CREATING: [&str; 3] =
     ["CreateNetworkInterface", "AttachNetworkInterface", "ModifyNetworkInterfaceAttribute"];
-/// The calls that take one away.
+/// The calls that take one away, in their order.
 pub(crate) const REMOVING: [&str; 2] = ["DetachNetworkInterface", DELETE];
 /// The call that deletes an interface.
 pub(crate) const DELETE: &str = "DeleteNetworkInterface";

@@ -150,7 +150,9 @@ pub struct StepFacts {
     pub has_link: Option<bool>,
     /// EC2's id of the attachment that a describe showed last, if nothing speaks against it.
     pub attachment: Option<String>,
-    /// How long until EC2 is asked again to delete an interface, if it has refused that.
+    /// How long until EC2 is asked again to detach an interface, if it has refused that.
+    pub detaches_in: Option<Duration>,
+    /// The same for deleting one.
     pub deletes_in: Option<Duration>,
 }
 

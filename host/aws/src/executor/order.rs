@@ -60,8 +60,8 @@ impl AwsCore {
         let mut carries: Vec<_> = known.into_iter().flat_map(|known| known.carries.keys().copied()).collect();
         // A describe may still show it, so it is nothing new.
         carries.extend(state.seen.just_taken(interface, now));
-        let refused = state.budget.grudge(names::DELETE, None, now);
-        let deletes_in = refused.map(|refused| refused.until.saturating_sub(now));
+        let wait = |call| Some(state.budget.grudge(call, None, now)?.until.saturating_sub(now));
+        let [detaches_in, deletes_in] = names::REMOVING.map(wait);
         drop(state);
         if let Some(book) = book {
             carries.extend(self.situation_of(&book).ledger_of(interface, &book));
@@ -71,6 +71,6 @@ impl AwsCore {
         let has_link = mac.and_then(|mac| self.witness.has_link(&mac));
         let wall = self.tools.clock.now().wall_ms / 1000;
         let window = self.config.window;
-        StepFacts { now, window, devices, carries, wall, has_link, attachment, deletes_in }
+        StepFacts { now, window, devices, carries, wall, has_link, attachment, detaches_in, deletes_in }
     }
 }

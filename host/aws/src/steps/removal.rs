@@ -44,18 +44,19 @@ pub(super) fn next(
     Some(match (reached.is_off, &reached.attachment) {
         (true, _) => delete(interface, facts),
         (false, Some(attachment)) if !memory.must_look => {
-            Step::Call(Request::Detach { attachment: attachment.clone() })
+            once(facts.detaches_in, Request::Detach { attachment: attachment.clone() })
         }
         _ => Step::Look(Which::Ids(vec![interface.to_owned()])),
     })
 }
 
-/// Deletes it, once EC2 may be asked to.
 fn delete(interface: &str, facts: &StepFacts) -> Step {
-    match facts.deletes_in {
-        Some(wait) => Step::Wait(wait),
-        None => Step::Call(Request::Delete { interface: interface.to_owned() }),
-    }
+    once(facts.deletes_in, Request::Delete { interface: interface.to_owned() })
+}
+
+/// Makes a call once EC2 may be asked again.
+fn once(wait: Option<Duration>, request: Request) -> Step {
+    wait.map_or(Step::Call(request), Step::Wait)
 }
 
 /// Takes in what has happened; returns a failure after which nothing can be done.

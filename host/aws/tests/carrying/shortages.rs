@@ -199,6 +199,19 @@ async fn an_interface_that_may_not_be_deleted_is_tried_as_rarely_and_causes_no_l
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_interface_that_must_go_and_may_not_be_detached_is_tried_as_rarely() {
+    let cloud = Cloud::new(1, &[24]);
+    ["ModifyNetworkInterfaceAttribute", "DetachNetworkInterface"].iter().for_each(|call| cloud.deny(call));
+    let mut node = Node::start(&cloud, "t3.small", ONE).await;
+    node.add_all(0..3).await;
+    node.rest(300).await;
+    let calls = cloud.inner().calls["DetachNetworkInterface"];
+    assert!((2..=6).contains(&calls), "{calls} calls in 5 minutes");
+    cloud.allow();
+    node.settles("at the end").await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_instance_that_stops_keeps_nothing_half_attached() {
     let cloud = Cloud::new(1, &[24]);
     let mut node = Node::start(&cloud, "t3.small", ONE).await;
