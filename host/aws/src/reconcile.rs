@@ -5,6 +5,7 @@
 //! | shows it | has no range | a range is added, unless an open intent is about to, or an earlier process may have taken it |
 //! | shows it, and a witness names an address of it that the ledger has for nobody, or does not know | has no range, or one that drains | quarantine: the range drains, so that an import can take the address over |
 //! | shows it on an interface that serves no new pods | has a range | the range drains |
+//! | shows it on an interface that is somebody else's | holds or cools nothing, and no witness names it | the range is withdrawn |
 //! | shows it | has a range that drains | the range is opened again |
 //! | is in doubt | has a range | nothing changes |
 //! | does not show it any more | holds or cools nothing, and no witness names it | the range is withdrawn |
@@ -103,6 +104,12 @@ fn stay_or_go(
             let facts = situation.seen.get(id).and_then(|known| known.facts.as_ref());
             // Before EC2 was asked, only the ledger speaks.
             let Some(facts) = facts else { return };
+            let is_foreign = !situation.seen.duty(facts).is_managed();
+            if is_foreign && view.held + view.cooling == 0 && witness.names(&[net]) == UseVerdict::Unused {
+                let gone = Supply::Withdraw { pool: pool.name.clone(), range: name.clone() };
+                difference.changes.push((gone, format!("interface {id} is not managed here")));
+                return;
+            }
             let retired = situation.is_retired(facts);
             if retired && !view.draining {
                 difference.changes.push((drain(true), format!("interface {id} serves no new pods")));

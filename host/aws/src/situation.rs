@@ -161,11 +161,16 @@ impl Situation {
         clusters.peek().is_none() || clusters.any(|name| name == cluster)
     }
 
-    /// Whether an interface serves no new pods: its subnet is excluded, or it is the primary one of a custom network.
+    /// Whether an interface serves no new pods: its subnet is excluded, it is the primary one of a custom network, or it is somebody else's.
     #[must_use]
     pub fn is_retired(&self, interface: &Ec2Interface) -> bool {
         let in_excluded = self.subnet(&interface.subnet).is_some_and(|subnet| self.is_excluded(subnet));
-        in_excluded || self.settings.custom_network && self.seen.duty(interface) == Duty::Primary
+        in_excluded
+            || match self.seen.duty(interface) {
+                Duty::Primary => self.settings.custom_network,
+                Duty::Managed => false,
+                Duty::Foreign(_) => true,
+            }
     }
 
     /// The open intents that change an interface, or made it.

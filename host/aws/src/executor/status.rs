@@ -14,7 +14,7 @@ use crate::seen::{Duty, Evidence, SeenStanding};
 use crate::situation::Barred;
 
 /// Everything that an executor knows and does. Times are readings of the boot clock.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Status {
     /// The boot clock's reading.
     pub now: Duration,

@@ -209,3 +209,21 @@ fn what_somebody_uses_whom_the_ledger_does_not_know_is_handed_out_to_nobody() {
         "no open range is closed"
     );
 }
+
+#[test]
+fn what_is_somebody_elses_serves_no_new_pods_and_is_left_once_nobody_uses_it() {
+    let tags = [(names::UNMANAGED_TAG.to_owned(), "true".to_owned())].into();
+    let situation = situation(&[primary(), Ec2Interface { tags, ..secondary() }]);
+    let mut ledger = Ledger::of(&[primary(), secondary()]);
+    ledger.hold("10.0.0.33");
+    assert_eq!(found(&situation, &ledger), ["withdraw 10.0.0.6/32", "drain 10.0.0.32/28"]);
+    let drained = ["drain 10.0.0.6/32", "drain 10.0.0.32/28"];
+    for verdict in [UseVerdict::Used("a route".to_owned()), UseVerdict::Unknown("no runtime".to_owned())] {
+        assert_eq!(found_by(verdict, &situation, &ledger).0, drained);
+    }
+    ledger.release("10.0.0.33");
+    ledger.drain("10.0.0.32/28");
+    assert_eq!(found(&situation, &ledger), ["withdraw 10.0.0.6/32"], "an address cools");
+    let managed = super::tests::situation(&[primary(), secondary()]);
+    assert_eq!(found(&managed, &ledger), ["open 10.0.0.32/28"], "it is this node's again");
+}

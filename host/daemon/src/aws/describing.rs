@@ -2,7 +2,7 @@
 //! there.
 //!
 //! What EC2 says of an interface is kept in the checkpoint, so that a daemon that starts while EC2 is silent leads packets as
-//! the one before did.
+//! the one before did. An interface that is somebody else's is left alone, unless the ledger has addresses of it, which pods may have.
 //!
 //! ```text
 //! the ledger: which addresses an interface has ───┐
@@ -13,8 +13,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ipnet::IpNet;
-use tenure_aws::executor::Status;
+use tenure_aws::executor::{InterfaceStatus, Status};
 use tenure_aws::ranges;
+use tenure_aws::seen::Duty;
 use tenure_engine::Engine;
 use tenure_ledger::Book;
 use tenure_netlink::{CloudInterface, Kernel, KernelLink, Mac, NodeNetwork};
@@ -69,22 +70,15 @@ impl Describing<'_> {
         let objects = self.engine.objects();
         let mut facts = kept(objects.iter().map(AsRef::as_ref));
         if let Some(status) = status {
-            facts.extend(said(status));
-            let attached = |id: &String| status.interfaces.iter().any(|interface| interface.id == *id);
-            facts.retain(|id, _| attached(id) || carries.contains_key(id));
+            follow(&mut facts, status, &carries);
             self.keep(&facts).await?;
         }
         let vpc = identities::kept(self.engine).map(|identity| identity.ranges).unwrap_or_default();
         let settings = settings(&book.network().attributes, &vpc)?;
         drop(book);
-        let foreign = |id: &String| {
-            let of = |status: &Status| status.interfaces.iter().find(|of| of.id == *id)?.duty.clone();
-            status.and_then(of).is_some_and(|duty| !duty.is_managed())
-        };
         let mut described =
             Described { node: NodeNetwork { settings, ..NodeNetwork::default() }, is_partial: false };
-        let mut ids: BTreeSet<&String> = facts.keys().chain(carries.keys()).collect();
-        ids.retain(|id| !foreign(id));
+        let ids: BTreeSet<&String> = facts.keys().chain(carries.keys()).collect();
         for id in ids {
             let known = facts.get(id).and_then(|facts| Some((facts, link(&links, facts.mac)?)));
             let Some((facts, link)) = known else {
@@ -166,21 +160,36 @@ fn kept<'a>(objects: impl Iterator<Item = &'a Object>) -> BTreeMap<String, Inter
         .collect()
 }
 
-/// Returns EC2's account of the interfaces that it has described completely.
-fn said(status: &Status) -> BTreeMap<String, InterfaceFacts> {
-    let facts = status.interfaces.iter().filter_map(|interface| {
-        let address = interface.address?;
-        let subnet = status.subnets.iter().find(|subnet| subnet.id == interface.subnet)?;
-        let range = subnet.ranges.iter().find(|range| range.contains(&address))?;
-        let facts = InterfaceFacts {
-            mac: interface.mac.as_ref()?.parse().ok()?,
-            card: interface.card?,
-            device: interface.device?,
-            address: IpNet::new(address, range.prefix_len()).ok()?,
-        };
-        Some((interface.id.clone(), facts))
+/// Makes facts follow EC2's account. What EC2 does not show is forgotten once it has said what the node has, and what is somebody else's at
+/// once; neither is if the ledger has ranges of it.
+fn follow(
+    facts: &mut BTreeMap<String, InterfaceFacts>,
+    status: &Status,
+    carries: &BTreeMap<String, Vec<IpNet>>,
+) {
+    let is_ours = |interface: &&InterfaceStatus| {
+        interface.duty.as_ref().is_none_or(Duty::is_managed) || carries.contains_key(&interface.id)
+    };
+    let ours = || status.interfaces.iter().filter(is_ours);
+    facts.extend(ours().filter_map(|interface| Some((interface.id.clone(), said(interface, status)?))));
+    facts.retain(|id, _| {
+        let is_shown = status.interfaces.iter().any(|interface| interface.id == *id);
+        let may_be_attached = !is_shown && status.confirmed.is_none();
+        carries.contains_key(id) || may_be_attached || ours().any(|interface| interface.id == *id)
     });
-    facts.collect()
+}
+
+/// Returns EC2's account of an interface, if that is complete.
+fn said(interface: &InterfaceStatus, status: &Status) -> Option<InterfaceFacts> {
+    let address = interface.address?;
+    let subnet = status.subnets.iter().find(|subnet| subnet.id == interface.subnet)?;
+    let range = subnet.ranges.iter().find(|range| range.contains(&address))?;
+    Some(InterfaceFacts {
+        mac: interface.mac.as_ref()?.parse().ok()?,
+        card: interface.card?,
+        device: interface.device?,
+        address: IpNet::new(address, range.prefix_len()).ok()?,
+    })
 }
 
 /// The name of the link with a hardware address. What is built on a link, such as a VLAN, has the same one and a longer name.
@@ -191,6 +200,11 @@ fn link(links: &[KernelLink], mac: Mac) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use tenure_aws::port::Ec2Subnet;
+    use tenure_aws::seen::{Evidence, SeenStanding};
+
     use super::*;
 
     const FIRST: Mac = Mac([2, 0, 0, 0, 0, 1]);
@@ -225,5 +239,70 @@ mod tests {
         assert_eq!(kept(objects.iter()), BTreeMap::from([("eni-1".to_owned(), facts)]));
         let partial = object(INTERFACE, Attributes::new([(MAC, "02:00:00:00:00:01")]).unwrap());
         assert_eq!(kept([partial].iter()), BTreeMap::new());
+    }
+
+    fn facts(device: u32) -> (String, InterfaceFacts) {
+        let mac = Mac([2, 0, 0, 0, 0, u8::try_from(device).unwrap()]);
+        let address = format!("10.0.0.{}/24", device + 4).parse().unwrap();
+        (format!("eni-{device}"), InterfaceFacts { mac, card: 0, device, address })
+    }
+
+    fn shown(device: u32, duty: Duty) -> InterfaceStatus {
+        let (id, facts) = facts(device);
+        InterfaceStatus {
+            id,
+            card: Some(facts.card),
+            device: Some(device),
+            mac: Some(facts.mac.to_string()),
+            address: Some(facts.address.addr()),
+            subnet: "subnet-1".to_owned(),
+            duty: Some(duty),
+            evidence: Evidence::Described,
+            confirmed: Duration::from_secs(1),
+            standing: SeenStanding::Confirmed,
+            carries: Vec::new(),
+        }
+    }
+
+    /// A status in which EC2 has shown these.
+    fn status(interfaces: Vec<InterfaceStatus>) -> Status {
+        let ranges = vec!["10.0.0.0/24".parse().unwrap()];
+        let subnet =
+            Ec2Subnet { id: "subnet-1".to_owned(), ranges, available: 200, tags: BTreeMap::default() };
+        let confirmed = Some(Duration::from_secs(1));
+        Status { confirmed, interfaces, subnets: vec![subnet], ..Status::default() }
+    }
+
+    /// The interfaces that are known afterwards, if those at `before` were kept and the ledger has ranges of those at `carry`.
+    fn known(before: &[u32], status: &Status, carry: &[u32]) -> Vec<String> {
+        let mut known: BTreeMap<_, _> = before.iter().map(|device| facts(*device)).collect();
+        let carries = carry.iter().map(|device| (format!("eni-{device}"), Vec::new())).collect();
+        follow(&mut known, status, &carries);
+        known.into_keys().collect()
+    }
+
+    fn foreign() -> Duty {
+        Duty::Foreign("its tag is true".to_owned())
+    }
+
+    #[test]
+    fn before_ec2_has_said_what_the_node_has_nothing_is_forgotten() {
+        // Such as the primary interface of a custom network, of which the ledger has nothing.
+        let ledgers =
+            InterfaceStatus { duty: None, mac: None, evidence: Evidence::Ledger, ..shown(1, Duty::Managed) };
+        let silent = Status { confirmed: None, ..status(vec![ledgers]) };
+        assert_eq!(known(&[0, 1], &silent, &[1]), ["eni-0", "eni-1"]);
+        let answered = status(vec![shown(0, Duty::Primary), shown(2, Duty::Managed)]);
+        assert_eq!(known(&[0, 1], &answered, &[]), ["eni-0", "eni-2"]);
+        assert_eq!(known(&[0, 1], &answered, &[1]), ["eni-0", "eni-1", "eni-2"]);
+    }
+
+    #[test]
+    fn an_interface_that_is_somebody_elses_is_known_only_while_the_ledger_has_ranges_of_it() {
+        let status = status(vec![shown(0, Duty::Primary), shown(1, foreign()), shown(2, foreign())]);
+        assert_eq!(known(&[], &status, &[]), ["eni-0"], "it is not kept for the next start");
+        assert_eq!(known(&[0, 1], &status, &[]), ["eni-0"], "it was this node's");
+        assert_eq!(known(&[0, 1], &status, &[1]), ["eni-0", "eni-1"], "pods may have its addresses");
+        assert_eq!(known(&[], &status, &[2]), ["eni-0", "eni-2"]);
     }
 }
