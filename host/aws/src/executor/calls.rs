@@ -2,17 +2,14 @@
 
 use std::time::Duration;
 
-use super::core::AwsCore;
+use super::core::{AwsCore, Described};
 use crate::budget::Unit;
 use crate::metadata::{AttachedInterfaces, MetadataError};
-use crate::port::{Call, CallError, Ec2Interface, Which};
+use crate::port::{Call, CallError, Which};
 use crate::seen::Look;
 
 /// The subnet of a call, and the resource that the call takes from it.
 pub(super) type Place = Option<(String, Unit)>;
-
-/// Interfaces as EC2 describes them, and the time at which it was asked.
-pub(super) type Described = (Vec<Ec2Interface>, Duration);
 
 /// The call that describes interfaces.
 const LOOK: &str = "DescribeNetworkInterfaces";

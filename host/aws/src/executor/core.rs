@@ -10,17 +10,19 @@ use tenure_ledger::Book;
 use tenure_types::EffectKind;
 
 use super::Config;
-use super::calls::Described;
 use super::questions::Circumstances;
 use super::state::ExecutorState;
 use crate::budget::Unit;
 use crate::metadata::InstanceMetadata;
 use crate::names;
-use crate::port::{CallError, Ec2};
+use crate::port::{CallError, Ec2, Ec2Interface};
 use crate::ranges::carried;
 use crate::seen::SeenNode;
 use crate::situation::{Barred, Situation, ranges};
 use crate::witness::UseWitness;
+
+/// Interfaces as EC2 describes them, and the time at which it was asked.
+pub(super) type Described = (Vec<Ec2Interface>, Duration);
 
 /// The AWS part of the state that an executor's tasks share.
 pub(super) struct AwsCore {

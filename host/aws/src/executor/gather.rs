@@ -5,8 +5,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 use tenure_effects::GatheredAnswer;
 
-use super::calls::Described;
-use super::core::AwsCore;
+use super::core::{AwsCore, Described};
 use crate::names;
 use crate::port::{CallError, Failure, Which};
 use crate::steps::{Aim, IntentOrder};

@@ -62,7 +62,7 @@ enum TaintState {
     Gone,
     /// The node is not ready yet.
     Waits,
-    /// It was tried, and the watch brings what came of that.
+    /// Removing it was tried, and the watch brings what came of that.
     Tried(TaintTry),
 }
 
@@ -72,7 +72,7 @@ struct TaintTry {
     version: Option<String>,
     /// The time from which that is tried again.
     again: Instant,
-    /// Why it failed; a Node that somebody else has changed meanwhile is no failure.
+    /// Why it failed. It did not if somebody else has changed the Node meanwhile.
     failure: Option<String>,
 }
 
