@@ -67,7 +67,13 @@ impl ImportPlan {
         // A cell that lies in a larger one is said by that.
         cells.retain(|cell| !owners.keys().any(|other| other != cell && other.contains(cell)));
         if cells.len() > MAX_TAKEN {
-            cells = IpNet::aggregate(&cells);
+            // Each entry lies in one of the pool's CIDRs, also where two of these are neighbours.
+            let of = |range: &PoolRange| {
+                let inside = cells.iter().copied().filter(|cell| range.cidr.contains(cell));
+                IpNet::aggregate(&inside.collect::<Vec<_>>())
+            };
+            cells = ranges.iter().flat_map(of).collect();
+            cells.sort_unstable();
         }
         if cells.len() > MAX_TAKEN {
             return Err(ImportPlanError::TooMany(cells.len()));
@@ -165,5 +171,13 @@ mod tests {
             ("10.0.0.0/16", "p0, p1, p10 and 1021 more")
         );
         assert_eq!(every(2), Err(ImportPlanError::TooMany(512)));
+        // Two CIDRs that touch stay two.
+        let halves = r#"{"ipv4": {"cidrs": ["10.0.128.0/17", "10.0.0.0/17"], "blockPrefix": 26}}"#;
+        let halves = AddressPool::new("pods", serde_json::from_str(halves).unwrap());
+        let blocks =
+            (0..1024_u32).map(|block| found(&format!("10.0.{}.{}/26", block / 4, block % 4 * 64), "p"));
+        let joined = ImportPlan::new(&halves, "test", blocks.collect()).unwrap().entries;
+        let cidrs: Vec<&str> = joined.iter().map(|entry| entry.cidr.as_str()).collect();
+        assert_eq!(cidrs, ["10.0.0.0/17", "10.0.128.0/17"]);
     }
 }
