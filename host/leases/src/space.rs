@@ -6,13 +6,15 @@
 //!
 //! ```text
 //!              add: overlaps none            close                        remove: a quorum LIST of IPBlocks, made after
-//!    (nothing) ─────────────────▶ open ─────────────────▶ closed ───────────────────────────────────────▶ (nothing)
-//!                                  │ blocks are granted     │ nothing is accepted         the close, shows none of it
-//!                                  ▼ and accepted           ▼ what was accepted is served
+//!    (nothing) ─────────────────▶ open ◀────────────────▶ closed ───────────────────────────────────────▶ (nothing)
+//!                                  │         reopen         │ nothing is accepted         the close, shows none of it
+//!                                  ▼ blocks are granted     ▼ what was accepted is served
+//!                                    and accepted
 //! ```
 //!
 //! An agent that accepts a block GETs the block first, and then the space. A block that it accepted while the range was open existed before the
-//! close, and is therefore in the LIST; a block that is made later is refused by every agent.
+//! close, and is therefore in the LIST; a block that is made later is refused by every agent. A removal carries the version of the space in which the
+//! range was closed, so it fails once the range was opened again in between, whether or not it has been closed since.
 
 use ipnet::IpNet;
 
@@ -172,8 +174,20 @@ impl AddressSpace {
     /// # Errors
     /// If there is no such range.
     pub fn close(&mut self, id: RangeId) -> Result<(), SpaceError> {
+        self.set_state(id, RangeState::Closed)
+    }
+
+    /// Opens a closed range again, with its id, pool and grid; an open one stays as it is.
+    ///
+    /// # Errors
+    /// If there is no such range.
+    pub fn reopen(&mut self, id: RangeId) -> Result<(), SpaceError> {
+        self.set_state(id, RangeState::Open)
+    }
+
+    fn set_state(&mut self, id: RangeId, state: RangeState) -> Result<(), SpaceError> {
         let range = self.ranges.iter_mut().find(|range| range.id == id).ok_or(SpaceError::Unknown(id))?;
-        range.state = RangeState::Closed;
+        range.state = state;
         Ok(())
     }
 
@@ -383,6 +397,9 @@ mod tests {
         space.close(RangeId(1)).unwrap();
         assert_eq!(space.admit(RangeId(1), cell), Err(SpaceError::Closed(RangeId(1))));
         assert!(space.cell(cell).is_none());
+        space.reopen(RangeId(1)).unwrap();
+        assert!(space.admit(RangeId(1), cell).is_ok());
+        assert_eq!(space.reopen(RangeId(2)), Err(SpaceError::Unknown(RangeId(2))));
     }
 
     #[test]

@@ -32,8 +32,7 @@ pub struct AddressSpaceSpec {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[x_kube(
     validation = Rule::new("self.cidr == oldSelf.cidr && self.unit == oldSelf.unit && self.pool == oldSelf.pool && self.usage == oldSelf.usage")
-        .message("a range is immutable but for its state; close and remove it, and add another"),
-    validation = Rule::new("!(oldSelf.state == 'Closed' && self.state == 'Open')").message("a closed range is not opened again")
+        .message("a range is immutable but for its state; close and remove it, and add another")
 )]
 pub struct RangeEntry {
     /// The identity that IPBlocks name.

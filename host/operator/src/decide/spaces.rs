@@ -1,11 +1,14 @@
-//! The ranges in use: what pools want, added where nothing overlaps; what they no longer want, closed and later removed.
+//! The ranges in use: what pools want, added where nothing overlaps; what they no longer want, closed and later removed, unless they
+//! want it again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ipnet::IpNet;
 use tenure_cluster::convert::PoolRange;
+use tenure_leases::space::overlap;
 use tenure_leases::{
-    AddressSpace as LeaseSpace, LeaseRules, PoolKey, RangeId, RangeState, RangeUse, SpaceError, SpaceRange,
-    Uid,
+    AddressSpace as LeaseSpace, IpBlock, LeaseRules, PoolKey, RangeId, RangeState, RangeUse, SpaceError,
+    SpaceRange, Uid,
 };
 
 use crate::view::{ClusterView, PoolView};
@@ -45,9 +48,16 @@ pub(super) fn spaces(view: &ClusterView) -> SpaceDecisions {
             }
         }
         for wanted in &wanted {
-            let is_open =
-                before.ranges().iter().any(|range| wanted.is(range) && range.state == RangeState::Open);
-            if !is_open && add(view, &mut space, group, wanted).is_err() {
+            let mut known = before.ranges().iter().filter(|range| wanted.is(range));
+            let result = match known.clone().find(|range| range.state == RangeState::Open) {
+                Some(_) => Ok(()),
+                // Somebody took it out of the pool, and has put it back.
+                None => match known.next() {
+                    Some(closed) => space.reopen(closed.id),
+                    None => add(view, &mut space, group, wanted),
+                },
+            };
+            if result.is_err() {
                 decisions.overlapping.insert(wanted.pool.uid);
             }
         }
@@ -86,12 +96,17 @@ fn wanted(pools: &[&PoolView]) -> Vec<WantedRange> {
     own.chain(living().flat_map(|pool| of(pool, &pool.taken, RangeUse::Taken))).collect()
 }
 
+/// Adds a range, unless it overlaps another one, or a block that is not one of its own cells: the range of that block is gone with the space that
+/// somebody deleted, and the block is in use all the same.
 fn add(
     view: &ClusterView,
     space: &mut LeaseSpace,
     group: &str,
     wanted: &WantedRange,
 ) -> Result<(), SpaceError> {
+    if let Some(block) = foreign_block(view, group, wanted) {
+        return Err(SpaceError::Overlap(wanted.range.cidr, block));
+    }
     let known = match wanted.usage {
         RangeUse::Blocks | RangeUse::Claims => known_id(view, (group, &wanted.pool), wanted.range),
         RangeUse::Taken => None,
@@ -106,6 +121,22 @@ fn add(
         state: RangeState::Open,
     };
     space.add(LeaseRules::ALL, range)
+}
+
+/// A block in a range that is not a cell of it, or is another pool's.
+fn foreign_block(view: &ClusterView, group: &str, wanted: &WantedRange) -> Option<IpNet> {
+    let range = wanted.range;
+    let is_cell = |cidr: &IpNet| cidr.prefix_len() == range.unit && range.cidr.contains(cidr);
+    let is_own = |block: &IpBlock| {
+        // What something else uses may have been leased before.
+        block.pool == wanted.pool && (wanted.usage == RangeUse::Taken || is_cell(&block.cidr))
+    };
+    let blocks = view.all_blocks().filter(|view| view.group == group).map(|view| &view.block);
+    let foreign = blocks.filter(|block| !is_own(block)).map(|block| block.cidr);
+    // The name of a block that cannot be read keeps its cell, and no other one.
+    let unreadable = view.unreadable_blocks.iter().filter(|(of, cidr)| of == group && !is_cell(cidr));
+    let mut blocks = foreign.chain(unreadable.map(|(_, cidr)| *cidr));
+    blocks.find(|cidr| overlap(*cidr, range.cidr))
 }
 
 /// The id that most blocks of a range name: somebody deleted the space, and its blocks need not move.
@@ -138,4 +169,93 @@ fn removal(
         space,
         ranges,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+    use tenure_cluster::convert::BlockLease;
+    use tenure_cluster::{AddressPool, IPBlock};
+    use tenure_leases::{HolderIdentity, MachineHash};
+
+    use super::*;
+    use crate::view::{ViewSources, view};
+
+    /// A pool; one with a higher number is younger.
+    fn pool(number: u128, cidrs: &[&str], prefix: u8) -> Arc<AddressPool> {
+        let object = json!({
+            "apiVersion": "ipam.tenure.dev/v1alpha1",
+            "kind": "AddressPool",
+            "metadata": {
+                "name": format!("p{number}"),
+                "uid": Uid(number).to_string(),
+                "resourceVersion": "1",
+                "creationTimestamp": format!("2026-01-01T00:00:{number:02}Z"),
+            },
+            "spec": { "ipv4": { "cidrs": cidrs, "blockPrefix": prefix } },
+        });
+        Arc::new(serde_json::from_value(object).unwrap())
+    }
+
+    /// A block of a pool, leased in a range that is not there any more.
+    fn block(number: u128, cidr: &str) -> Arc<IPBlock> {
+        let pool = PoolKey { name: format!("p{number}").into(), uid: Uid(number) };
+        let holder =
+            HolderIdentity { name: "n1".into(), uid: Uid(11), machine: MachineHash(12), boot: Uid(13) };
+        let (group, cidr, range) = ("default".to_owned(), cidr.parse().unwrap(), RangeId(7));
+        let mut object = BlockLease { group, cidr, range, pool, holder }.object().unwrap();
+        object.metadata.uid = Some(Uid(21).to_string());
+        object.metadata.resource_version = Some("1".into());
+        Arc::new(object)
+    }
+
+    /// The ranges that are made when there is no space, and the pools of which one is refused.
+    fn made(view: &ClusterView) -> (Vec<String>, Vec<Uid>) {
+        let decisions = spaces(view);
+        let ranges = decisions.writes.iter().flat_map(|write| match write {
+            OperatorWrite::Space { space, .. } => space.ranges(),
+            other => panic!("{other:?}"),
+        });
+        let ranges = ranges.map(|range| format!("{} {} {}", range.pool.name, range.cidr, range.id));
+        (ranges.collect(), decisions.overlapping.into_iter().collect())
+    }
+
+    fn without_space(pools: Vec<Arc<AddressPool>>, blocks: Vec<Arc<IPBlock>>) -> ClusterView {
+        view(ViewSources { pools, blocks, ..ViewSources::default() })
+    }
+
+    /// The ranges without their random ids.
+    fn names(ranges: &[String]) -> Vec<&str> {
+        ranges.iter().map(|range| range.rsplit_once(' ').unwrap().0).collect()
+    }
+
+    #[test]
+    fn a_range_that_is_made_again_keeps_its_blocks() {
+        let view = without_space(vec![pool(1, &["10.0.0.0/24"], 26)], vec![block(1, "10.0.0.64/26")]);
+        assert_eq!(made(&view), (vec!["p1 10.0.0.0/24 0000000000000007".to_owned()], vec![]));
+    }
+
+    #[test]
+    fn without_the_space_a_pool_gets_no_range_with_blocks_that_are_not_its_own_cells() {
+        // An older pool with smaller blocks wants the younger one's range, which only the space has refused so far.
+        let pools = || vec![pool(1, &["10.0.0.0/24", "10.2.0.0/24"], 27), pool(2, &["10.2.0.0/24"], 26)];
+        let (ranges, refused) = made(&without_space(pools(), vec![block(2, "10.2.0.64/26")]));
+        assert_eq!(names(&ranges), ["p1 10.0.0.0/24", "p2 10.2.0.0/24"]);
+        assert_eq!(refused, [Uid(1)]);
+        // What is left of a range that was taken out of the one is not yet the other's.
+        let pools = || vec![pool(1, &["10.0.0.0/24"], 27), pool(2, &["10.2.0.0/24"], 26)];
+        let (ranges, refused) = made(&without_space(pools(), vec![block(1, "10.2.0.32/27")]));
+        assert_eq!(names(&ranges), ["p1 10.0.0.0/24"]);
+        assert_eq!(refused, [Uid(2)]);
+        // A block that cannot be read keeps its cell by its name, and no cell of another size.
+        let mut view = without_space(pools(), vec![]);
+        view.unreadable_blocks = vec![("default".to_owned(), "10.2.0.64/26".parse().unwrap())];
+        assert_eq!(made(&view).1, []);
+        view.unreadable_blocks = vec![("default".to_owned(), "10.2.0.64/27".parse().unwrap())];
+        assert_eq!(made(&view).1, [Uid(2)]);
+        view.unreadable_blocks = vec![("other".to_owned(), "10.2.0.64/27".parse().unwrap())];
+        assert_eq!(made(&view).1, []);
+    }
 }
