@@ -18,7 +18,7 @@ use crate::objects::reference::{MarkEntry, PoolReference};
 
 pub use self::block::{BlockLease, ClaimLease};
 pub use self::claim::ClaimWish;
-pub(crate) use self::node::ReadStatus;
+pub use self::node::ReadStatus;
 pub use self::pool::PoolRange;
 
 /// The reason for which an object cannot be used.

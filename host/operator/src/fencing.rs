@@ -1,4 +1,4 @@
-//! The blocks of nodes that look dead. The watch only says where to look: each step follows a quorum GET of the Node, made just before the write.
+//! The blocks of nodes that look dead. The watch only says where to look: each write follows a quorum GET of the Node, made just before it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use kube::Api;
 use tenure_cluster::client::call;
 use tenure_leases::operator::fence::{FenceReason, FenceVerdict, FetchedNode, delay, fence};
 use tenure_leases::operator::quarantine::{QuarantineDelay, QuarantineStep, quarantine};
-use tenure_leases::{BlockPhase, LeaseRules, NodeIpamSpec};
+use tenure_leases::{BlockPhase, HolderIdentity, LeaseRules, NodeIpamSpec, Uid};
 
 use crate::decide::believed;
 use crate::memory::OperatorMemory;
@@ -39,35 +39,62 @@ pub fn suspects(view: &ClusterView) -> Vec<&BlockView> {
     view.all_blocks().filter(has_holder).filter(|block| !looks_alive(block)).collect()
 }
 
-/// Reads a block's Node by a quorum GET, and decides.
+/// Decides about a block by the watch, and about each write by a quorum GET of the Node once more: a block that waits costs no call.
 pub async fn judge(
     context: &mut WriteContext<'_>,
     view: &ClusterView,
     block: &BlockView,
 ) -> Option<OperatorWrite> {
-    let node = fetch(context, &block.block.holder.name).await;
+    let (name, now) = (&block.block.holder.name, context.now);
+    step(view, context.memory, block, view.seen_node(name), now)?;
+    let node = fetch(context, name).await;
+    let change = step(view, context.memory, block, node, now)?;
+    Some(OperatorWrite::block(block, change))
+}
+
+/// The step for a block whose Node is this one.
+fn step(
+    view: &ClusterView,
+    memory: &mut OperatorMemory,
+    block: &BlockView,
+    node: FetchedNode,
+    now: WriteTime,
+) -> Option<BlockChange> {
     let said = view.said.get(&*block.block.holder.name).map(|said| &said.spec);
     let verdict = fence(LeaseRules::ALL, &block.block, node, said);
-    let change = match attested(view, block, verdict) {
-        FenceVerdict::Keep => return None,
-        FenceVerdict::Adopt(uid) => BlockChange::Adopt(uid),
-        FenceVerdict::Quarantine(reason) => BlockChange::Quarantine(reason),
-        FenceVerdict::Return => BlockChange::Return,
-        FenceVerdict::Hold(reason) => hold(view, context.memory, block, reason, context.now)?,
-    };
-    Some(OperatorWrite::block(block, change))
+    match attested(view, block, verdict) {
+        FenceVerdict::Keep => None,
+        FenceVerdict::Adopt(uid) => Some(BlockChange::Adopt(uid)),
+        FenceVerdict::Quarantine(reason) => Some(BlockChange::Quarantine(reason)),
+        FenceVerdict::Return => Some(BlockChange::Return),
+        FenceVerdict::Hold(reason) => hold(view, memory, block, reason, now),
+    }
 }
 
 /// Takes the annotation of a NodeIPAM for that of a Node which is not there to be annotated: it names the uid of the Node that held the block.
 fn attested(view: &ClusterView, block: &BlockView, verdict: FenceVerdict) -> FenceVerdict {
-    let said = view.said.get(&*block.block.holder.name);
-    let named = said.and_then(|said| said.fenced);
+    let named = named_by_people(view, &block.block.holder.name);
     let is_named = named.is_some_and(|uid| block.block.names_node(uid));
     match verdict {
         FenceVerdict::Hold(FenceReason::NodeGone | FenceReason::Replaced) if is_named => {
             FenceVerdict::Hold(FenceReason::Annotation)
         }
         other => other,
+    }
+}
+
+/// The uid of a Node that the annotation of the NodeIPAM says is off.
+fn named_by_people(view: &ClusterView, node: &str) -> Option<Uid> {
+    view.said.get(node)?.fenced
+}
+
+/// The wait of a claim's or a node's block for a reason.
+fn wait(view: &ClusterView, block: &BlockView, reason: FenceReason) -> QuarantineDelay {
+    match view.pool(block.block.pool.uid) {
+        Some(pool) => delay(&pool.lease, reason),
+        // The pool that said how long to wait is gone: only an attestation ends it.
+        None if reason == FenceReason::Annotation => QuarantineDelay::Seconds(0),
+        None => QuarantineDelay::UntilConfirmed,
     }
 }
 
@@ -79,14 +106,9 @@ fn hold(
     reason: FenceReason,
     now: WriteTime,
 ) -> Option<BlockChange> {
-    let wait = match view.pool(block.block.pool.uid) {
-        Some(pool) => delay(&pool.lease, reason),
-        // The pool that said how long to wait is gone: only an attestation ends it.
-        None if reason == FenceReason::Annotation => QuarantineDelay::Seconds(0),
-        None => QuarantineDelay::UntilConfirmed,
-    };
-    let counted = memory.quarantine_seconds(block.block.uid, now.elapsed);
-    match quarantine(wait, block.block.elapsed_seconds, counted) {
+    let written = block.block.elapsed_seconds;
+    let counted = memory.quarantine_seconds(block.block.uid, written, now.elapsed);
+    match quarantine(wait(view, block, reason), written, counted) {
         QuarantineStep::Wait => None,
         QuarantineStep::Write(seconds) => Some(BlockChange::Elapse(seconds)),
         QuarantineStep::Over if block.claimed.is_some() => Some(BlockChange::EndTurn),
@@ -109,14 +131,45 @@ pub fn suspect_alternates(view: &ClusterView) -> Vec<&BlockView> {
     view.claim_blocks.iter().map(Arc::as_ref).filter(is_suspect).collect()
 }
 
-/// Reads the Node of an alternate turn by a quorum GET. The machine does not run there as far as the block says, so an attestation that the node is
-/// off ends the turn at once, and nothing else does.
-pub async fn judge_alternate(context: &mut WriteContext<'_>, block: &BlockView) -> Option<OperatorWrite> {
+/// Decides about an alternate turn by the watch, and about its end by a quorum GET of the Node once more. The machine does not run there as far as the
+/// block says, so an attestation that the node is off ends the turn at once. Where the Node is gone, the turn ends as a quarantine of the pool would,
+/// counted by each leader alone.
+pub async fn judge_alternate(
+    context: &mut WriteContext<'_>,
+    view: &ClusterView,
+    block: &BlockView,
+) -> Option<OperatorWrite> {
     let alternate = block.claimed.as_ref()?.alternate.as_ref()?;
-    let FetchedNode::Found(node) = fetch(context, &alternate.holder.name).await else { return None };
-    let is_it = node.uid == alternate.holder.uid && node.machine == alternate.holder.machine;
-    let is_off = node.out_of_service || node.fenced == Some(node.uid);
-    (is_it && is_off).then(|| OperatorWrite::block(block, BlockChange::EndAlternate))
+    let waited = match view.is_gone(&alternate.holder) {
+        true => context.memory.alternate_seconds(block.block.uid, alternate.turn, context.now.elapsed),
+        false => 0,
+    };
+    let is_over = |node| alternate_is_over(view, block, &alternate.holder, node, waited);
+    if !is_over(view.seen_node(&alternate.holder.name)) {
+        return None;
+    }
+    let node = fetch(context, &alternate.holder.name).await;
+    is_over(node).then(|| OperatorWrite::block(block, BlockChange::EndAlternate))
+}
+
+/// Whether an alternate turn ends whose node's Node is this one, and has been gone for so many seconds.
+fn alternate_is_over(
+    view: &ClusterView,
+    block: &BlockView,
+    holder: &HolderIdentity,
+    node: FetchedNode,
+    waited: u64,
+) -> bool {
+    let reason = match node {
+        FetchedNode::Unreachable => return false,
+        FetchedNode::Found(node) if node.machine == holder.machine => {
+            return node.uid == holder.uid && (node.out_of_service || node.fenced == Some(node.uid));
+        }
+        FetchedNode::Found(_) => FenceReason::Replaced,
+        FetchedNode::Missing => FenceReason::NodeGone,
+    };
+    let is_attested = named_by_people(view, &holder.name) == Some(holder.uid);
+    is_attested || wait(view, block, reason).is_over(waited)
 }
 
 /// The NodeIPAMs whose Node is gone, as far as the watch shows, and of whose name no block is left, nor a lost lease to make again.

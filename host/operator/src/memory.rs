@@ -11,7 +11,9 @@ use tenure_leases::operator::barrier::LeaderBarrier;
 use tenure_leases::operator::held::ClaimantState;
 use tenure_leases::operator::release::MARK_TIMEOUT_SECONDS;
 use tenure_leases::operator::signs::RestoreSigns;
-use tenure_leases::{CallId, LeaseRules, MarkAnswer, MarkId, MarkReason, ObjectVersion, Uid};
+use tenure_leases::{
+    BlockPhase, CallId, LeaseRules, MarkAnswer, MarkId, MarkReason, ObjectVersion, TurnId, Uid,
+};
 
 use crate::view::{
     BlockView, ClaimView, ClusterView, HostView, PoolView, SaidView, SpaceView, ViewSources, WrittenObjects,
@@ -25,6 +27,14 @@ const COMPARE: Duration = Duration::from_secs(60);
 
 /// A node that wants a block, and the pool's uid and family.
 pub type WaitingNode = (String, (Uid, bool));
+
+/// The count of a block's quarantine.
+#[derive(Debug, Clone, Copy)]
+struct QuarantineCount {
+    /// The seconds in the block's status from which the count goes on.
+    written: u64,
+    since: Duration,
+}
 
 /// The memory of one leader.
 #[derive(Debug, Default)]
@@ -55,7 +65,9 @@ pub struct OperatorMemory {
     answered: BTreeMap<MarkId, MarkAnswer>,
     wanting: BTreeMap<WaitingNode, Duration>,
     refused: BTreeMap<(Uid, &'static str), Duration>,
-    quarantined: BTreeMap<Uid, Duration>,
+    quarantined: BTreeMap<Uid, QuarantineCount>,
+    /// Since when the node of a claim's alternate turn has been gone, by block and turn.
+    alternates: BTreeMap<(Uid, TurnId), Duration>,
     unmatched: BTreeMap<(Uid, String), Duration>,
     released: BTreeMap<(String, IpNet), u64>,
     gone: BTreeMap<Uid, Duration>,
@@ -257,14 +269,24 @@ impl OperatorMemory {
         refused.is_some_and(|at| now.saturating_sub(*at).as_secs() < RELEASE_DELAY_SECONDS)
     }
 
-    /// Seconds for which a block has been in quarantine since this leader saw it or wrote its time.
-    pub fn quarantine_seconds(&mut self, block: Uid, now: Duration) -> u64 {
-        now.saturating_sub(*self.quarantined.entry(block).or_insert(now)).as_secs()
+    /// Seconds for which a block has been in quarantine since this leader saw or wrote the time in its status, which is `written`. A write whose answer
+    /// was lost shows there, too: what it added is not counted again.
+    pub fn quarantine_seconds(&mut self, block: Uid, written: u64, now: Duration) -> u64 {
+        let count = self.quarantined.entry(block).or_insert(QuarantineCount { written, since: now });
+        if count.written != written {
+            *count = QuarantineCount { written, since: now };
+        }
+        now.saturating_sub(count.since).as_secs()
     }
 
-    /// Notes that a block's time in quarantine was written, and counts from zero again.
-    pub fn wrote_quarantine(&mut self, block: Uid, now: Duration) {
-        self.quarantined.insert(block, now);
+    /// Notes that a block's time in quarantine was written, in seconds, and counts from zero again.
+    pub fn wrote_quarantine(&mut self, block: Uid, written: u64, now: Duration) {
+        self.quarantined.insert(block, QuarantineCount { written, since: now });
+    }
+
+    /// Seconds for which this leader has seen the node of a claim's alternate turn gone. Its successor begins again, which makes the wait longer.
+    pub fn alternate_seconds(&mut self, block: Uid, turn: TurnId, now: Duration) -> u64 {
+        now.saturating_sub(*self.alternates.entry((block, turn)).or_insert(now)).as_secs()
     }
 
     /// Seconds for which a pool's selector has not matched a node; `None` while it matches.
@@ -314,7 +336,14 @@ impl OperatorMemory {
     pub fn forget(&mut self, view: &ClusterView) {
         let blocks: BTreeSet<Uid> = view.all_blocks().map(|view| view.block.uid).collect();
         self.refused.retain(|(uid, _), _| blocks.contains(uid));
-        self.quarantined.retain(|uid, _| blocks.contains(uid));
+        let quarantined = view.all_blocks().filter(|view| view.block.phase == BlockPhase::Quarantined);
+        let quarantined: BTreeSet<Uid> = quarantined.map(|view| view.block.uid).collect();
+        self.quarantined.retain(|uid, _| quarantined.contains(uid));
+        let gone =
+            view.claim_blocks.iter().filter_map(|of| Some((of, of.claimed.as_ref()?.alternate.as_ref()?)));
+        let gone = gone.filter(|(_, alternate)| view.is_gone(&alternate.holder));
+        let gone: BTreeSet<_> = gone.map(|(of, alternate)| (of.block.uid, alternate.turn)).collect();
+        self.alternates.retain(|turn, _| gone.contains(turn));
         self.unmatched.retain(|(pool, _), _| view.pool(*pool).is_some());
         let marks: BTreeSet<MarkId> =
             view.blocks.iter().filter_map(|view| view.block.mark).map(|mark| mark.id).collect();

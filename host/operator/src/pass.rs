@@ -106,7 +106,7 @@ impl Operator {
         }
         for block in fencing::suspect_alternates(&view) {
             let mut context = context(&self.client, &mut self.memory, &self.reports, now);
-            if let Some(write) = fencing::judge_alternate(&mut context, block).await {
+            if let Some(write) = fencing::judge_alternate(&mut context, &view, block).await {
                 self.write(write, &mut result).await;
             }
         }
@@ -143,7 +143,7 @@ impl Operator {
         }
         let sources = self.memory.over(self.stores.sources(), now.elapsed);
         let mut view = view(sources);
-        for complaint in &view.unreadable {
+        for complaint in view.unreadable.iter().chain(&view.left_out) {
             tracing::error!("cannot be read: {complaint}");
         }
         let versions = std::mem::take(&mut view.versions);
@@ -163,7 +163,7 @@ impl Operator {
             self.reports.events.tell(notice, now.elapsed);
         }
         self.reports.metrics.blocks(decisions.counts);
-        self.reports.metrics.viewed(now.elapsed, view.unreadable.len());
+        self.reports.metrics.viewed(now.elapsed, view.unreadable.len() + view.left_out.len());
         Some((view, decisions.writes))
     }
 

@@ -2,8 +2,8 @@
 //!
 //! Each object is read once, when a watch shows it, and the stores keep nothing but what was read: snapshots share it.
 //!
-//! What this version cannot read is left out and named: an IPBlock that cannot be read keeps its name taken all the same, and while a NodeIPAM cannot
-//! be read nothing is granted, since nobody knows what that node holds.
+//! What this version cannot read is left out and named: an IPBlock that cannot be read keeps its name taken all the same, and while a NodeIPAM does
+//! not say what its node holds nothing is granted.
 
 mod host;
 mod kept;
@@ -123,6 +123,8 @@ pub struct IpamClaimView {
 pub struct SaidView {
     /// The agent's half.
     pub spec: NodeIpamSpec,
+    /// Why words of the agent's half cannot be read that say nothing about what the node has.
+    pub left_out: Vec<String>,
     /// The operator's half; `None` before the first one.
     pub told: Option<ToldView>,
     /// The uid.
@@ -193,6 +195,8 @@ pub struct ClusterView {
     pub unreadable: Vec<String>,
     /// Whether one of them is a NodeIPAM: then nothing is granted.
     pub words_missing: bool,
+    /// Words of nodes that cannot be read, each with the reason. They say nothing about what a node has.
+    pub left_out: Vec<String>,
     /// The versions of IPBlocks and NodeIPAMs by uid, also of those that cannot be read.
     pub versions: BTreeMap<Uid, ObjectVersion>,
     /// The highest resourceVersion of an object.
@@ -286,14 +290,28 @@ impl ClusterView {
     /// The machine that speaks, as its Node shows it.
     #[must_use]
     pub fn claimant(&self, said: &NodeIpamSpec) -> ClaimantState {
-        let node = self.hosts.get(&*said.identity.name).map(|host| host.evidence);
-        let node = match node {
+        ClaimantState::of(said, self.seen_node(&said.identity.name))
+    }
+
+    /// A Node as the watch shows it, which may be late.
+    #[must_use]
+    pub fn seen_node(&self, name: &str) -> FetchedNode {
+        match self.hosts.get(name).map(|host| host.evidence) {
             None => FetchedNode::Missing,
             // Its machine cannot be told from others.
             Some(None) => FetchedNode::Unreachable,
             Some(Some(node)) => FetchedNode::Found(node),
-        };
-        ClaimantState::of(said, node)
+        }
+    }
+
+    /// Whether the Node of a machine is deleted, or is another machine's by now, as far as the watch shows.
+    #[must_use]
+    pub fn is_gone(&self, holder: &HolderIdentity) -> bool {
+        match self.seen_node(&holder.name) {
+            FetchedNode::Missing => true,
+            FetchedNode::Found(node) => node.machine != holder.machine,
+            FetchedNode::Unreachable => false,
+        }
     }
 }
 

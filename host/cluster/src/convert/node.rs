@@ -20,27 +20,58 @@ impl TryFrom<&NodeIPAM> for NodeIpamSpec {
     type Error = ConversionError;
 
     fn try_from(object: &NodeIPAM) -> Result<Self, ConversionError> {
-        let spec = &object.spec;
-        let uids = |uids: &[String]| -> Result<Vec<Uid>, ConversionError> {
-            uids.iter().map(|uid| Ok(uid.parse()?)).collect()
-        };
-        Ok(Self {
+        let (spec, left_out) = object.words()?;
+        left_out.into_iter().next().map_or(Ok(spec), Err)
+    }
+}
+
+impl NodeIPAM {
+    /// Reads the node's words without the entries that this version cannot read, and says why it cannot read those. They cost the node itself something,
+    /// such as a block that it wants, and nobody else.
+    ///
+    /// # Errors
+    /// If the identity, an entry of `held` or a turn with a block cannot be read: then nobody knows what the node has.
+    pub fn words(&self) -> Result<(NodeIpamSpec, Vec<ConversionError>), ConversionError> {
+        let spec = &self.spec;
+        let mut left_out = Vec::new();
+        let mut claims = Vec::new();
+        for entry in &spec.claims {
+            match ClaimTurn::try_from(entry) {
+                Ok(turn) => claims.push(turn),
+                // No block has such a name.
+                Err(error @ ConversionError::BlockName(_)) => left_out.push(error),
+                Err(error) => return Err(error),
+            }
+        }
+        let uid = |uid: &String| -> Result<Uid, ConversionError> { Ok(uid.parse()?) };
+        let words = NodeIpamSpec {
             identity: HolderIdentity {
-                name: object_name(&object.metadata)?.into(),
+                name: object_name(&self.metadata)?.into(),
                 uid: spec.node_uid.parse()?,
                 machine: spec.machine.parse()?,
                 boot: spec.boot_id.parse()?,
             },
             held: spec.held.iter().map(HeldBlock::try_from).collect::<Result<_, _>>()?,
-            demand: spec.demand.iter().map(PoolDemand::try_from).collect::<Result<_, _>>()?,
-            idle: uids(&spec.idle)?,
-            returned: uids(&spec.returned)?,
-            acks: spec.acks.iter().map(MarkAck::try_from).collect::<Result<_, _>>()?,
-            pools: spec.pools.iter().map(PoolEcho::try_from).collect::<Result<_, _>>()?,
-            claims: spec.claims.iter().map(ClaimTurn::try_from).collect::<Result<_, _>>()?,
-            heard: spec.heard.as_deref().map(str::parse).transpose()?,
-        })
+            demand: readable(&spec.demand, &mut left_out, PoolDemand::try_from),
+            idle: readable(&spec.idle, &mut left_out, uid),
+            returned: readable(&spec.returned, &mut left_out, uid),
+            acks: readable(&spec.acks, &mut left_out, MarkAck::try_from),
+            pools: readable(&spec.pools, &mut left_out, PoolEcho::try_from),
+            claims,
+            heard: readable(spec.heard.as_slice(), &mut left_out, |call| Ok(call.parse()?)).pop(),
+        };
+        Ok((words, left_out))
     }
+}
+
+/// The entries that can be read; notes why the others cannot.
+fn readable<'a, E, T>(
+    entries: &'a [E],
+    left_out: &mut Vec<ConversionError>,
+    read: impl Fn(&'a E) -> Result<T, ConversionError>,
+) -> Vec<T> {
+    let read = |entry| read(entry).map_err(|error| left_out.push(error)).ok();
+    entries.iter().filter_map(read).collect()
 }
 
 impl From<&NodeIpamSpec> for NodeIPAMSpec {
@@ -93,18 +124,19 @@ fn call(status: &NodeIPAMStatus) -> Result<Option<CallId>, ConversionError> {
 
 /// The operator's half as far as this version can read it. A word of a later version in one hint takes nothing from the others.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct ReadStatus {
+pub struct ReadStatus {
     /// The part that could be read.
-    pub(crate) told: NodeIpamStatus,
+    pub told: NodeIpamStatus,
     /// Refusals of the marks that could not be read.
-    pub(crate) refused: Vec<MarkAck>,
+    pub refused: Vec<MarkAck>,
     /// The reasons for which the rest could not.
-    pub(crate) errors: Vec<ConversionError>,
+    pub errors: Vec<ConversionError>,
 }
 
 impl ReadStatus {
     /// Reads the operator's half.
-    pub(crate) fn of(object: &NodeIPAM) -> Self {
+    #[must_use]
+    pub fn of(object: &NodeIPAM) -> Self {
         let mut read = Self::default();
         let Some(status) = &object.status else { return read };
         for entry in &status.blocks {

@@ -12,7 +12,7 @@ use tenure_leases::{
 
 use super::{BlockLease, ClaimLease, ConversionError, PoolRange, ReadStatus};
 use crate::objects::block::IPBlockStatus;
-use crate::objects::node::{HintEntry, NodeIPAMStatus};
+use crate::objects::node::{DemandEntry, HintEntry, NodeIPAMStatus, TurnEntry};
 use crate::objects::reference::{ActiveEntry, ClaimReference, MarkEntry};
 use crate::objects::space::{AddressSpace, AddressSpaceSpec};
 use crate::{AddressPool, AddressPoolSpec, NodeIPAM, NodeIPAMSpec};
@@ -144,6 +144,37 @@ fn a_word_of_a_later_version_takes_nothing_from_the_other_hints() {
     let words: Vec<String> = read.errors.iter().map(ToString::to_string).collect();
     assert_eq!(words[..2], ["unknown MarkReason \"moved\"", "\"10.0.0.128\" is not a CIDR"]);
     assert_eq!(words.len(), 3);
+}
+
+#[test]
+fn what_a_node_has_is_known_though_it_says_nonsense_besides() {
+    let spec = NodeIpamSpec {
+        held: vec![HeldBlock { cidr: "10.0.0.0/26".parse().unwrap(), uid: Uid(1) }],
+        demand: vec![PoolDemand { pool: pool(), is_ipv6: false, in_use: 1, cooling: 2, want: 3 }],
+        ..NodeIpamSpec::of(holder())
+    };
+    let mut object = NodeIPAM { metadata: stored("n1"), spec: NodeIPAMSpec::from(&spec), status: None };
+    let many = DemandEntry { in_use: 5_000_000_000, ..object.spec.demand[0].clone() };
+    object.spec.demand.push(many);
+    object.spec.idle.push("x".into());
+    object.spec.heard = Some("x".into());
+    let turn = TurnEntry {
+        block: "x".into(),
+        turn: "0000000000000001".into(),
+        state: "Held".into(),
+        pod: String::new(),
+        guest: None,
+    };
+    object.spec.claims.push(turn.clone());
+    let (words, left_out) = object.words().unwrap();
+    assert_eq!((words, left_out.len()), (spec, 4));
+    // A turn with a block, or a block, in words of a later version: the node has something, and nobody knows what.
+    let later = TurnEntry { block: "default.10-0-0-9.32".into(), state: "Shared".into(), ..turn };
+    object.spec.claims.push(later);
+    assert!(object.words().is_err());
+    object.spec.claims.clear();
+    object.spec.held[0].uid = "x".into();
+    assert!(object.words().is_err());
 }
 
 #[test]

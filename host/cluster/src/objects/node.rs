@@ -64,13 +64,11 @@ pub struct NodeIPAMSpec {
     pub demand: Vec<DemandEntry>,
     /// The uids of blocks beyond the reserve.
     #[serde(default)]
-    #[schemars(length(max = 256), inner(length(max = 36)))]
-    #[x_kube(merge_strategy = ListMerge::Set)]
+    #[schemars(schema_with = "schema::uids")]
     pub idle: Vec<String>,
     /// The uids of leases that the node gave up and never accepts again.
     #[serde(default)]
-    #[schemars(length(max = 256), inner(length(max = 36)))]
-    #[x_kube(merge_strategy = ListMerge::Set)]
+    #[schemars(schema_with = "schema::uids")]
     pub returned: Vec<String>,
     /// The answers to marks.
     #[serde(default)]

@@ -26,6 +26,21 @@ pub fn optional_uid(generator: &mut SchemaGenerator) -> Schema {
     nullable(uid(generator))
 }
 
+/// Up to 256 different UUIDs.
+pub fn uids(generator: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "array",
+        "maxItems": 256,
+        "items": uid(generator),
+        "x-kubernetes-list-type": "set",
+    })
+}
+
+/// The name of an IPBlock, as far as a pattern says it: its group, its address and its prefix length.
+pub fn block_name(_: &mut SchemaGenerator) -> Schema {
+    pattern("^[a-z0-9]([a-z0-9-]*[a-z0-9])?[.][0-9a-f]+(-[0-9a-f]+)+[.][0-9]{1,3}$", 253)
+}
+
 /// Sixteen hexadecimal digits: the id of a mark or a range.
 pub fn number(_: &mut SchemaGenerator) -> Schema {
     pattern("^[0-9a-f]{16}$", 16)
@@ -162,6 +177,11 @@ pub fn unit(_: &mut SchemaGenerator) -> Schema {
 /// A whole number. The API server warns of the formats of small and unsigned ones, which it does not know.
 fn between(minimum: u8, maximum: u8) -> Schema {
     json_schema!({ "type": "integer", "format": "int32", "minimum": minimum, "maximum": maximum })
+}
+
+/// A number of addresses, which this version counts in 32 bits.
+pub fn addresses(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "integer", "format": "int64", "minimum": 0, "maximum": u32::MAX })
 }
 
 /// An address family.

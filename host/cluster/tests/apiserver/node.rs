@@ -48,6 +48,23 @@ fn checked(cluster: &Cluster) -> anyhow::Result<()> {
     refused(change(json!({ "demand": [demand("IPv5", 1)] })), "Unsupported value")?;
     refused(change(json!({ "demand": [demand("IPv4", -1)] })), "greater than or equal to 0")?;
     refused(change(json!({ "idle": [uid, uid] })), "Duplicate value")?;
+    refused(change(json!({ "idle": ["x"] })), "spec.idle[0]")?;
+    refused(change(json!({ "returned": ["x"] })), "spec.returned[0]")?;
+    let many = 5_000_000_000_i64;
+    let counted = |field: &str| {
+        let mut demand = demand("IPv4", 1);
+        demand[field] = json!(many);
+        json!({ "demand": [demand] })
+    };
+    refused(change(counted("inUse")), "less than or equal to 4294967295")?;
+    refused(change(counted("cooling")), "less than or equal to 4294967295")?;
+    let echo = json!({ "pools": [{ "uid": uid, "generation": 1, "excludedInUse": many }] });
+    refused(change(echo), "less than or equal to 4294967295")?;
+    let turn = |block: &str| json!({ "claims": [{ "block": block, "turn": mark, "state": "Held", "pod": "default/db-0" }] });
+    refused(change(turn("x")), "spec.claims[0].block")?;
+    for block in ["default.10-60-0-5.32", "a-b.fd00-1-0-0-0-0-0-5.128"] {
+        change(turn(block))?;
+    }
     let held: Vec<Value> =
         (0..257).map(|n| json!({ "cidr": format!("10.{}.{}.0/24", n / 256, n % 256), "uid": uid })).collect();
     refused(change(json!({ "held": held })), "must have at most 256 items")?;

@@ -17,6 +17,17 @@ pub enum QuarantineDelay {
     UntilConfirmed,
 }
 
+impl QuarantineDelay {
+    /// Whether it is over after so many seconds.
+    #[must_use]
+    pub fn is_over(self, elapsed: u64) -> bool {
+        match self {
+            Self::Seconds(delay) => elapsed >= delay,
+            Self::UntilConfirmed => false,
+        }
+    }
+}
+
 /// The shortest quarantine after an attestation by the out-of-service taint, in seconds.
 pub const ATTESTED_SECONDS: u64 = 60;
 
@@ -73,5 +84,7 @@ mod tests {
     fn without_a_delay_it_waits_for_ever_and_a_delay_of_nothing_is_over() {
         assert_eq!(quarantine(QuarantineDelay::UntilConfirmed, u64::MAX, u64::MAX), QuarantineStep::Wait);
         assert_eq!(quarantine(QuarantineDelay::Seconds(0), 0, 0), QuarantineStep::Over);
+        assert!(!QuarantineDelay::UntilConfirmed.is_over(u64::MAX));
+        assert!(QuarantineDelay::Seconds(5).is_over(5) && !QuarantineDelay::Seconds(5).is_over(4));
     }
 }

@@ -8,14 +8,14 @@ use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt as _;
 use kube::api::ObjectMeta;
 use kube::core::Selector;
-use tenure_cluster::convert::{ClaimWish, object_version};
+use tenure_cluster::convert::{ClaimWish, ReadStatus, object_version};
 use tenure_cluster::objects::reference::ActiveEntry;
 use tenure_cluster::{
     AddressClaim, AddressPool, AddressPoolSpec, AddressSpace, ConversionError, FENCED_ANNOTATION, IPAMClaim,
     IPBlock, NodeIPAM, NodeIPAMStatus,
 };
 use tenure_leases::operator::fence::NodeEvidence;
-use tenure_leases::{BlockName, MachineHash, NodeIpamStatus, ObjectVersion, RangeUse, Uid};
+use tenure_leases::{BlockName, MachineHash, ObjectVersion, RangeUse, Uid};
 
 use super::kept::{FromObject, KeptObject};
 use super::{
@@ -73,6 +73,10 @@ pub fn view(sources: ViewSources) -> ClusterView {
         view.by_node.entry(Arc::clone(&block.block.holder.name)).or_default().push(position);
     }
     view.said = view.readable(sources.said).collect();
+    for (name, said) in &view.said {
+        let complaints = said.left_out.iter().map(|why| format!("a word of NodeIPAM {name}: {why}"));
+        view.left_out.extend(complaints);
+    }
     view.hosts = view.readable(sources.hosts).collect();
     view
 }
@@ -216,7 +220,10 @@ impl FromObject for SaidView {
     type Object = NodeIPAM;
 
     fn from_object(object: NodeIPAM) -> Result<Self, ConversionError> {
-        let (spec, told) = ((&object).try_into()?, NodeIpamStatus::try_from(&object)?);
+        let (spec, left_out) = object.words()?;
+        let left_out = left_out.iter().map(ToString::to_string).collect();
+        // What cannot be read of the operator's own half is written again.
+        let told = ReadStatus::of(&object).told;
         let fenced = object.annotations().get(FENCED_ANNOTATION).and_then(|uid| uid.parse().ok());
         let metadata = &object.metadata;
         let uid = metadata.uid.as_deref().ok_or(ConversionError::Missing("uid"))?.parse()?;
@@ -228,7 +235,7 @@ impl FromObject for SaidView {
             hash: hash(&status),
             conditions: status.conditions,
         });
-        Ok(Self { spec, told, uid, version, generation, fenced })
+        Ok(Self { spec, left_out, told, uid, version, generation, fenced })
     }
 }
 

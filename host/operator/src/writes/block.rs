@@ -101,10 +101,12 @@ pub(super) async fn change(
         BlockChange::Quarantine(reason) => {
             let (cidr, node) = (block.read.cidr, &block.read.holder.name);
             tracing::info!("{cidr} of node {node}: quarantine, {}", word(reason));
-            context.memory.wrote_quarantine(block.read.uid, now.elapsed);
+            context.memory.wrote_quarantine(block.read.uid, 0, now.elapsed);
             tell_quarantine(context, block, reason);
         }
-        BlockChange::Elapse(_) => context.memory.wrote_quarantine(block.read.uid, now.elapsed),
+        BlockChange::Elapse(seconds) => {
+            context.memory.wrote_quarantine(block.read.uid, seconds, now.elapsed);
+        }
         _ => {}
     }
     Ok(())

@@ -1,11 +1,16 @@
 //! Dead nodes: proof or attestation, quarantine, and return.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context as _, ensure};
 use k8s_openapi::api::core::v1::Node;
+use kube::Client;
 use serde_json::json;
 use tenure_cluster::{AddressPool, IPBlock, NodeIPAM};
+use tenure_fixtures::control_plane::proxy::ProxyFault;
+use tenure_leases::{BlockPhase, IpBlock};
+use tenure_operator::reports::Reports;
 
 use crate::Test;
 use crate::agent::TestAgent;
@@ -24,13 +29,23 @@ pub(crate) const TESTS: &[Test] = &[
     ("dead::a_node_that_comes_back_from_quarantine_has_its_blocks_again", back),
     ("dead::a_node_that_comes_back_after_its_blocks_went_stops_no_grant", returned),
     ("dead::two_machines_with_one_id_are_two_nodes", cloned),
+    ("dead::an_answer_that_is_lost_shortens_no_quarantine", lost_answers),
 ];
 
 /// A node with one block of a pool with two.
 fn one(cluster: &Cluster, clock: &Arc<TestClock>) -> anyhow::Result<(TestOperator, Vec<TestAgent>)> {
+    one_through(cluster, &cluster.client, clock)
+}
+
+/// The same, of an operator with a client of its own.
+fn one_through(
+    cluster: &Cluster,
+    client: &Client,
+    clock: &Arc<TestClock>,
+) -> anyhow::Result<(TestOperator, Vec<TestAgent>)> {
     let pool = cluster.pool("two", "10.0.0.0/25", 26, &json!({}))?;
     let mut agents = agents(cluster, 1)?;
-    let mut operator = cluster.operator(clock)?;
+    let mut operator = cluster.operator_with(client, clock, Reports::default())?;
     agents[0].want(cluster, &pool, 1)?;
     settle(cluster, &mut operator, &mut agents, 1)?;
     Ok((operator, agents))
@@ -183,14 +198,25 @@ fn replaced(cluster: &Cluster) -> anyhow::Result<()> {
 
 fn without_end(cluster: &Cluster) -> anyhow::Result<()> {
     let clock = Arc::default();
-    let (mut operator, agents) = one(cluster, &clock)?;
+    let proxy = cluster.with_plane(|plane| plane.proxy())?;
+    let reads = Arc::new(AtomicUsize::new(0));
+    let seen = Arc::clone(&reads);
+    proxy.choose(move |request| {
+        let is_read = !request.is_write() && request.path.contains("/nodes/n1");
+        seen.fetch_add(usize::from(is_read), Ordering::Relaxed);
+        ProxyFault::Pass
+    });
+    let (mut operator, agents) = one_through(cluster, &cluster.client_through(&proxy)?, &clock)?;
     cluster.change::<AddressPool>("two", &json!({ "spec": { "nodeGoneQuarantineSeconds": -1 } }))?;
     cluster.delete::<Node>("n1")?;
     until_quarantined(cluster, &mut operator, "NodeGone")?;
+    let before = reads.load(Ordering::Relaxed);
+    ensure!(before > 0, "a quarantine without a read of the Node");
     for _ in 0..5 {
         clock.advance(1_000_000);
         passes(cluster, &mut operator);
     }
+    ensure!(reads.load(Ordering::Relaxed) == before, "a block that waits costs calls");
     ensure!(phase(cluster)? == quarantined("NodeGone"), "{:?}", phase(cluster)?);
     // The word about another Node of that name says nothing.
     let fenced = |uid: &str| json!({ "metadata": { "annotations": { "ipam.tenure.dev/fenced": uid } } });
@@ -285,4 +311,56 @@ fn cloned(cluster: &Cluster) -> anyhow::Result<()> {
     cluster.drive(&mut operator, "the end of one", || {
         Ok((phases()? == [("n2".to_owned(), String::new())]).then_some(()))
     })
+}
+
+/// The seconds of quarantine that the only block has.
+fn elapsed(cluster: &Cluster) -> anyhow::Result<i64> {
+    let block = cluster.list::<IPBlock>()?.pop().context("the quarantine is over")?;
+    Ok(block.status.map_or(0, |status| status.elapsed_seconds))
+}
+
+/// Waits until the operator's watch shows the only block in quarantine, with so many seconds.
+fn until_seen(cluster: &Cluster, operator: &mut TestOperator, seconds: u64) -> anyhow::Result<()> {
+    cluster.until("the watch to show the quarantine", || {
+        let (seen, _) = cluster.runtime.block_on(operator.operator.decide()).unwrap_or_default();
+        let block = seen.blocks.first().map(|view| &view.block);
+        let is_it =
+            |block: &IpBlock| block.phase == BlockPhase::Quarantined && block.elapsed_seconds == seconds;
+        Ok(block.is_some_and(is_it).then_some(()))
+    })?;
+    passes(cluster, operator);
+    Ok(())
+}
+
+fn lost_answers(cluster: &Cluster) -> anyhow::Result<()> {
+    let clock = Arc::default();
+    let proxy = cluster.with_plane(|plane| plane.proxy())?;
+    proxy.choose(|request| match request.is_write() && request.path.contains("/ipblocks/") {
+        true => ProxyFault::LoseReply,
+        false => ProxyFault::Pass,
+    });
+    let (mut operator, mut agents) = one_through(cluster, &cluster.client_through(&proxy)?, &clock)?;
+    cluster.delete::<Node>("n1")?;
+    until_quarantined(cluster, &mut operator, "NodeGone")?;
+    until_seen(cluster, &mut operator, 0)?;
+    clock.advance(900);
+    cluster.drive(&mut operator, "a quarter", || Ok((elapsed(cluster)? == 900).then_some(())))?;
+    until_seen(cluster, &mut operator, 900)?;
+    clock.advance(899);
+    passes(cluster, &mut operator);
+    ensure!(elapsed(cluster)? == 900, "{} seconds counted after 1799", elapsed(cluster)?);
+    // The machine comes back, and its Node is deleted again much later.
+    let node = cluster.host("n1", "machine1", 1)?;
+    agents[0].identity = TestAgent::new(&node)?.identity;
+    agents[0].say(cluster)?;
+    let leased = Some((String::new(), None));
+    cluster.drive(&mut operator, "the return", || Ok((phase(cluster)? == leased).then_some(())))?;
+    clock.advance(100_000);
+    cluster.delete::<Node>("n1")?;
+    until_quarantined(cluster, &mut operator, "NodeGone")?;
+    until_seen(cluster, &mut operator, 0)?;
+    clock.advance(899);
+    passes(cluster, &mut operator);
+    ensure!(elapsed(cluster)? == 0, "{} seconds counted after 899", elapsed(cluster)?);
+    Ok(())
 }

@@ -27,6 +27,8 @@ pub(crate) const TESTS: &[Test] = &[
     ("distrust::a_selector_typo_drains_a_tenth_of_the_nodes_at_a_time", typo),
     ("distrust::what_a_deselected_node_holds_is_not_granted_when_its_lease_is_lost", deselected),
     ("distrust::a_deleted_space_moves_no_block", space_gone),
+    ("distrust::a_deleted_space_gives_no_pool_the_range_of_another", space_shared),
+    ("distrust::a_node_that_says_nonsense_stops_nobody", nonsense),
     ("distrust::a_writer_that_touches_everything_stops_nothing", storm),
 ];
 
@@ -228,6 +230,52 @@ fn space_gone(cluster: &Cluster) -> anyhow::Result<()> {
     ensure!(marked(cluster)?.is_empty() && referee(&agents)? == 2, "a block is to move");
     agents[0].want(cluster, &pool, 3)?;
     settle(cluster, &mut operator, &mut agents, 3)
+}
+
+fn space_shared(cluster: &Cluster) -> anyhow::Result<()> {
+    let old = cluster.pool("old", "10.0.0.0/24", 27, &json!({}))?;
+    let young = cluster.until("a younger pool", || {
+        let young = cluster.pool("young", "10.2.0.0/24", 26, &json!({}))?;
+        if young.metadata.creation_timestamp > old.metadata.creation_timestamp {
+            return Ok(Some(young));
+        }
+        cluster.delete::<AddressPool>("young").map(|()| None)
+    })?;
+    let mut agents = agents(cluster, 2)?;
+    let mut operator = cluster.operator(&Arc::default())?;
+    agents[0].want(cluster, &young, 2)?;
+    settle(cluster, &mut operator, &mut agents, 2)?;
+    // The older pool wants the younger one's range, which only the space has refused so far.
+    let cidrs = json!({ "spec": { "ipv4": { "cidrs": ["10.0.0.0/24", "10.2.0.0/24"] } } });
+    cluster.change::<AddressPool>("old", &cidrs)?;
+    let refused = |operator: &mut TestOperator| {
+        cluster.drive(operator, "the overlap", || {
+            let overlaps = Some(("False".into(), "RangeOverlap".into()));
+            Ok((cluster.condition("old", "Allocatable")? == overlaps).then_some(()))
+        })
+    };
+    refused(&mut operator)?;
+    cluster.delete::<AddressSpace>("default")?;
+    let space = cluster
+        .drive(&mut operator, "the space to be made again", || cluster.get::<AddressSpace>("default"))?;
+    let ranges = space.spec.ranges.iter().map(|range| format!("{} {}", range.pool.name, range.cidr));
+    let ranges: Vec<String> = ranges.collect();
+    ensure!(ranges == ["old 10.0.0.0/24", "young 10.2.0.0/24"], "{ranges:?}");
+    refused(&mut operator)?;
+    agents[1].want(cluster, &old, 8)?;
+    settle(cluster, &mut operator, &mut agents, 10)
+}
+
+fn nonsense(cluster: &Cluster) -> anyhow::Result<()> {
+    let pool = cluster.pool("served", "10.0.0.0/24", 26, &json!({}))?;
+    let mut agents = agents(cluster, 2)?;
+    agents[1].want(cluster, &pool, 0)?;
+    // The definition admits the name, and no block can have it.
+    let turn = json!({ "block": "default.10-0.26", "turn": "0000000000000001", "state": "Held", "pod": "default/p" });
+    cluster.change::<NodeIPAM>("n2", &json!({ "spec": { "claims": [turn] } }))?;
+    let mut operator = cluster.operator(&Arc::default())?;
+    agents[0].want(cluster, &pool, 1)?;
+    settle(cluster, &mut operator, &mut agents[..1], 1)
 }
 
 fn storm(cluster: &Cluster) -> anyhow::Result<()> {

@@ -1,8 +1,9 @@
 //! Live migrations: two pods of a virtual machine have its claim's address, on two nodes.
 
 use anyhow::{Context as _, ensure};
+use k8s_openapi::api::core::v1::Node;
 use serde_json::json;
-use tenure_cluster::IPBlock;
+use tenure_cluster::{IPBlock, NodeIPAM};
 use tenure_leases::{ClaimTurn, TurnGuest, TurnId, TurnState, Uid};
 
 use crate::Test;
@@ -14,6 +15,7 @@ use crate::grants::agents;
 pub(crate) const TESTS: &[Test] = &[
     ("migrations::a_virtual_machine_that_moves_keeps_its_address_and_has_it_on_one_node_at_a_time", migrated),
     ("migrations::a_migration_whose_nodes_die_frees_nothing", migration_died),
+    ("migrations::the_turn_of_a_target_whose_node_is_deleted_ends", target_gone),
 ];
 
 /// The uid of a virtual machine.
@@ -114,7 +116,7 @@ fn migration_died(cluster: &Cluster) -> anyhow::Result<()> {
     let fence = |cluster: &Cluster, agent: &TestAgent| {
         let uid = agent.identity.uid.to_string();
         let fence = json!({ "metadata": { "annotations": { "ipam.tenure.dev/fenced": uid } } });
-        cluster.change::<k8s_openapi::api::core::v1::Node>(&agent.identity.name, &fence)
+        cluster.change::<Node>(&agent.identity.name, &fence)
     };
     clock.advance(100_000);
     for _ in 0..3 {
@@ -129,4 +131,34 @@ fn migration_died(cluster: &Cluster) -> anyhow::Result<()> {
     );
     fence(cluster, &agents[1])?;
     until_turns(cluster, &mut operator, &block, ("n3", None))
+}
+
+fn target_gone(cluster: &Cluster) -> anyhow::Result<()> {
+    let (mut operator, clock) = start(cluster)?;
+    let mut agents = agents(cluster, 3)?;
+    let block = moving(cluster, &mut operator, &mut agents)?;
+    let both = (Some("n1".into()), Some("n2".into()));
+    cluster.delete::<Node>("n2")?;
+    clock.advance(3599);
+    for _ in 0..3 {
+        cluster.runtime.block_on(operator.operator.pass());
+    }
+    ensure!(turns(cluster, &block)? == both);
+    let fenced = |uid: &str| json!({ "metadata": { "annotations": { "ipam.tenure.dev/fenced": uid } } });
+    cluster.change::<NodeIPAM>("n2", &fenced(&agents[1].identity.uid.to_string()))?;
+    until_turns(cluster, &mut operator, &block, ("n1", None))?;
+    // Another target, of whose end nobody says anything.
+    say_guest(cluster, &mut agents[2], &block, 3, (TurnState::Held, false))?;
+    until_turns(cluster, &mut operator, &block, ("n1", Some("n3")))?;
+    cluster.delete::<Node>("n3")?;
+    cluster.until("the deletion to be seen", || {
+        let (seen, _) = cluster.runtime.block_on(operator.operator.decide()).unwrap_or_default();
+        Ok((!seen.hosts.contains_key("n3")).then_some(()))
+    })?;
+    cluster.runtime.block_on(operator.operator.pass());
+    clock.advance(3599);
+    cluster.runtime.block_on(operator.operator.pass());
+    ensure!(turns(cluster, &block)? == (Some("n1".into()), Some("n3".into())), "ended before its time");
+    clock.advance(1);
+    until_turns(cluster, &mut operator, &block, ("n1", None))
 }

@@ -32,11 +32,11 @@ pub struct DemandEntry {
     pub family: String,
     /// Addresses in use when the demand was last written.
     #[serde(default)]
-    #[schemars(range(min = 0))]
+    #[schemars(schema_with = "schema::addresses")]
     pub in_use: i64,
     /// Addresses that cooled down when the demand was last written.
     #[serde(default)]
-    #[schemars(range(min = 0))]
+    #[schemars(schema_with = "schema::addresses")]
     pub cooling: i64,
     /// The number of blocks that the node wants to hold in all.
     #[schemars(range(min = 0, max = 256))]
@@ -70,7 +70,7 @@ pub struct EchoEntry {
     pub generation: i64,
     /// Excluded addresses that are still in use.
     #[serde(default)]
-    #[schemars(range(min = 0))]
+    #[schemars(schema_with = "schema::addresses")]
     pub excluded_in_use: i64,
 }
 
@@ -78,7 +78,7 @@ pub struct EchoEntry {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 pub struct TurnEntry {
     /// The name of the claim's IPBlock.
-    #[schemars(schema_with = "schema::name")]
+    #[schemars(schema_with = "schema::block_name")]
     pub block: String,
     /// The turn.
     #[schemars(schema_with = "schema::number")]
