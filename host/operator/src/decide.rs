@@ -26,6 +26,9 @@ use crate::writes::{OperatorWrite, WriteTime};
 /// The reason for which a node waits when its pool has no free block.
 const EXHAUSTED: &str = "PoolExhausted";
 
+/// The reason for which a node waits that has the addresses already, of another overlap group.
+const ADDRESSES_HELD: &str = "AddressesHeld";
+
 /// A pool's uid, and whether its family is IPv6.
 type FamilyKey = (Uid, bool);
 
@@ -62,7 +65,7 @@ pub fn decide(
 ) -> Decisions {
     let mut writes = pools::finalizers(view, memory.definitions_unsure);
     let spaces = spaces::spaces(view);
-    let granted = grants::grants(view, memory, now.elapsed);
+    let mut granted = grants::grants(view, memory, now.elapsed);
     memory.wanting(granted.wanting, now.elapsed);
     let released = releases::releases(view, memory, now);
     writes.extend(spaces.writes);
@@ -70,6 +73,7 @@ pub fn decide(
     writes.extend(released.writes);
     let facts = ClaimFacts::gather(view, memory);
     writes.extend(claims::claims(view, &facts, memory, now));
+    facts.note_waiting(view, &mut granted.waiting);
     writes.extend(nodes::hints(view, &granted.waiting, &facts, memory, now));
     writes.extend(taints::taints(view, startup_taint));
     writes.extend(pools::statuses(view, &granted.waiting, &spaces.overlapping, now));

@@ -107,7 +107,7 @@ pub enum OperatorWrite {
     EndTurn(Box<BlockView>),
     /// End the alternate turn of a claim's block, unless its node says it by now.
     EndAlternate(Box<BlockView>),
-    /// Delete the IPBlock of a claim, unless the claim is there by now.
+    /// Delete the IPBlock of a claim, unless the claim is there by now, and has this address.
     ReleaseClaim(Box<BlockView>),
     /// Write a claim's status.
     ClaimStatus(Box<AddressClaim>),

@@ -1,30 +1,25 @@
 //! Claims: each gets an address of its pool, and one node after the other gets the use of it.
 
+mod address;
 mod ipam;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::net::IpAddr;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use ipnet::IpNet;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt as _;
 use tenure_cluster::convert::{ClaimLease, ClaimWish};
 use tenure_cluster::objects::reference::ActiveEntry;
 use tenure_cluster::{AddressClaim, AddressClaimStatus, CLAIM_FINALIZER};
 use tenure_leases::operator::claim::{ActiveTurn, TurnCase, TurnStep, turn};
-use tenure_leases::{
-    BlockPhase, ClaimTurn, HolderIdentity, RangeId, RangeState, RangeUse, TurnId, TurnState,
-};
+use tenure_leases::{BlockPhase, ClaimTurn, HolderIdentity, NodeIpamSpec, TurnId, TurnState};
 
+use self::address::{TakenAddresses, address, leased, said};
 use super::conditions::{WantedCondition, condition};
-use super::{EXHAUSTED, WaitReason};
+use super::{ADDRESSES_HELD, WaitReason, WaitingNodes};
 use crate::memory::OperatorMemory;
-use crate::view::{BlockView, ClaimView, ClusterView, PoolView, SaidView, is_ipv6};
+use crate::view::{BlockView, ClaimView, ClusterView, SaidView, is_ipv6};
 use crate::writes::{OperatorWrite, WriteTime};
-
-/// The most free addresses that are compared for one claim.
-const CANDIDATES: usize = 256;
 
 /// The turns that nodes say, and the claims that are there.
 pub(super) struct ClaimFacts<'a> {
@@ -36,6 +31,8 @@ pub(super) struct ClaimFacts<'a> {
     unsure: bool,
     /// The same of IPAMClaims.
     ipam_unsure: bool,
+    /// The blocks of claims that have another one of the family.
+    surplus: BTreeSet<&'a str>,
 }
 
 impl<'a> ClaimFacts<'a> {
@@ -55,6 +52,7 @@ impl<'a> ClaimFacts<'a> {
             staying: staying.chain(ipam.filter_map(|metadata| metadata.uid.as_deref())).collect(),
             unsure: memory.definitions_unsure,
             ipam_unsure: memory.ipam_claims_unsure,
+            surplus: surplus(view),
         }
     }
 
@@ -65,7 +63,8 @@ impl<'a> ClaimFacts<'a> {
         let is_ipam = claimed.is_some_and(|claimed| claimed.claim.is_ipam());
         let is_unsure = is_ipam && self.ipam_unsure;
         let is_gone = !stays && !is_unsure;
-        !self.unsure && (block.block.deleting || is_gone)
+        let is_surplus = self.surplus.contains(block.name.as_str());
+        !self.unsure && (block.block.deleting || is_gone || is_surplus)
     }
 
     /// The turns with a block that count: those of living nodes that hold it, and of nodes that may have it.
@@ -73,9 +72,31 @@ impl<'a> ClaimFacts<'a> {
         let pool = view.pool(block.block.pool.uid);
         let counts = |(said, turn): &&(&SaidView, &ClaimTurn)| match turn.state {
             TurnState::Held => view.is_alive(&said.spec),
-            TurnState::Wanted => pool.is_some_and(|pool| view.admits(pool, &said.spec)),
+            TurnState::Wanted => {
+                let is_admitted = pool.is_some_and(|pool| view.admits(pool, &said.spec));
+                is_admitted && !has_elsewhere(view, &said.spec, block)
+            }
         };
         self.turns.get(&block.name).into_iter().flatten().filter(counts).copied().collect()
+    }
+
+    /// Notes the nodes that want a claim's address, and have it already of another overlap group.
+    pub(super) fn note_waiting(&self, view: &ClusterView, waiting: &mut WaitingNodes) {
+        for block in &view.claim_blocks {
+            let turns = self.turns.get(&block.name).into_iter().flatten();
+            let wanted = turns.filter(|(said, turn)| {
+                let is_wanted = turn.state == TurnState::Wanted;
+                is_wanted && !ClusterView::has_turn_with(block, &said.spec)
+            });
+            for (said, _) in wanted.filter(|(said, _)| has_elsewhere(view, &said.spec, block)) {
+                let address = block.block.cidr.addr();
+                let message = format!("the node has {address} already, of another overlap group");
+                let key = (block.block.pool.uid, is_ipv6(block.block.cidr));
+                let node = said.spec.identity.name.to_string();
+                let reason = WaitReason { reason: ADDRESSES_HELD, message };
+                waiting.entry(key).or_default().insert(node, reason);
+            }
+        }
     }
 
     /// The blocks that a node is asked to give up once no pod has their address.
@@ -90,6 +111,19 @@ impl<'a> ClaimFacts<'a> {
             .map(|block| block.name.clone())
             .collect()
     }
+}
+
+/// Whether a node has a claim's address already, of another overlap group: in a block, or as the address of another claim, of two that it wants the
+/// one with the lower name.
+fn has_elsewhere(view: &ClusterView, said: &NodeIpamSpec, block: &BlockView) -> bool {
+    let address = block.block.cidr;
+    let mut blocks = view.blocks_of(said).filter(|other| other.group != block.group);
+    let mut turns = said.claims.iter().filter(|turn| turn.block.group() != block.group);
+    blocks.any(|other| other.block.cidr.contains(&address))
+        || turns.any(|turn| {
+            let comes_first = turn.state == TurnState::Held || turn.block.group() < block.group.as_str();
+            turn.block.cidr() == address && comes_first
+        })
 }
 
 /// Decides about all claims and their blocks.
@@ -149,11 +183,7 @@ struct ClaimLeasing<'a> {
 impl<'a> ClaimLeasing<'a> {
     /// Finds the lease of a wish, or picks an address for it, which no other claim gets from then on.
     fn find(&mut self, wish: &ClaimWish, is_leaving: bool) -> FoundLease<'a> {
-        let is_its = |block: &&BlockView| {
-            let claimed = block.claimed.as_ref().is_some_and(|of| of.claim.uid == wish.claim.uid);
-            claimed && wish.is_ipv6.is_none_or(|ipv6| is_ipv6(block.block.cidr) == ipv6)
-        };
-        if let Some(block) = self.view.claim_blocks.iter().map(Arc::as_ref).find(is_its) {
+        if let Some(block) = kept(self.view.claim_blocks.iter().map(Arc::as_ref), wish) {
             return FoundLease::Leased(block);
         }
         if is_leaving {
@@ -173,6 +203,39 @@ impl<'a> ClaimLeasing<'a> {
             Err(why) => FoundLease::Waits(why),
         }
     }
+}
+
+/// Whether a block is of a wish's claim and family.
+fn is_of(block: &BlockView, wish: &ClaimWish) -> bool {
+    let is_claims = block.claimed.as_ref().is_some_and(|of| of.claim.uid == wish.claim.uid);
+    is_claims && wish.is_ipv6.is_none_or(|ipv6| is_ipv6(block.block.cidr) == ipv6)
+}
+
+/// The block of a wish: of those that two leaders may have leased, the one that the claim's status names, else one with a turn, else the first.
+fn kept<'a>(blocks: impl Iterator<Item = &'a BlockView>, wish: &ClaimWish) -> Option<&'a BlockView> {
+    blocks.filter(|block| is_of(block, wish)).min_by_key(|block| {
+        let is_told = wish.before == Some(block.block.cidr.addr());
+        let has_turn = block.claimed.as_ref().is_some_and(|claimed| claimed.turn.is_some());
+        (!is_told, !has_turn)
+    })
+}
+
+/// The names of the blocks of claims that have another one of the family.
+fn surplus(view: &ClusterView) -> BTreeSet<&str> {
+    let mut of_claims = BTreeMap::<&str, Vec<&BlockView>>::new();
+    for block in &view.claim_blocks {
+        let claim = block.claimed.as_ref().map(|claimed| claimed.claim.uid.as_str());
+        of_claims.entry(claim.unwrap_or_default()).or_default().push(block);
+    }
+    let ipam = view.ipam_claims.iter().flatten().flat_map(|claim| &claim.wishes);
+    let wishes = view.claims.iter().map(|claim| &claim.wish).chain(ipam);
+    let surplus = wishes.flat_map(|wish| {
+        let blocks = of_claims.get(wish.claim.uid.as_str()).map(Vec::as_slice).unwrap_or_default();
+        let kept = kept(blocks.iter().copied(), wish).map(|block| &block.name);
+        let others = blocks.iter().filter(move |block| is_of(block, wish) && Some(&block.name) != kept);
+        others.map(|block| block.name.as_str()).collect::<Vec<_>>()
+    });
+    surplus.collect()
 }
 
 /// The next step about a claim's block.
@@ -290,118 +353,6 @@ fn status(
         let object = AddressClaim { status: Some(status), ..object.clone() };
         OperatorWrite::ClaimStatus(Box::new(object))
     })
-}
-
-/// The addresses of an overlap group that are somebody's.
-type TakenAddresses = HashMap<String, HashSet<IpNet>>;
-
-/// The addresses that are leased to claims.
-fn leased(view: &ClusterView) -> TakenAddresses {
-    let blocks = view.claim_blocks.iter().map(|block| (block.group.clone(), block.block.cidr));
-    gather(blocks.chain(view.unreadable_blocks.iter().cloned()))
-}
-
-/// The addresses that nodes say they have, or want, with a lease or without.
-fn said(view: &ClusterView) -> TakenAddresses {
-    let turns = view.said.values().flat_map(|said| &said.spec.claims);
-    gather(turns.map(|turn| (turn.block.group().to_owned(), turn.block.cidr())))
-}
-
-fn gather(addresses: impl Iterator<Item = (String, IpNet)>) -> TakenAddresses {
-    let mut taken = TakenAddresses::new();
-    for (group, cidr) in addresses {
-        taken.entry(group).or_default().insert(cidr);
-    }
-    taken
-}
-
-/// Picks the address of a claim, or says why there is none.
-fn address(
-    view: &ClusterView,
-    memory: &OperatorMemory,
-    wish: &ClaimWish,
-    (leased, said): (&TakenAddresses, &TakenAddresses),
-) -> Result<ClaimLease, WaitReason> {
-    let because = |reason, message| WaitReason { reason, message };
-    let name = &wish.pool;
-    let pool = view.pools.iter().find(|pool| *pool.lease.key.name == **name);
-    let pool = pool.ok_or_else(|| because("PoolUnknown", format!("there is no AddressPool {name}")))?;
-    if pool.usage() != RangeUse::Claims {
-        let message = format!("AddressPool {name} has blocks for nodes; a pool for claims has usage: Claims");
-        return Err(because("PoolNotForClaims", message));
-    }
-    if pool.lease.disabled || pool.lease.deleting {
-        return Err(because("PoolClosed", format!("AddressPool {name} is disabled or being deleted")));
-    }
-    let has = |taken: &TakenAddresses, cidr: IpNet| {
-        taken.get(&pool.group).is_some_and(|taken| taken.contains(&cidr))
-    };
-    let is_free = |cidr: IpNet| !has(leased, cidr) && !has(said, cidr);
-    let lease = |range, cidr| ClaimLease {
-        group: pool.group.clone(),
-        cidr,
-        range,
-        pool: pool.lease.key.clone(),
-        claim: wish.claim.clone(),
-    };
-    if let Some(address) = wish.address {
-        let cidr = IpNet::from(address);
-        let found = place(view, pool, cidr).filter(|_| !is_withheld(pool, address));
-        let range = found.ok_or_else(|| {
-            because("AddressOutside", format!("AddressPool {name} gives {address} to no claim"))
-        })?;
-        return match is_free(cidr) {
-            true => Ok(lease(range, cidr)),
-            false => Err(because("AddressTaken", format!("{address} is another claim's"))),
-        };
-    }
-    let of_family = |cidr: IpNet| wish.is_ipv6.is_none_or(|ipv6| is_ipv6(cidr) == ipv6);
-    // A node that says it has the address has it for this claim.
-    let before = wish.before.map(IpNet::from).filter(|cidr| of_family(*cidr) && !has(leased, *cidr));
-    if let Some((range, cidr)) = before.and_then(|cidr| Some((place(view, pool, cidr)?, cidr))) {
-        return Ok(lease(range, cidr));
-    }
-    let mut free: Vec<(RangeId, IpNet)> = Vec::new();
-    let space = view.spaces.get(&*pool.group);
-    for range in space.into_iter().flat_map(|space| space.space.ranges()) {
-        let is_open = range.state == RangeState::Open && range.usage == RangeUse::Claims;
-        let Ok(cells) = range.cidr.subnets(range.unit) else { continue };
-        if !is_open || range.pool != pool.lease.key || !of_family(range.cidr) {
-            continue;
-        }
-        let usable = cells.filter(|cell| {
-            is_free(*cell) && place(view, pool, *cell).is_some() && !is_withheld(pool, cell.addr())
-        });
-        free.extend(usable.take(CANDIDATES).map(|cell| (range.id, cell)));
-    }
-    // IPv4 first, and an address that was in use lately last.
-    let chosen = free
-        .into_iter()
-        .min_by_key(|(_, cidr)| (is_ipv6(*cidr), memory.release_of(&pool.group, *cidr), *cidr));
-    let (range, cidr) =
-        chosen.ok_or_else(|| because(EXHAUSTED, format!("no address of AddressPool {name} is free")))?;
-    Ok(lease(range, cidr))
-}
-
-/// The open range of a pool that gives an address to claims.
-fn place(view: &ClusterView, pool: &PoolView, cidr: IpNet) -> Option<RangeId> {
-    let space = &view.spaces.get(&*pool.group)?.space;
-    let own = space.ranges().iter().filter(|range| range.pool == pool.lease.key);
-    own.map(|range| range.id).find(|id| space.admit_claim(*id, cidr).is_ok())
-}
-
-/// Whether a pool gives an address to nobody: an exclusion, a gateway, or the first or the last one of its CIDR.
-fn is_withheld(pool: &PoolView, address: IpAddr) -> bool {
-    let spec = &pool.object.spec;
-    let gateways = spec.gateway.iter().flat_map(|gateway| [&gateway.ipv4, &gateway.ipv6]).flatten();
-    let is_gateway =
-        gateways.filter_map(|gateway| gateway.parse().ok()).any(|gateway: IpAddr| gateway == address);
-    let is_end = pool.ranges.iter().map(|range| range.cidr).any(|cidr| {
-        let has_ends = cidr.prefix_len() + 1 < cidr.max_prefix_len();
-        let is_last = address == cidr.broadcast() && address.is_ipv4();
-        has_ends && (address == cidr.network() || is_last)
-    });
-    is_gateway || is_end || spec.exclusions.iter().any(|entry| entry.contains(address))
 }
 
 fn is_leaving(claim: &AddressClaim) -> bool {

@@ -8,10 +8,11 @@ use tenure_cluster::NodeIPAM;
 use tenure_cluster::convert::BlockLease;
 use tenure_leases::operator::grant::{GrantCandidate, GrantCase, GrantRefusal, grant, sort_candidates};
 use tenure_leases::operator::held::{ClaimantState, HeldVerdict, heir};
-use tenure_leases::{PoolDemand, RangeId, RangeState, RangeUse};
+use tenure_leases::space::overlap;
+use tenure_leases::{AddressSpace, PoolDemand, RangeId, RangeState, RangeUse};
 
 use super::held::{self, HeldClaim, HeldClaims};
-use super::{EXHAUSTED, FamilyKey, WaitReason, WaitingNodes};
+use super::{ADDRESSES_HELD, EXHAUSTED, FamilyKey, WaitReason, WaitingNodes};
 use crate::memory::{OperatorMemory, WaitingNode};
 use crate::reports::{EventReason, EventSubject, Notice};
 use crate::view::{ClusterView, PoolView, SaidView, is_ipv6};
@@ -42,6 +43,8 @@ struct Granting<'a> {
     memory: &'a OperatorMemory,
     /// Blocks that exist, that are held, or that this pass grants.
     taken: HashMap<String, HashSet<IpNet>>,
+    /// The overlap groups and addresses of blocks that this pass grants, by node.
+    granted: BTreeMap<String, Vec<(String, IpNet)>>,
     /// Blocks of each pool and family, with those that this pass grants.
     counts: BTreeMap<FamilyKey, u32>,
     /// Blocks without an IPBlock that a node is believed to hold: their leases will be made again.
@@ -77,8 +80,8 @@ pub(super) fn grants(view: &ClusterView, memory: &mut OperatorMemory, now: Durat
     for view in &view.blocks {
         *counts.entry((view.block.pool.uid, is_ipv6(view.block.cidr))).or_default() += 1;
     }
-    let mut granting =
-        Granting { view, memory, taken, counts, believed: held, decisions: GrantDecisions::default() };
+    let (granted, decisions) = (BTreeMap::new(), GrantDecisions::default());
+    let mut granting = Granting { view, memory, taken, granted, counts, believed: held, decisions };
     granting.ignored(&claims);
     granting.reclaims(&claims);
     for said in view.said.values() {
@@ -148,6 +151,8 @@ impl Granting<'_> {
             match self.one(said, demand, have) {
                 Ok(lease) => {
                     self.taken.entry(lease.group.clone()).or_default().insert(lease.cidr);
+                    let granted = self.granted.entry(lease.holder.name.to_string()).or_default();
+                    granted.push((lease.group.clone(), lease.cidr));
                     *self.counts.entry(key).or_default() += 1;
                     self.decisions.writes.push(OperatorWrite::Grant(lease));
                     have += 1;
@@ -180,11 +185,7 @@ impl Granting<'_> {
             return Err(WaitReason { reason: INVALID_SELECTOR, message });
         }
         let space = self.view.spaces.get(&*pool.group).ok_or_else(|| no_range(pool))?;
-        let (range, cidr) = match self.candidate(said, demand, pool) {
-            Some(candidate) => candidate,
-            None if self.has_open_range(demand, pool) => return Err(no_block(pool)),
-            None => return Err(no_range(pool)),
-        };
+        let (range, cidr) = self.candidate(said, demand, pool, &space.space)?;
         let case = GrantCase {
             barrier_passed: true,
             pool: &pool.lease,
@@ -201,38 +202,52 @@ impl Granting<'_> {
         Ok(lease(pool, said, range, cidr))
     }
 
-    /// The best free cell of the pool's open ranges.
-    fn candidate(&self, said: &SaidView, demand: &PoolDemand, pool: &PoolView) -> Option<(RangeId, IpNet)> {
-        let space = &self.view.spaces.get(&*pool.group)?.space;
+    /// The best free cell of the pool's open ranges, or the reason for which there is none.
+    fn candidate(
+        &self,
+        said: &SaidView,
+        demand: &PoolDemand,
+        pool: &PoolView,
+        space: &AddressSpace,
+    ) -> Result<(RangeId, IpNet), WaitReason> {
         let open = space.ranges().iter().filter(|range| {
             let usable = range.state == RangeState::Open && range.usage == RangeUse::Blocks;
             usable && range.pool == pool.lease.key && is_ipv6(range.cidr) == demand.is_ipv6
         });
-        let taken = self.taken.get(&pool.group);
-        let mut candidates = Vec::new();
+        let mut open = open.peekable();
+        if open.peek().is_none() {
+            return Err(no_range(pool));
+        }
+        let (taken, own) = (self.taken.get(&pool.group), self.addresses_elsewhere(said, &pool.group));
+        let (mut candidates, mut has_own) = (Vec::new(), false);
         for range in open {
             let Ok(cells) = range.cidr.subnets(range.unit) else { continue };
             let free = cells
                 .filter(|cell| taken.is_none_or(|taken| !taken.contains(cell)) && !space.is_taken(*cell));
+            let others = free.filter(|cell| {
+                let is_own = own.iter().any(|own| overlap(*own, *cell));
+                has_own |= is_own;
+                !is_own
+            });
             candidates.extend(
-                free.take(CANDIDATES)
+                others
+                    .take(CANDIDATES)
                     .map(|cidr| GrantCandidate { cidr, released: self.memory.release_of(&pool.group, cidr) }),
             );
         }
         sort_candidates(&said.spec.identity.name, &mut candidates);
-        let cidr = candidates.first()?.cidr;
-        Some((space.cell(cidr)?.id, cidr))
+        let found = candidates.first().and_then(|first| Some((space.cell(first.cidr)?.id, first.cidr)));
+        found.ok_or_else(|| if has_own { only_own(pool) } else { no_block(pool) })
     }
 
-    /// Whether a pool has a range that may be granted from.
-    fn has_open_range(&self, demand: &PoolDemand, pool: &PoolView) -> bool {
-        let space = self.view.spaces.get(&*pool.group);
-        space.is_some_and(|space| {
-            space.space.ranges().iter().any(|range| {
-                let ours = range.pool == pool.lease.key && is_ipv6(range.cidr) == demand.is_ipv6;
-                ours && range.state == RangeState::Open && range.usage == RangeUse::Blocks
-            })
-        })
+    /// The addresses that a node has, or wants, of other overlap groups. It can have each of them once.
+    fn addresses_elsewhere(&self, said: &SaidView, group: &str) -> Vec<IpNet> {
+        let blocks = self.view.blocks_of(&said.spec).filter(|view| view.group != group);
+        let turns = said.spec.claims.iter().filter(|turn| turn.block.group() != group);
+        let granted = self.granted.get(&*said.spec.identity.name).into_iter().flatten();
+        let granted = granted.filter(|(of, _)| of != group).map(|(_, cidr)| *cidr);
+        let addresses = blocks.map(|view| view.block.cidr).chain(turns.map(|turn| turn.block.cidr()));
+        addresses.chain(granted).collect()
     }
 
     fn may_grant(&self) -> bool {
@@ -270,6 +285,17 @@ fn no_block(pool: &PoolView) -> WaitReason {
         return refusal(&GrantRefusal::PoolClosed);
     }
     WaitReason { reason: EXHAUSTED, message: format!("no block of pool {} is free", pool.lease.key.name) }
+}
+
+/// The free blocks have addresses that the node has of another overlap group.
+fn only_own(pool: &PoolView) -> WaitReason {
+    if pool.lease.disabled || pool.lease.deleting {
+        return refusal(&GrantRefusal::PoolClosed);
+    }
+    let name = &pool.lease.key.name;
+    let message =
+        format!("the node has addresses of each free block of pool {name} already, of another overlap group");
+    WaitReason { reason: ADDRESSES_HELD, message }
 }
 
 /// The pool is new, or its addresses are still another's.

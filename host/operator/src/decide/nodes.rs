@@ -73,6 +73,13 @@ fn status(view: &ClusterView, said: &SaidView, waiting: Vec<WaitingEntry>, now: 
             },
             message: message(&waiting),
         },
+        (Some(_), []) if blocks.is_empty() && wants_nothing(view, said) => WantedCondition {
+            name: "Ready",
+            is_true: false,
+            reason: "NoDemand",
+            message: "the node has no block and wants none: there may be no pool for its networks yet"
+                .to_owned(),
+        },
         (Some(_), []) => WantedCondition {
             name: "Ready",
             is_true: true,
@@ -98,6 +105,18 @@ fn status(view: &ClusterView, said: &SaidView, waiting: Vec<WaitingEntry>, now: 
         // One that is over is left there: to take it away is another write for each node.
         call: old.and_then(|old| old.call).map(|call| call.to_string()),
     }
+}
+
+/// Whether a node demands no block. One whose pools are all for claims has what it wants all the same.
+fn wants_nothing(view: &ClusterView, said: &SaidView) -> bool {
+    !needs_no_block(view, said) && said.spec.demand.iter().all(|demand| demand.want == 0)
+}
+
+/// Whether the pools that a node names are for claims alone: their addresses come one by one, without a block.
+pub(super) fn needs_no_block(view: &ClusterView, said: &SaidView) -> bool {
+    let mut pools = said.spec.demand.iter().map(|demand| view.pool(demand.pool.uid));
+    let is_for_claims = |pool: Option<&PoolView>| pool.is_some_and(|pool| pool.usage() == RangeUse::Claims);
+    !said.spec.demand.is_empty() && pools.all(is_for_claims)
 }
 
 /// The pools and families that a node waits for, by the pools' names.

@@ -2,6 +2,7 @@
 
 use k8s_openapi::api::core::v1::Taint;
 
+use super::nodes::needs_no_block;
 use crate::view::{ClusterView, HostView, SaidView};
 use crate::writes::{ObjectTarget, OperatorWrite};
 
@@ -11,17 +12,17 @@ pub(super) fn taints(view: &ClusterView, key: &str) -> Vec<OperatorWrite> {
     ready.filter_map(|(name, _)| removal(name, view.hosts.get(name)?, key)).collect()
 }
 
-/// Whether a node is ready for pods: the condition that is written says so of what the agent says now, and the agent holds what it was leased.
+/// Whether a node is ready for pods: the condition that is written says so of what the agent says now, and the agent holds what it was leased, which is
+/// one block at least.
 fn is_ready(view: &ClusterView, said: &SaidView) -> bool {
     let Some(told) = &said.told else { return false };
     let is_told =
         told.conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "True");
     let current = told.observed_generation == said.generation;
-    let holds = view
-        .blocks_of(&said.spec)
-        .filter(|block| !block.block.deleting)
-        .all(|block| said.spec.held_uid(block.block.cidr) == Some(block.block.uid));
-    is_told && current && holds && view.is_alive(&said.spec)
+    let mut leased = view.blocks_of(&said.spec).filter(|block| !block.block.deleting).peekable();
+    let has_some = leased.peek().is_some() || needs_no_block(view, said);
+    let holds = leased.all(|block| said.spec.held_uid(block.block.cidr) == Some(block.block.uid));
+    is_told && current && has_some && holds && view.is_alive(&said.spec)
 }
 
 fn removal(name: &str, host: &HostView, key: &str) -> Option<OperatorWrite> {

@@ -1,12 +1,14 @@
 //! Leases addresses to claims, and passes them from node to node.
 
-use kube::api::{Api, ObjectMeta, Patch, PatchParams, PostParams};
+use std::net::IpAddr;
+
+use kube::api::{Api, Patch, PatchParams, PostParams};
 use kube::{Client, ResourceExt as _};
 use serde_json::{Value, json};
 use tenure_cluster::client::ApiCallError;
 use tenure_cluster::convert::ClaimLease;
 use tenure_cluster::objects::reference::{ActiveEntry, ClaimReference};
-use tenure_cluster::{AddressClaim, IPAMClaim, IPBlock, NodeIPAM};
+use tenure_cluster::{AddressClaim, AddressClaimStatus, IPAMClaim, IPBlock, NodeIPAM};
 
 use super::block::{ChangedBlock, change};
 use super::{BlockChange, WriteContext};
@@ -128,35 +130,44 @@ pub(super) async fn end(
     change(context, &changed(view), step).await
 }
 
-/// Deletes the IPBlock of a claim that is over, after a quorum GET of the claim.
+/// Deletes the IPBlock of a claim that is over, or that has another one, after a quorum GET of the claim.
 pub(super) async fn release(context: &mut WriteContext<'_>, view: &BlockView) -> Result<(), ApiCallError> {
     let Some(claimed) = &view.claimed else { return Ok(()) };
-    if !view.block.deleting && is_there(context, &claimed.claim).await? {
+    if !view.block.deleting && is_claimed(context, &claimed.claim, view.block.cidr.addr()).await? {
         return Ok(());
     }
     let step = if view.block.deleting { BlockChange::RemoveFinalizer } else { BlockChange::Delete };
     change(context, &changed(view), step).await
 }
 
-/// Whether a claim is there, and nobody deletes it.
-async fn is_there(context: &WriteContext<'_>, claim: &ClaimReference) -> Result<bool, ApiCallError> {
+/// Whether a claim is there, nobody deletes it, and its status does not name another address of the family.
+async fn is_claimed(
+    context: &WriteContext<'_>,
+    claim: &ClaimReference,
+    address: IpAddr,
+) -> Result<bool, ApiCallError> {
     let (namespace, name) = (&claim.namespace, &claim.name);
     let found = match claim.is_ipam() {
         true => {
             let api: Api<IPAMClaim> = Api::namespaced(context.client.clone(), namespace);
             let found = context.call("get", WriteCause::Claim, api.get_opt(name)).await?;
-            found.map(|claim| claim.metadata)
+            found.map(|claim| (claim.metadata, claim.status.map(|status| status.ips).unwrap_or_default()))
         }
         false => {
             let api = claims(context.client, namespace);
             let found = context.call("get", WriteCause::Claim, api.get_opt(name)).await?;
-            found.map(|claim| claim.metadata)
+            let address_of = |status: Option<AddressClaimStatus>| {
+                status.and_then(|status| status.address).into_iter().collect()
+            };
+            found.map(|claim| (claim.metadata, address_of(claim.status)))
         }
     };
-    let is_it = |metadata: ObjectMeta| {
-        metadata.uid.as_ref() == Some(&claim.uid) && metadata.deletion_timestamp.is_none()
-    };
-    Ok(found.is_some_and(is_it))
+    let Some((metadata, ips)) = found else { return Ok(false) };
+    let is_it = metadata.uid.as_ref() == Some(&claim.uid) && metadata.deletion_timestamp.is_none();
+    // An IPAMClaim's have a prefix length.
+    let told = ips.iter().filter_map(|ip| ip.split('/').next()?.parse::<IpAddr>().ok());
+    let mut told = told.filter(|told| told.is_ipv4() == address.is_ipv4()).peekable();
+    Ok(is_it && (told.peek().is_none() || told.any(|told| told == address)))
 }
 
 /// Replaces an IPAMClaim's status, at the version that was read.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Context as _, ensure};
-use kube::api::{Api, DeleteParams, PostParams};
+use kube::api::{Api, DeleteParams, ObjectMeta, PostParams};
 use serde_json::{Value, json};
 use tenure_cluster::client::call;
 use tenure_cluster::{AddressClaim, AddressClaimStatus, AddressSpace, IPBlock, NodeIPAM};
@@ -22,6 +22,8 @@ pub(crate) const TESTS: &[Test] = &[
     ("claims::the_address_goes_from_node_to_node_and_never_has_two_users", moved),
     ("claims::a_dead_nodes_address_moves_once_the_node_is_fenced", fenced),
     ("claims::a_lost_lease_of_a_claim_is_made_again_for_the_node_that_has_the_address", lost),
+    ("claims::so_is_the_lost_lease_of_an_address_that_the_claim_chose", lost_choice),
+    ("claims::an_address_that_two_leaders_leased_besides_goes_back", leased_twice),
 ];
 
 /// An operator, and a pool of the addresses 10.60.0.1 to 10.60.0.6.
@@ -73,7 +75,7 @@ fn reason(cluster: &Cluster, operator: &mut TestOperator, name: &str, reason: &s
     })
 }
 
-fn active(cluster: &Cluster, block: &str) -> anyhow::Result<Option<String>> {
+pub(crate) fn active(cluster: &Cluster, block: &str) -> anyhow::Result<Option<String>> {
     let block = cluster.get::<IPBlock>(block)?.context("no block")?;
     Ok(block.status.and_then(|status| status.active).map(|active| active.node_name))
 }
@@ -234,9 +236,17 @@ fn fenced(cluster: &Cluster) -> anyhow::Result<()> {
 }
 
 fn lost(cluster: &Cluster) -> anyhow::Result<()> {
+    lose(cluster, &json!({}))
+}
+
+fn lost_choice(cluster: &Cluster) -> anyhow::Result<()> {
+    lose(cluster, &json!({ "address": "10.60.0.4" }))
+}
+
+fn lose(cluster: &Cluster, more: &Value) -> anyhow::Result<()> {
     let (mut operator, clock) = start(cluster)?;
     let mut agents = agents(cluster, 2)?;
-    claim(cluster, "db-0", &json!({}))?;
+    claim(cluster, "db-0", more)?;
     let (address, block) = bound(cluster, &mut operator, "db-0")?;
     say(cluster, &mut agents[0], &block, 1, TurnState::Held)?;
     cluster.drive(&mut operator, "the turn", || Ok(active(cluster, &block)?.map(drop)))?;
@@ -250,6 +260,37 @@ fn lost(cluster: &Cluster) -> anyhow::Result<()> {
         Ok((found.is_some_and(|active| active.node_name == "n1")).then_some(()))
     })?;
     ensure!(bound(cluster, &mut operator, "db-0")?.0 == address);
+    Ok(())
+}
+
+fn leased_twice(cluster: &Cluster) -> anyhow::Result<()> {
+    let (mut operator, _) = start(cluster)?;
+    let mut agents = agents(cluster, 1)?;
+    claim(cluster, "first", &json!({ "address": "10.60.0.1" }))?;
+    bound(cluster, &mut operator, "first")?;
+    claim(cluster, "db-0", &json!({}))?;
+    let (address, block) = bound(cluster, &mut operator, "db-0")?;
+    unclaim(cluster, "first")?;
+    cluster.drive(&mut operator, "the first claim to be gone", || {
+        Ok(told(cluster, "first")?.is_none().then_some(()))
+    })?;
+    // Another leader leases the claim an address, too, which comes before its own. A pod waits there.
+    let mut late = cluster.get::<IPBlock>(&block)?.context("no block")?;
+    late.metadata = ObjectMeta {
+        name: Some("default.10-60-0-1.32".into()),
+        finalizers: late.metadata.finalizers,
+        ..ObjectMeta::default()
+    };
+    late.spec.cidr = "10.60.0.1/32".into();
+    late.status = None;
+    cluster.create(&late)?;
+    say(cluster, &mut agents[0], "default.10-60-0-1.32", 1, TurnState::Wanted)?;
+    cluster.drive(&mut operator, "the other address to be free", || {
+        let status = told(cluster, "db-0")?.context("no claim")?;
+        ensure!(status.address.as_ref() == Some(&address), "the claim has another address: {status:?}");
+        Ok((cluster.list::<IPBlock>()?.len() == 1).then_some(()))
+    })?;
+    ensure!(cluster.get::<IPBlock>(&block)?.is_some());
     Ok(())
 }
 

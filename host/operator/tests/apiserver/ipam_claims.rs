@@ -101,6 +101,15 @@ fn served(cluster: &Cluster) -> anyhow::Result<()> {
     cluster.drive(&mut operator, "the pod", || {
         Ok((status(cluster, "vm.net1")?.owner_pod == "db-0").then_some(()))
     })?;
+    // A lost lease of an address that the claim asks for is made again.
+    let uid = |of: &IPBlock| of.metadata.uid.clone();
+    let before = cluster.get::<IPBlock>(block)?.as_ref().and_then(uid);
+    cluster.change::<IPBlock>(block, &json!({ "metadata": { "finalizers": null } }))?;
+    cluster.delete::<IPBlock>(block)?;
+    clock.advance(120);
+    cluster.drive(&mut operator, "another lease of the same address", || {
+        Ok(cluster.get::<IPBlock>(block)?.filter(|found| uid(found) != before).map(drop))
+    })?;
     // It ends once no pod has its address.
     cluster.runtime.block_on(call(api(cluster).delete("vm.net1", &DeleteParams::default())))?;
     // The operator believes its own last write for a while.

@@ -20,7 +20,7 @@ use crate::Test;
 use crate::agent::TestAgent;
 use crate::clock::TestClock;
 use crate::cluster::{Cluster, TestOperator};
-use crate::grants::{agents, settle};
+use crate::grants::{agents, ready, settle};
 
 pub(crate) const TESTS: &[Test] = &[
     ("observed::each_cause_is_an_event_once_an_hour", events),
@@ -158,8 +158,7 @@ fn refused_events(cluster: &Cluster) -> anyhow::Result<()> {
 }
 
 fn taint(cluster: &Cluster) -> anyhow::Result<()> {
-    let pool = cluster.pool("started", "10.0.0.0/25", 26, &json!({}))?;
-    let mut agents = agents(cluster, 2)?;
+    let mut agents = agents(cluster, 3)?;
     let taints = json!({ "spec": { "taints": [
         { "key": "ipam.tenure.dev/not-ready", "effect": "NoSchedule" },
         { "key": "somebody/else", "value": "kept", "effect": "NoSchedule" },
@@ -169,10 +168,23 @@ fn taint(cluster: &Cluster) -> anyhow::Result<()> {
         let taints = node.spec.and_then(|spec| spec.taints).unwrap_or_default();
         Ok(taints.into_iter().map(|taint| taint.key).collect())
     };
-    for node in ["n1", "n2"] {
+    for node in ["n1", "n2", "n3"] {
         cluster.change::<Node>(node, &taints)?;
     }
     let mut operator = cluster.operator(&Arc::default())?;
+    // The chart comes before its pools: there is nothing yet that an agent could want.
+    agents[0].say(cluster)?;
+    cluster.drive(&mut operator, "no demand", || {
+        Ok((ready(cluster, "n1")?.as_deref() == Some("NoDemand")).then_some(()))
+    })?;
+    // A pool for claims alone has no block for anybody.
+    let names = cluster.pool("names", "10.60.0.0/29", 32, &json!({ "usage": "Claims" }))?;
+    agents[2].want(cluster, &names, 0)?;
+    cluster.drive(&mut operator, "the taint of a node without blocks to go", || {
+        Ok((keys("n3")? == ["somebody/else"]).then_some(()))
+    })?;
+    ensure!(keys("n1")?.len() == 2, "the taint went before there was a pool");
+    let pool = cluster.pool("started", "10.0.0.0/25", 26, &json!({}))?;
     agents[0].want(cluster, &pool, 1)?;
     cluster.drive(
         &mut operator,

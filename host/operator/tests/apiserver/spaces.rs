@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use anyhow::ensure;
 use serde_json::json;
-use tenure_cluster::{AddressPool, AddressSpace, IPBlock};
+use tenure_cluster::{AddressPool, AddressSpace, IPBlock, NodeIPAM};
+use tenure_leases::TurnState;
 use tenure_operator::reports::Reports;
 use tenure_operator::writes::OperatorWrite;
 
 use crate::Test;
+use crate::claims::{active, bound, claim, say};
 use crate::cluster::Cluster;
 use crate::grants::{agents, settle};
 use crate::referee::referee;
@@ -16,7 +18,9 @@ use crate::referee::referee;
 pub(crate) const TESTS: &[Test] = &[
     ("spaces::the_younger_of_two_overlapping_pools_waits_until_the_older_is_gone", overlap),
     ("spaces::equal_ranges_of_two_groups_are_two_things", groups),
+    ("spaces::a_node_has_equal_addresses_of_one_group_alone", one_node),
     ("spaces::a_range_that_was_taken_out_drains_and_goes", removed),
+    ("spaces::a_range_that_was_taken_out_by_mistake_serves_again", put_back),
     ("spaces::a_pool_made_again_with_another_size_is_safe_from_a_leader_that_has_not_heard_of_it", recreated),
 ];
 
@@ -67,6 +71,37 @@ fn groups(cluster: &Cluster) -> anyhow::Result<()> {
     Ok(())
 }
 
+fn one_node(cluster: &Cluster) -> anyhow::Result<()> {
+    let one = cluster.pool("one", "10.0.0.0/26", 26, &json!({}))?;
+    let two = cluster.pool("two", "10.0.0.0/25", 26, &json!({ "overlapGroup": "other" }))?;
+    let more = json!({ "overlapGroup": "third", "usage": "Claims" });
+    let names = cluster.pool("names", "10.0.0.0/29", 32, &more)?;
+    let mut agents = agents(cluster, 2)?;
+    let mut operator = cluster.operator(&Arc::default())?;
+    agents[0].want(cluster, &one, 1)?;
+    settle(cluster, &mut operator, &mut agents, 1)?;
+    agents[0].want(cluster, &names, 0)?;
+    agents[0].want(cluster, &two, 2)?;
+    settle(cluster, &mut operator, &mut agents, 2)?;
+    let mut held: Vec<String> = agents[0].usable().collect();
+    held.sort();
+    ensure!(held == ["10.0.0.0/26", "10.0.0.64/26"], "{held:?}");
+    // The address of a claim goes to another node that wants it.
+    claim(cluster, "db-0", &json!({}))?;
+    let (_, block) = bound(cluster, &mut operator, "db-0")?;
+    say(cluster, &mut agents[0], &block, 1, TurnState::Wanted)?;
+    say(cluster, &mut agents[1], &block, 2, TurnState::Wanted)?;
+    cluster.drive(&mut operator, "the turn of the node without the address", || {
+        Ok((active(cluster, &block)?.as_deref() == Some("n2")).then_some(()))
+    })?;
+    cluster.drive(&mut operator, "the reasons", || {
+        let status = cluster.get::<NodeIPAM>("n1")?.and_then(|said| said.status).unwrap_or_default();
+        let waits: Vec<String> =
+            status.waiting.iter().map(|entry| format!("{} {}", entry.pool, entry.reason)).collect();
+        Ok((waits == ["names AddressesHeld", "two AddressesHeld"]).then_some(()))
+    })
+}
+
 fn removed(cluster: &Cluster) -> anyhow::Result<()> {
     let pool = cluster.pool("moving", "10.0.0.0/24", 26, &json!({}))?;
     let mut agents = agents(cluster, 1)?;
@@ -88,6 +123,37 @@ fn removed(cluster: &Cluster) -> anyhow::Result<()> {
         let space: AddressSpace = cluster.get("default")?.unwrap();
         let moved = agents[0].ledger.len() == 2 && agents[0].usable().all(|cidr| cidr.starts_with("10.1."));
         Ok((moved && space.spec.ranges.len() == 1).then_some(()))
+    })
+}
+
+fn put_back(cluster: &Cluster) -> anyhow::Result<()> {
+    let pool = cluster.pool("mistaken", "10.0.0.0/24", 26, &json!({}))?;
+    let mut agents = agents(cluster, 1)?;
+    let mut operator = cluster.operator(&Arc::default())?;
+    agents[0].want(cluster, &pool, 2)?;
+    settle(cluster, &mut operator, &mut agents, 2)?;
+    let range = || -> anyhow::Result<Option<(String, String)>> {
+        let space = cluster.get::<AddressSpace>("default")?;
+        let range = space.and_then(|space| space.spec.ranges.into_iter().next());
+        Ok(range.map(|range| (range.id, range.state)))
+    };
+    let before = range()?;
+    let mut change = |cidrs: serde_json::Value, state: &str| {
+        cluster.change::<AddressPool>("mistaken", &json!({ "spec": { "ipv4": { "cidrs": cidrs } } }))?;
+        cluster.drive(&mut operator, state, || {
+            agents[0].step(cluster)?;
+            Ok(range()?.is_some_and(|(_, is)| is == state).then_some(()))
+        })
+    };
+    change(json!([]), "Closed")?;
+    change(json!(["10.0.0.0/24"]), "Open")?;
+    ensure!(range()? == before, "another range: {:?}", range()?);
+    // Nothing moves, and there is room again.
+    agents[0].want(cluster, &pool, 3)?;
+    settle(cluster, &mut operator, &mut agents, 3)?;
+    cluster.drive(&mut operator, "the pool to serve", || {
+        let allocatable = cluster.condition("mistaken", "Allocatable")?;
+        Ok(allocatable.is_some_and(|(status, _)| status == "True").then_some(()))
     })
 }
 
