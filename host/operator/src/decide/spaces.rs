@@ -123,13 +123,17 @@ fn add(
     space.add(LeaseRules::ALL, range)
 }
 
-/// A block in a range that is not a cell of it, or is another pool's.
+/// A block in a range that is not a cell of it, or is another pool's. A cell of a pool that is gone is nobody else's either: its name keeps it taken, and
+/// its node may wait for a replacement from this very range.
 fn foreign_block(view: &ClusterView, group: &str, wanted: &WantedRange) -> Option<IpNet> {
     let range = wanted.range;
     let is_cell = |cidr: &IpNet| cidr.prefix_len() == range.unit && range.cidr.contains(cidr);
-    let is_own = |block: &IpBlock| {
+    let is_own = |block: &IpBlock| match wanted.usage {
         // What something else uses may have been leased before.
-        block.pool == wanted.pool && (wanted.usage == RangeUse::Taken || is_cell(&block.cidr))
+        RangeUse::Taken => block.pool == wanted.pool,
+        RangeUse::Blocks | RangeUse::Claims => {
+            is_cell(&block.cidr) && (block.pool == wanted.pool || view.pool(block.pool.uid).is_none())
+        }
     };
     let blocks = view.all_blocks().filter(|view| view.group == group).map(|view| &view.block);
     let foreign = blocks.filter(|block| !is_own(block)).map(|block| block.cidr);
@@ -249,6 +253,10 @@ mod tests {
         let (ranges, refused) = made(&without_space(pools(), vec![block(1, "10.2.0.32/27")]));
         assert_eq!(names(&ranges), ["p1 10.0.0.0/24"]);
         assert_eq!(refused, [Uid(2)]);
+        // The blocks of a pool that was deleted hold up no other one of their size, which is to replace them.
+        let of_gone =
+            |cidr| made(&without_space(vec![pool(2, &["10.2.0.0/24"], 26)], vec![block(1, cidr)])).1;
+        assert_eq!((of_gone("10.2.0.64/26"), of_gone("10.2.0.32/27")), (vec![], vec![Uid(2)]));
         // A block that cannot be read keeps its cell by its name, and no cell of another size.
         let mut view = without_space(pools(), vec![]);
         view.unreadable_blocks = vec![("default".to_owned(), "10.2.0.64/26".parse().unwrap())];
