@@ -80,7 +80,7 @@ impl AgentCore {
                 }
                 match is_contested {
                     true => {
-                        tracing::info!(block = %cidr, "dropped a block of which another node has the lease")
+                        tracing::info!(block = %cidr, "dropped a block of which another node has the lease");
                     }
                     false => tracing::info!(block = %cidr, "gave a block back"),
                 }

@@ -163,7 +163,6 @@ pub(crate) fn overlapping<'a>(
 }
 
 /// The leases that are not given back.
-#[must_use]
 pub(crate) fn not_dropped(
     leases: BTreeMap<IpNet, HeldLease>,
     dropped: &BTreeMap<Uid, u64>,

@@ -52,7 +52,8 @@ fn every_order(world: &mut World) -> anyhow::Result<()> {
             let mut living: Vec<_> = staying.iter().chain(&set).map(|(container, _)| *container).collect();
             node.list(world, living.clone())?;
             let mut found = node.containers()?;
-            (living.sort_unstable(), found.sort_unstable());
+            living.sort_unstable();
+            found.sort_unstable();
             ensure!(found == living, "{down:?}, {up:?}: {found:?}, {living:?}");
         }
     }

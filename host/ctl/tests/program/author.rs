@@ -103,12 +103,13 @@ fn a_policy_that_needs_a_configuration_asks_for_it() {
 
 /// A component with one more module, which each of its instances instantiates, too: it has 400 pages of memory, 25 MiB.
 fn with_memory(component: &[u8]) -> Vec<u8> {
-    let (mut rest, mut modules) = (&component[8..], 0);
+    let (mut rest, mut modules) = (component.get(8..).unwrap(), 0);
     while let Some((section, after)) = rest.split_first() {
         modules += u8::from(*section == 1);
         let length = after.iter().position(|byte| byte & 0x80 == 0).unwrap() + 1;
-        let size = after[..length].iter().rev().fold(0, |size, byte| size << 7 | usize::from(byte & 0x7f));
-        rest = &after[length + size..];
+        let (head, body) = after.split_at(length);
+        let size = head.iter().rev().fold(0, |size, byte| size << 7 | usize::from(byte & 0x7f));
+        rest = body.get(size..).unwrap();
     }
     let module = b"\0asm\x01\0\0\0\x05\x04\x01\0\x90\x03";
     let instance = [1, 0, modules, 0];

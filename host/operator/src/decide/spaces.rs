@@ -177,18 +177,15 @@ fn removal(
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use serde_json::json;
     use tenure_cluster::convert::BlockLease;
-    use tenure_cluster::{AddressPool, IPBlock};
     use tenure_leases::{HolderIdentity, MachineHash};
 
     use super::*;
-    use crate::view::{ViewSources, view};
+    use crate::view::{BlockView, KeptObject, PoolView, ViewSources, view};
 
     /// A pool; one with a higher number is younger.
-    fn pool(number: u128, cidrs: &[&str], prefix: u8) -> Arc<AddressPool> {
+    fn pool(number: u128, cidrs: &[&str], prefix: u8) -> KeptObject<PoolView> {
         let object = json!({
             "apiVersion": "ipam.tenure.dev/v1alpha1",
             "kind": "AddressPool",
@@ -200,11 +197,11 @@ mod tests {
             },
             "spec": { "ipv4": { "cidrs": cidrs, "blockPrefix": prefix } },
         });
-        Arc::new(serde_json::from_value(object).unwrap())
+        KeptObject::of(serde_json::from_value(object).unwrap())
     }
 
     /// A block of a pool, leased in a range that is not there any more.
-    fn block(number: u128, cidr: &str) -> Arc<IPBlock> {
+    fn block(number: u128, cidr: &str) -> KeptObject<BlockView> {
         let pool = PoolKey { name: format!("p{number}").into(), uid: Uid(number) };
         let holder =
             HolderIdentity { name: "n1".into(), uid: Uid(11), machine: MachineHash(12), boot: Uid(13) };
@@ -212,7 +209,7 @@ mod tests {
         let mut object = BlockLease { group, cidr, range, pool, holder }.object().unwrap();
         object.metadata.uid = Some(Uid(21).to_string());
         object.metadata.resource_version = Some("1".into());
-        Arc::new(object)
+        KeptObject::of(object)
     }
 
     /// The ranges that are made when there is no space, and the pools of which one is refused.
@@ -226,7 +223,7 @@ mod tests {
         (ranges.collect(), decisions.overlapping.into_iter().collect())
     }
 
-    fn without_space(pools: Vec<Arc<AddressPool>>, blocks: Vec<Arc<IPBlock>>) -> ClusterView {
+    fn without_space(pools: Vec<KeptObject<PoolView>>, blocks: Vec<KeptObject<BlockView>>) -> ClusterView {
         view(ViewSources { pools, blocks, ..ViewSources::default() })
     }
 

@@ -86,7 +86,7 @@ pub(super) fn address(
         return Ok(lease(range, cidr));
     }
     let mut free: Vec<(RangeId, IpNet)> = Vec::new();
-    let space = view.spaces.get(&pool.group);
+    let space = view.spaces.get(&*pool.group);
     for range in space.into_iter().flat_map(|space| space.space.ranges()) {
         let is_open = range.state == RangeState::Open && range.usage == RangeUse::Claims;
         let Ok(cells) = range.cidr.subnets(range.unit) else { continue };
@@ -109,7 +109,7 @@ pub(super) fn address(
 
 /// The open range of a pool that gives an address to claims.
 fn place(view: &ClusterView, pool: &PoolView, cidr: IpNet) -> Option<RangeId> {
-    let space = &view.spaces.get(&pool.group)?.space;
+    let space = &view.spaces.get(&*pool.group)?.space;
     let own = space.ranges().iter().filter(|range| range.pool == pool.lease.key);
     own.map(|range| range.id).find(|id| space.admit_claim(*id, cidr).is_ok())
 }
