@@ -202,8 +202,7 @@ mod tests {
     fn durations_have_a_unit() {
         assert_eq!(duration("90s"), Ok(Duration::from_secs(90)));
         assert_eq!(duration("8h"), Ok(Duration::from_secs(8 * 3600)));
-        for text in ["", "9", "h", "1d", "-1s", "1.5h", "99999999999999999999s", "9999999999999999999h", "9é"]
-        {
+        for text in ["", "9", "h", "1d", "-1s", "1.5h", "99999999999999999999s", "9999999999999999h", "9é"] {
             assert!(duration(text).is_err(), "{text}");
         }
     }

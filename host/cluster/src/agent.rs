@@ -61,7 +61,7 @@ use crate::relisting::relisting;
 
 pub use self::asked::{ClaimAddress, ClaimWait, ClaimingPod};
 pub use self::reboot::hold_back;
-pub use self::rebuilding::note_loss;
+pub use self::records::note_loss;
 pub use self::settings::{AgentSettings, PoolFamily, boot_of, machine_of};
 pub use self::status::{AgentStatus, BlockStatus, DemandStatus, PoolSettingsStatus};
 pub use self::wing::ClusterWing;
@@ -169,7 +169,7 @@ async fn work(core: &Arc<AgentCore>, executors: &Executors) -> std::convert::Inf
             Err(_) => pause.saturating_mul(2).min(LONGEST_PAUSE),
         };
         if let Err(AgentError::Fetch(error)) = &passed {
-            core.state().count_failure(error);
+            core.state().count_failure(error.call());
         }
         let trouble = passed.err().map(|error| error.to_string());
         let is_news = trouble != core.state().trouble;

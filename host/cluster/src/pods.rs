@@ -29,6 +29,7 @@ pub use self::get::LookupError;
 pub use self::guest::guest_of;
 pub(crate) use self::labels::NETWORKS_ANNOTATION;
 pub use self::labels::ObjectLabels;
+pub use self::labels::{CLAIM_ANNOTATION, MATCH_ANNOTATION, POOLS_ANNOTATION};
 pub use self::node::NodePods;
 pub use self::verdict::PodPresence;
 pub use self::watch::PodWatch;

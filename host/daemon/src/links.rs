@@ -1,8 +1,7 @@
 //! The engine's port of links, over netlink: a pod's veth pair is made here, and the keeper of the datapath leads packets to it.
 //!
-//! The kernel's alias of a host end says whose allocation the link is, so that it is found again without a record. Calls about one
-//! link wait for each other: what one is making must not look to another like something half left. Calls about different links
-//! share nothing, so that a pod whose steps hang holds up only itself.
+//! The kernel's alias of a host end says whose allocation the link is, so that it is found again without a record. Calls about one link wait for each
+//! other: what one is making must not look to another like something half left. Calls about different links share nothing, so that a pod whose steps hang holds up only itself.
 
 use std::sync::Arc;
 

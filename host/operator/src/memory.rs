@@ -55,7 +55,7 @@ pub struct OperatorMemory {
     pub said: WrittenObjects<SaidView>,
     /// The leader's writes of Nodes.
     pub hosts: WrittenObjects<HostView>,
-    /// The last node whose hints a pass wrote that had too many to write; the next pass goes on with the nodes after it.
+    /// The last node whose hints a pass wrote that had too many to write; the next pass begins after it.
     pub hinted: Arc<str>,
     /// Whether a CustomResourceDefinition of ours is being deleted, or that is not known: then nothing is asked back.
     pub definitions_unsure: bool,

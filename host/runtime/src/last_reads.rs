@@ -15,7 +15,7 @@ const LONGEST: Duration = Duration::from_secs(10);
 pub(crate) enum LastRead {
     /// The sandbox is gone.
     Gone,
-    /// That is not proven any more, so the grace period begins again.
+    /// Not proven any more, so the grace period begins again.
     Unproven,
     /// The API server was not asked, or has not answered in time.
     Unread,
@@ -30,7 +30,7 @@ pub(crate) struct LastReads<'a> {
 }
 
 impl<'a> LastReads<'a> {
-    /// Their time begins now.
+    /// The deadline is counted from now.
     pub(crate) fn new(sandboxes: &'a Sandboxes) -> Self {
         Self { sandboxes, deadline: Instant::now() + LONGEST, is_silent: false }
     }

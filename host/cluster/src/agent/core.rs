@@ -15,8 +15,7 @@ use tenure_types::{Clock, ConditionName, EffectKind, NetworkName, Object, PoolNa
 use tokio::sync::Notify;
 
 use crate::agent::reboot::unconfirmed;
-use crate::agent::rebuilding::is_loss_noted;
-use crate::agent::records::{self, HeldLease, mark_of};
+use crate::agent::records::{self, HeldLease, is_loss_noted, mark_of};
 use crate::agent::settings::{AgentSettings, PoolFamily};
 use crate::agent::state::AgentState;
 use crate::agent::usage::usage;

@@ -36,6 +36,14 @@ pub(crate) enum FetchError {
 }
 
 impl FetchError {
+    /// The call that failed; `None` if an object could not be read.
+    pub(crate) fn call(&self) -> Option<&'static str> {
+        match self {
+            Self::Call { what, .. } => Some(what),
+            Self::Object { .. } | Self::Missing(_) => None,
+        }
+    }
+
     /// Whether it is about one object, such as one that is forbidden or that this version cannot read. Others may be had.
     pub(crate) fn is_of_one_object(&self) -> bool {
         match self {

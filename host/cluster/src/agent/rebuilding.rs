@@ -4,7 +4,6 @@
 //! The confirmation also says which pods there are, so that what is read back is not in doubt any more: both steps of `tenure_leases::agent::lost` are
 //! one here, and a daemon that is killed between two records reads the rest as hints.
 
-use tenure_engine::Engine;
 use tenure_leases::agent::ledger::{LeaseHold, LedgerBlock};
 use tenure_leases::agent::lost::{rebuild, settle};
 use tenure_leases::space::overlap;
@@ -13,7 +12,7 @@ use tenure_leases::{ClaimTurn, HolderIdentity, LeaseRules, NodeIpamSpec};
 use crate::agent::accepting::AgentError;
 use crate::agent::core::AgentCore;
 use crate::agent::fetch;
-use crate::agent::records::{HeldLease, LeaseTurn, loss, loss_key};
+use crate::agent::records::{HeldLease, LeaseTurn, loss_key};
 use crate::agent::usage::usage;
 
 /// Makes the records again from NodeIPAM and the IPBlocks.
@@ -46,21 +45,6 @@ pub(crate) async fn read_back(core: &AgentCore, me: &HolderIdentity) -> Result<(
     core.engine.objects_seen(&[], &[loss_key()]).await?;
     core.state().is_lost = false;
     Ok(())
-}
-
-/// Remembers that the ledger was lost, until an agent has read back what the API server knows of it. Due before the confirmation of the loss, and only
-/// then: a ledger that is written to takes the place of the right one. Durable when it returns, so that no restart after the confirmation forgets it.
-///
-/// # Errors
-/// If the ledger cannot be written.
-pub async fn note_loss(engine: &Engine) -> tenure_types::Result<()> {
-    engine.objects_seen(&[loss()], &[]).await
-}
-
-/// Whether a loss was confirmed, and what the API server knows has not been read back.
-pub(crate) fn is_loss_noted(engine: &Engine) -> bool {
-    let key = loss_key();
-    engine.objects().iter().any(|object| (&object.kind, &object.name) == (&key.0, &key.1))
 }
 
 /// A row as the addresses in use have it.

@@ -11,6 +11,7 @@
 use std::collections::BTreeMap;
 
 use ipnet::IpNet;
+use tenure_engine::Engine;
 use tenure_leases::agent::ledger::LeaseHold;
 use tenure_leases::agent::tombstones::TOMBSTONE_SECONDS;
 use tenure_leases::space::overlap;
@@ -224,6 +225,21 @@ pub(crate) fn mark_of(intent: &tenure_ledger::Intent) -> Option<MarkId> {
 
 /// Effects: the mark that a block is given back for.
 pub(crate) const MARK: &str = "mark";
+
+/// Remembers that the ledger was lost, until an agent has read back what the API server knows of it. Due before the confirmation of the loss, and only
+/// then: a ledger that is written to takes the place of the right one. Durable when it returns, so that no restart after the confirmation forgets it.
+///
+/// # Errors
+/// If the ledger cannot be written.
+pub async fn note_loss(engine: &Engine) -> tenure_types::Result<()> {
+    engine.objects_seen(&[loss()], &[]).await
+}
+
+/// Whether a loss was confirmed, and what the API server knows has not been read back.
+pub(crate) fn is_loss_noted(engine: &Engine) -> bool {
+    let key = loss_key();
+    engine.objects().iter().any(|object| (&object.kind, &object.name) == (&key.0, &key.1))
+}
 
 #[cfg(test)]
 mod tests {

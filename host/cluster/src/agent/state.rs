@@ -11,7 +11,6 @@ use tenure_leases::{HolderIdentity, MarkAck, MarkId, NodeIpamSpec, NodeIpamStatu
 use tenure_types::{NetworkName, PoolName};
 
 use crate::agent::asked::AskedClaim;
-use crate::agent::fetch::FetchError;
 use crate::agent::settings::{PoolFamily, cluster_pool};
 use crate::convert::ReadStatus;
 use crate::objects::node::{NodeIPAM, NodeIPAMStatus, PoolSettings, WaitingEntry};
@@ -136,9 +135,9 @@ impl AgentState {
     }
 
     /// Counts a call that failed.
-    pub(crate) fn count_failure(&mut self, error: &FetchError) {
-        if let FetchError::Call { what, .. } = error {
-            *self.failed_calls.entry(what).or_default() += 1;
+    pub(crate) fn count_failure(&mut self, call: Option<&'static str>) {
+        if let Some(call) = call {
+            *self.failed_calls.entry(call).or_default() += 1;
         }
     }
 

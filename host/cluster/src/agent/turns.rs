@@ -211,7 +211,7 @@ impl AgentCore {
             let wait = match self.take_turns(me, &claim, &pod).await {
                 // Neither the other claims nor the rest of the pass wait for this one.
                 Err(AgentError::Fetch(error)) if error.is_of_one_object() => {
-                    self.state().count_failure(&error);
+                    self.state().count_failure(error.call());
                     Some(pending(&claim, &error.to_string()))
                 }
                 wait => wait?,

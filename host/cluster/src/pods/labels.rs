@@ -4,10 +4,18 @@ use std::collections::BTreeMap;
 
 use kube::core::ObjectMeta;
 
-use crate::pools::{CLAIM_ANNOTATION, MATCH_ANNOTATION, POOLS_ANNOTATION};
-
 /// The longest annotation that is kept, in bytes. Tools write whole objects into annotations.
 const LONGEST_ANNOTATION: usize = 512;
+
+/// The annotation of a pod or a namespace that names AddressPools, separated by commas, the preferred one first.
+pub const POOLS_ANNOTATION: &str = "ipam.tenure.dev/pools";
+
+/// The annotation of a pod that names its AddressClaims, at most one of a family, separated by commas. `{ordinal}` stands for the number at the end of
+/// the pod's name, such as that of a StatefulSet's pod.
+pub const CLAIM_ANNOTATION: &str = "ipam.tenure.dev/claim";
+
+/// The annotation of a pod or a namespace by which `true` refuses the pod where no pool is named for it and none selects it.
+pub const MATCH_ANNOTATION: &str = "ipam.tenure.dev/require-pool-match";
 
 /// The annotation by which a pod names its further networks, and the claims of their interfaces.
 pub(crate) const NETWORKS_ANNOTATION: &str = "k8s.v1.cni.cncf.io/networks";

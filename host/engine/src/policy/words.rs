@@ -11,7 +11,7 @@ pub(crate) fn shortened(why: &str) -> String {
     }
 }
 
-/// What was done, and the reasons for it that are not empty.
+/// The words for what was done, and the reasons for it that are not empty.
 pub(crate) fn explained(done: &str, reasons: &[&str]) -> String {
     let reasons: Vec<_> = reasons.iter().copied().filter(|reason| !reason.is_empty()).collect();
     match reasons.is_empty() {

@@ -48,10 +48,10 @@ pub struct LedgerBlock {
 }
 
 impl LeaseHold {
-    /// Whether the block counts for what the node has and wants.
+    /// Whether the block counts among those that the node has and wants.
     ///
     /// A cordoned or frozen block leaves. A contested one is leased to another node, so the operator counts it for that one: if it counted here, the node
-    /// would want one block more than it has leases, whatever it was granted, and be granted one after the other.
+    /// would always want one block more than it has leases, and be granted one after the other.
     #[must_use]
     pub const fn stays(self) -> bool {
         matches!(self, Self::Open | Self::Doubted)

@@ -77,8 +77,7 @@ fn status(view: &ClusterView, said: &SaidView, waiting: Vec<WaitingEntry>, now: 
             name: "Ready",
             is_true: false,
             reason: "NoDemand",
-            message: "the node has no block and wants none: there may be no pool for its networks yet"
-                .to_owned(),
+            message: "the node has no block and wants none; perhaps its networks have no pool yet".to_owned(),
         },
         (Some(_), []) => WantedCondition {
             name: "Ready",

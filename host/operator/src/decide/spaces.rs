@@ -123,7 +123,7 @@ fn add(
     space.add(LeaseRules::ALL, range)
 }
 
-/// A block in a range that is not a cell of it, or is another pool's. A cell of a pool that is gone is nobody else's either: its name keeps it taken, and
+/// A block in a range that is not a cell of it, or is another pool's. A cell of a pool that is gone does not count: its name keeps it taken, and
 /// its node may wait for a replacement from this very range.
 fn foreign_block(view: &ClusterView, group: &str, wanted: &WantedRange) -> Option<IpNet> {
     let range = wanted.range;

@@ -1,4 +1,4 @@
-//! What is kept of an object: it is read once, when a watch shows it or a write returns it, and its parts that nobody reads go.
+//! The part of an object that is kept: it is read once, when a watch shows it or a write returns it, and its parts that nobody reads go.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub struct KeptObject<V> {
     pub uid: Option<Uid>,
     /// The version.
     pub version: Option<ObjectVersion>,
-    /// What was read of it, or why it cannot be read.
+    /// The part that was read, or why it cannot be read.
     pub read: Result<Arc<V>, Box<str>>,
 }
 

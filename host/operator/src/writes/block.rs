@@ -9,7 +9,7 @@ use tenure_cluster::client::ApiCallError;
 use tenure_cluster::convert::BlockLease;
 use tenure_cluster::{BLOCK_FINALIZER, FENCED_ANNOTATION, IPBlock};
 use tenure_leases::operator::fence::FenceReason;
-use tenure_leases::{BlockPhase, IpBlock, MarkId};
+use tenure_leases::{BlockNameError, BlockPhase, IpBlock, MarkId};
 
 use super::{BlockChange, WriteContext, WriteTime};
 use crate::reports::{EventReason, EventSubject, Notice, WriteCause};
@@ -29,13 +29,8 @@ pub(super) async fn grant(
     lease: &BlockLease,
     cause: WriteCause,
 ) -> Result<(), ApiCallError> {
-    let object = match lease.object() {
-        Ok(object) => object,
-        Err(error) => {
-            tracing::error!("cannot grant {}: {error}", lease.cidr);
-            return Ok(());
-        }
-    };
+    let report = |error: &BlockNameError| tracing::error!("cannot grant {}: {error}", lease.cidr);
+    let Ok(object) = lease.object().inspect_err(report) else { return Ok(()) };
     let (api, now) = (context.api::<IPBlock>(), context.now.elapsed);
     match context.call("create", cause, api.create(&PostParams::default(), &object)).await {
         Ok(created) => {

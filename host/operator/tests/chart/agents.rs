@@ -230,10 +230,8 @@ fn reads(cluster: &Cluster) -> anyhow::Result<()> {
     forbidden(cluster.call(secrets.list(&ListParams::default())), "cannot list resource \"secrets\"")?;
     let nodes: Api<Node> = Api::all(agent.clone());
     let taint = Patch::Merge(json!({ "spec": { "taints": [] } }));
-    forbidden(
-        cluster.call(nodes.patch("node-a", &PatchParams::default(), &taint)),
-        "cannot patch resource \"nodes\"",
-    )?;
+    let patched = cluster.call(nodes.patch("node-a", &PatchParams::default(), &taint));
+    forbidden(patched, "cannot patch resource \"nodes\"")?;
     let pods: Api<Pod> = Api::namespaced(agent, NAMESPACE);
     let deleted = cluster.call(pods.delete("agent-on-node-a", &DeleteParams::default()));
     forbidden(deleted, "cannot delete resource \"pods\"")
