@@ -171,7 +171,8 @@ async fn work(core: &Arc<AgentCore>, executors: &Executors) -> std::convert::Inf
         if let Err(AgentError::Fetch(error)) = &passed {
             core.state().count_failure(error.call());
         }
-        let trouble = passed.err().map(|error| error.to_string());
+        let now = core.now();
+        let trouble = passed.err().map(|error| error.to_string()).or_else(|| core.state().list_trouble(now));
         let is_news = trouble != core.state().trouble;
         if let Some(trouble) = trouble.as_ref().filter(|_| is_news) {
             tracing::warn!(
@@ -196,11 +197,12 @@ async fn work(core: &Arc<AgentCore>, executors: &Executors) -> std::convert::Inf
 
 /// Takes in an event of the watch.
 fn see(core: &AgentCore, event: watcher::Result<Event<NodeIPAM>>) {
-    let all = core.leases().into_keys().collect();
+    let (all, now) = (core.leases().into_keys().collect(), core.now());
     let mut state = core.state();
     match event {
         Ok(Event::Init) => {
             state.is_listed = false;
+            state.listing_since = Some(now);
             state.see(None);
         }
         Ok(Event::InitApply(object)) => state.see(Some(object)),
@@ -215,6 +217,7 @@ fn see(core: &AgentCore, event: watcher::Result<Event<NodeIPAM>>) {
         // What happened meanwhile is not known, not even by whom the object was written last.
         Ok(Event::InitDone) => {
             state.is_listed = true;
+            (state.listing_since, state.unlisted) = (None, None);
             state.to_compare = all;
             state.compared.clear();
             if let Some(object) = state.object.clone() {
@@ -225,6 +228,9 @@ fn see(core: &AgentCore, event: watcher::Result<Event<NodeIPAM>>) {
         }
         Err(error) => {
             state.interruptions += 1;
+            if !state.is_listed {
+                state.unlisted = Some(format!("the node's object cannot be listed: {error}"));
+            }
             tracing::debug!(%error, "the watch of the node's object was interrupted");
         }
     }

@@ -26,6 +26,9 @@ pub(crate) struct ClusterPool {
     pub(crate) generation: i64,
 }
 
+/// The time after which a list without an answer is a trouble.
+const LATE_LIST: Duration = Duration::from_secs(15);
+
 /// The outcome of a frozen block, for its intent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FrozenOutcome {
@@ -60,6 +63,10 @@ pub(crate) struct AgentState {
     pub(crate) unread: BTreeSet<String>,
     /// Whether the watch has listed the object since it was last interrupted.
     pub(crate) is_listed: bool,
+    /// Since when the object is being listed, by the boot clock.
+    pub(crate) listing_since: Option<Duration>,
+    /// Why it could not be listed.
+    pub(crate) unlisted: Option<String>,
     /// Blocks of an earlier boot that the API server has not confirmed in this one.
     pub(crate) unconfirmed: BTreeSet<IpNet>,
     /// Blocks to be compared after a relist.
@@ -104,6 +111,13 @@ pub(crate) struct AgentState {
 }
 
 impl AgentState {
+    /// The trouble with the list of the node's object, without which nothing is asked and nothing said. A watch that ends now and then is none.
+    pub(crate) fn list_trouble(&self, now: Duration) -> Option<String> {
+        let is_late = self.listing_since.is_some_and(|since| now.saturating_sub(since) >= LATE_LIST);
+        let late = || format!("the list of the node's object has no answer after {} s", LATE_LIST.as_secs());
+        self.unlisted.clone().or_else(|| is_late.then(late))
+    }
+
     fn status(&self) -> Option<&NodeIPAMStatus> {
         self.object.as_ref()?.status.as_ref()
     }
@@ -210,6 +224,20 @@ mod tests {
 
     fn in_force(state: &AgentState) -> i64 {
         state.in_force[&Uid(7)].generation
+    }
+
+    #[test]
+    fn a_list_that_fails_or_does_not_come_is_a_trouble() {
+        let at = Duration::from_secs;
+        let mut state = AgentState { listing_since: Some(at(100)), ..AgentState::default() };
+        assert_eq!(state.list_trouble(at(114)), None);
+        assert_eq!(
+            state.list_trouble(at(115)).unwrap(),
+            "the list of the node's object has no answer after 15 s"
+        );
+        state.unlisted = Some("refused".to_owned());
+        assert_eq!(state.list_trouble(at(101)).unwrap(), "refused");
+        assert_eq!(AgentState::default().list_trouble(at(999)), None);
     }
 
     #[test]
