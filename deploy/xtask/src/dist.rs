@@ -1,7 +1,9 @@
-//! Builds the release files: the binaries, the policies, the SDK, the interface, the units of systemd, and the manuals and completions.
+//! Builds the release files: the binaries, the policies, the SDK, the interface, the units of systemd, the chart, the book, and the manuals and
+//! completions. `deploy/archive/README.md`, the archive's own README, lists them.
 
 mod manual;
 mod sdk;
+mod texts;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,7 +26,7 @@ pub(crate) fn dist(workspace: &Workspace) -> Result<()> {
     if dist.exists() {
         fs::remove_dir_all(&dist)?;
     }
-    for folder in ["policies", "man", "completions", "wit"] {
+    for folder in ["policies", "man", "completions"] {
         fs::create_dir_all(dist.join(folder))?;
     }
     let policies = release(workspace)?;
@@ -39,10 +41,7 @@ pub(crate) fn dist(workspace: &Workspace) -> Result<()> {
         }
     }
     sdk::sdk(&workspace.root, &dist.join("sdk"))?;
-    copy(&workspace.root.join("deploy/systemd"), &dist.join("systemd"))?;
-    for name in ["LICENSE", "CHANGELOG.md"] {
-        fs::copy(workspace.root.join(name), dist.join(name))?;
-    }
+    texts::texts(&workspace.root, &dist)?;
     interface(&dist)?;
     documents(workspace, &dist)?;
     sizes(&dist)
@@ -62,7 +61,7 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
 
 /// Packs the packages of the interface as OCI image layouts, which `wkg` reads from a registry.
 fn interface(dist: &Path) -> Result<()> {
-    let text = dist.join("sdk/guest/wit/ipam.wit");
+    let text = dist.join("wit/ipam/next/ipam.wit");
     for name in ["ipam", "supply"] {
         let mut pack = Command::new(dist.join("tenurectl"));
         pack.args(["policy", "pack"]).arg(&text).args(["--package", &format!("tenure:{name}")]);

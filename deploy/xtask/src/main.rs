@@ -84,7 +84,7 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
-    /// Builds the release files in target/dist.
+    /// Builds the release files in target/dist; its README lists them.
     Dist,
     /// Builds the release files, and writes the container images to target/image.
     Image(image::ImageArguments),

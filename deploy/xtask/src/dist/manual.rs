@@ -50,7 +50,7 @@ fn head(name: &str, section: u8) -> String {
     format!(".TH {} {section} \"\" \"tenure\"\n", name.to_uppercase())
 }
 
-/// Text without Markdown's marks: of a link, the words stay.
+/// Text without Markdown's marks: of a link, the words stay, and code stays as it is.
 fn words(text: &str) -> String {
     let mut words = String::with_capacity(text.len());
     let mut rest = text;
@@ -60,7 +60,11 @@ fn words(text: &str) -> String {
         rest = after.split_once(')').map_or("", |(_, behind)| behind);
     }
     words.push_str(rest);
-    escaped(&words.replace(['`', '*'], ""))
+    let parts = words.split('`').enumerate();
+    let plain: String = parts
+        .map(|(index, part)| if index % 2 == 1 { part.to_owned() } else { part.replace('*', "") })
+        .collect();
+    escaped(&plain)
 }
 
 /// A line in roff: `\` and `-` mean something else, and so does a `.` or `'` at the start.
@@ -80,6 +84,10 @@ mod tests {
         assert_eq!(
             page,
             ".TH TENURED.TOML 5 \"\" \"tenure\"\n.SH NAME\ntenured.toml \\- configuration of tenured\n.PP\nSee the file, \\-x.\n.PP\n.SH [ADDRESSES]\n.PP\n.TP\n\\fBcooldown_seconds\\fR\n30; Seconds.\n.PP\n.nf\n\\&.x = 1\n.fi\n"
+        );
+        assert_eq!(
+            words("**Names** in `kube-system/cilium-*` or `[\"*\"]`, see [`*_seconds`](a.md)"),
+            "Names in kube\\-system/cilium\\-* or [\"*\"], see *_seconds"
         );
         let page = program("tenured", 8, "the daemon", "Usage: tenured\n  --x\\y");
         assert!(page.ends_with(".nf\nUsage: tenured\n  \\-\\-x\\ey\n.fi\n"), "{page}");

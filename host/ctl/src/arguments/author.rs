@@ -105,7 +105,7 @@ some namespaces only, --namespace.")]
     /// Pack a component, or the interface as a WIT file, as an OCI image layout, to be pushed to a registry.
     #[command(after_help = "Examples:
   tenurectl policy pack zones/policy.wasm
-  tenurectl policy pack wit/ipam.wit --package tenure:supply
+  tenurectl policy pack wit/ipam/next/ipam.wit --package tenure:supply
   skopeo copy oci:zones/policy.wasm.oci docker://registry.example.com/zones:1
   skopeo inspect --raw docker://registry.example.com/zones:1 | sha256sum
   tenurectl policy load oci://registry.example.com/zones@sha256:...       with the printed digest
