@@ -21,7 +21,7 @@ pub struct AwsEni;
 impl Policy for AwsEni {
     fn define(config: &Config) -> Result<Definition, ConfigError> {
         let warm = config.root()?.get("warm")?.map(|warm| warm.count()).transpose()?.unwrap_or(PREFIX);
-        let mut definition = Definition::of(vec![PoolDefinition::supplied("eni")], Cooling::Strict);
+        let mut definition = Definition::of(vec![PoolDefinition::supplied("ipv4")], Cooling::Strict);
         definition.attributes.set("warm", warm.to_string());
         Ok(definition)
     }

@@ -1,5 +1,5 @@
 //! A sketch for blocks of a cluster: assign addresses of the fullest block, request another when few are free, and
-//! return an unused one.
+//! return an unused one. `pools` names AddressPools, whose IPv4 blocks the host supplies to pools `NAME.v4`.
 
 use tenure_sdk::ledger::{self, Pool, room};
 use tenure_sdk::{
@@ -20,7 +20,7 @@ pub struct ClusterRange;
 impl Policy for ClusterRange {
     fn define(config: &Config) -> Result<Definition, ConfigError> {
         let names = config.root()?.get("pools")?.map(|pools| pools.items()).transpose()?.unwrap_or_default();
-        let pools = names.iter().map(|name| Ok(PoolDefinition::supplied(name.text()?)));
+        let pools = names.iter().map(|name| Ok(PoolDefinition::supplied(format!("{}.v4", name.text()?))));
         Ok(Definition::of(pools.collect::<Result<_, ConfigError>>()?, Cooling::Strict))
     }
 

@@ -84,7 +84,7 @@ pub enum Need {
 /// ```
 /// use tenure_sdk::{Need, PoolDefinition, Supply};
 ///
-/// let pool = PoolDefinition { need: Need::Optional, ..PoolDefinition::supplied("eni") };
+/// let pool = PoolDefinition { need: Need::Optional, ..PoolDefinition::supplied("ipv4") };
 /// assert!(pool.supply == Supply::Host && pool.ranges.0.is_empty());
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -126,6 +126,9 @@ impl PoolDefinition {
     }
 
     /// A pool whose ranges the host supplies, of which each allocation must have an address.
+    ///
+    /// Blocks of a cluster come to pools by their names: to `NAME.v4` and `NAME.v6` those of the AddressPool `NAME`, if `[cluster] networks`
+    /// of the node lists it for the network. A pool of another name stays empty there.
     #[must_use]
     pub fn supplied(name: impl Into<String>) -> Self {
         Self { supply: Supply::Host, ..Self::new(name, RangeSet::default()) }
@@ -168,8 +171,8 @@ impl Definition {
     /// ```
     /// use tenure_sdk::{Cooling, Definition, PoolDefinition};
     ///
-    /// let definition = Definition::of(vec![PoolDefinition::supplied("blocks")], Cooling::Preferred);
-    /// assert_eq!(definition.pools[0].name, "blocks");
+    /// let definition = Definition::of(vec![PoolDefinition::supplied("pods.v4")], Cooling::Preferred);
+    /// assert_eq!(definition.pools[0].name, "pods.v4");
     /// ```
     #[must_use]
     pub fn of(pools: Vec<PoolDefinition>, cooling: Cooling) -> Self {

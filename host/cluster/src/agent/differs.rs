@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use tenure_ledger::Book;
-use tenure_types::NetworkName;
+use tenure_types::{NetworkName, PoolName, Supply};
 
 use crate::agent::core::AgentCore;
 use crate::agent::settings::cluster_pool;
@@ -20,7 +20,11 @@ pub(crate) async fn differences(core: &AgentCore) -> Vec<String> {
     for network in core.engine.network_names() {
         let Some(book) = core.book(&network).await else { continue };
         match core.settings.networks.get(&network) {
-            Some(listed) => found.extend(of_network(&network, listed, &named(&book))),
+            Some(listed) => {
+                found.extend(of_network(&network, listed, &named(&book)));
+                let supplied = book.pools().iter().filter(|pool| pool.supply == Supply::Host);
+                found.extend(supplied.filter_map(|pool| misnamed(&network, listed, &pool.name)));
+            }
             None if book.network().attributes.get(OF_CLUSTER).is_some() => found.push(format!(
                 "network {network} takes its addresses from blocks, and [cluster.networks] does not list it"
             )),
@@ -51,9 +55,29 @@ fn of_network(network: &NetworkName, listed: &[String], named: &BTreeSet<String>
     extra.collect()
 }
 
+/// A sentence about a pool that is named as no pool of the cluster ever is, so that no block comes to it.
+fn misnamed(network: &NetworkName, listed: &[String], pool: &PoolName) -> Option<String> {
+    let example = listed.first().map_or("NAME", String::as_str);
+    cluster_pool(pool).is_none().then(|| {
+        format!(
+            "no block comes to pool {pool} of network {network}: its policy must name it as an AddressPool with the family, such as {example}.v4 or {example}.v6"
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pool_without_a_family_in_its_name_is_a_sentence() {
+        let network = NetworkName::new("mine").unwrap();
+        let words = |pool: &str| misnamed(&network, &["pods".to_owned()], &PoolName::new(pool).unwrap());
+        assert_eq!((words("pods.v4"), words("pods.v6")), (None, None));
+        let blocks = words("blocks").unwrap();
+        assert!(blocks.starts_with("no block comes to pool blocks of network mine: "), "{blocks}");
+        assert!(blocks.ends_with("such as pods.v4 or pods.v6"), "{blocks}");
+    }
 
     #[test]
     fn each_pool_that_the_network_alone_names_is_a_sentence() {

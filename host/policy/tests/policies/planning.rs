@@ -60,9 +60,9 @@ fn aws_eni_hands_out_from_the_fullest_interface_and_plans_for_what_is_short() {
     let full = PlanState { demands: waiting(20).demands, ..interfaces(&[("eni-1", "0")], "0") };
     assert_eq!(node.plan(&full).unwrap(), []);
 
-    node.supply("eni", prefix("eni-1", "10.0.1.16/28", ("10.0.1.16", "10.0.1.31")));
-    node.supply("eni", prefix("eni-2", "10.0.2.16/28", ("10.0.2.16", "10.0.2.31")));
-    node.supply("eni", prefix("eni-2", "10.0.2.32/28", ("10.0.2.32", "10.0.2.47")));
+    node.supply("ipv4", prefix("eni-1", "10.0.1.16/28", ("10.0.1.16", "10.0.1.31")));
+    node.supply("ipv4", prefix("eni-2", "10.0.2.16/28", ("10.0.2.16", "10.0.2.31")));
+    node.supply("ipv4", prefix("eni-2", "10.0.2.32/28", ("10.0.2.32", "10.0.2.47")));
     // All 16 addresses of a prefix are assigned, those of the fullest interface first.
     for fourth in 16..32 {
         assert_eq!(node.add(&format!("a{fourth}"), &[]).unwrap(), [format!("10.0.1.{fourth}")]);
@@ -75,16 +75,16 @@ fn aws_eni_hands_out_from_the_fullest_interface_and_plans_for_what_is_short() {
     // 31 addresses are spare: one prefix is released, in which no address is held.
     let unused = effect(EffectKind::ReleasePrefix, &[("range", "10.0.2.32/28")]);
     assert_eq!(node.plan(&interfaces(&[], "0")).unwrap(), [unused]);
-    node.drain("eni", "10.0.2.32/28");
+    node.drain("ipv4", "10.0.2.32/28");
     assert_eq!(node.plan(&interfaces(&[], "0")).unwrap(), []);
-    node.withdraw("eni", "10.0.2.32/28");
+    node.withdraw("ipv4", "10.0.2.32/28");
 
     // The owners on a draining interface keep their addresses; released ones do not return to it.
-    node.drain("eni", "10.0.1.16/28");
+    node.drain("ipv4", "10.0.1.16/28");
     node.release("a16");
     node.thaw();
     assert_eq!(node.add("a16", &[]).unwrap(), ["10.0.2.17"]);
-    node.withdraw("eni", "10.0.1.16/28");
+    node.withdraw("ipv4", "10.0.1.16/28");
     assert!(node.holds("10.0.1.17"));
 }
 
@@ -95,20 +95,20 @@ fn cluster_range_fills_a_block_asks_for_another_and_gives_one_back() {
     let block = |name, ends: (&str, &str)| range("10.8.0.0/16", ends, name, ("block", name));
     let error = node.add("early", &[]).unwrap_err();
     assert_eq!(error.code, ErrorCode::NotYet);
-    assert!(error.cause.ends_with("no block of pods has a free address yet"), "{error}");
+    assert!(error.cause.ends_with("no block of pods.v4 has a free address yet"), "{error}");
 
     let ask = |addresses| effect(EffectKind::RequestBlock, &[("addresses", addresses)]);
     assert_eq!(node.plan(&waiting(3)).unwrap(), [ask("11")]);
     let pending = PlanState { pending: vec![ask("11")], ..waiting(3) };
     assert_eq!(node.plan(&pending).unwrap(), []);
-    node.supply("pods", block("a", ("10.8.1.0", "10.8.1.15")));
+    node.supply("pods.v4", block("a", ("10.8.1.0", "10.8.1.15")));
     assert_eq!(node.plan(&PlanState::default()).unwrap(), []);
 
     for fourth in 0..10 {
         assert_eq!(node.add(&format!("c{fourth}"), &[]).unwrap(), [format!("10.8.1.{fourth}")]);
     }
     assert_eq!(node.plan(&PlanState::default()).unwrap(), [ask("2")]);
-    node.supply("pods", block("b", ("10.8.2.0", "10.8.2.15")));
+    node.supply("pods.v4", block("b", ("10.8.2.0", "10.8.2.15")));
     assert_eq!(node.add("d", &[]).unwrap(), ["10.8.1.10"], "the fuller block first");
     assert_eq!(node.plan(&PlanState::default()).unwrap(), [], "without it too few addresses would be left");
 
@@ -122,11 +122,11 @@ fn cluster_range_fills_a_block_asks_for_another_and_gives_one_back() {
     let give_back = effect(EffectKind::GiveBackBlock, &[("block", "b")]);
     assert_eq!(node.plan(&PlanState::default()).unwrap(), std::slice::from_ref(&give_back));
     // The handshake: drain the block first, so that nothing new comes into it, then withdraw it.
-    node.drain("pods", "b");
+    node.drain("pods.v4", "b");
     let pending = PlanState { pending: vec![give_back], ..PlanState::default() };
     assert_eq!(node.plan(&pending).unwrap(), []);
     assert_eq!(node.add("e", &[]).unwrap(), ["10.8.1.11"]);
-    node.withdraw("pods", "b");
+    node.withdraw("pods.v4", "b");
     assert_eq!(node.book.pool_of("10.8.2.0".parse().unwrap()), None);
 }
 
