@@ -162,7 +162,7 @@ impl Handle {
     /// Has the policy plan now, and begins nothing: what would begin, what would be refused, and what that is made from.
     ///
     /// # Errors
-    /// `NoCloud` if the network's policy does not plan, `NotReady` before EC2 has said what the node has, and what the policy fails
+    /// `NoPlan` if the network's policy does not plan, `NotReady` before EC2 has said what the node has, and what the policy fails
     /// with. That nothing can be planned is an answer, and not an error.
     pub async fn explain(&self) -> Result<Explained> {
         self.0.explain().await

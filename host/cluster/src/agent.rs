@@ -40,12 +40,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 use kube::Api;
 use kube::runtime::watcher::{self, Event};
 use tenure_effects::budget::Jitter;
-use tenure_effects::{Config, Executor, Timer, Tools};
+use tenure_effects::{Config, Executor, Explained, Timer, Tools};
 use tenure_engine::Engine;
-use tenure_types::Clock;
+use tenure_types::{Clock, Error, ErrorCode, NetworkName};
 use tokio::time::sleep;
 
 use self::accepting::AgentError;
@@ -75,17 +76,20 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 /// The agent, connected and not started.
 pub struct Agent {
     core: Arc<AgentCore>,
-    timer: Arc<dyn Timer>,
+    executors: Vec<Executor<ClusterWing>>,
 }
 
 /// A handle to a running agent.
 #[derive(Clone)]
-pub struct AgentHandle(Arc<AgentCore>);
+pub struct AgentHandle {
+    core: Arc<AgentCore>,
+    executors: Arc<Executors>,
+}
 
 impl AgentHandle {
     /// The agent's status now.
     pub async fn status(&self) -> AgentStatus {
-        status::status(&self.0).await
+        status::status(&self.core).await
     }
 
     /// The addresses of a claim that a pod names, once they are this node's: one, or one of each family. The addresses of a claim that are this
@@ -98,7 +102,19 @@ impl AgentHandle {
         claim: &ClaimName,
         pod: &ClaimingPod,
     ) -> Result<Vec<ClaimAddress>, ClaimWait> {
-        turns::addresses_of(&self.0, claim, pod).await
+        turns::addresses_of(&self.core, claim, pod).await
+    }
+
+    /// The plan that a network's policy would make now. Nothing begins.
+    ///
+    /// # Errors
+    /// `NoPlan` if no blocks are leased for the network or its policy does not plan, and the error with which the policy fails.
+    pub async fn explain(&self, network: &NetworkName) -> tenure_types::Result<Explained> {
+        let Some(executor) = self.executors.get(network) else {
+            let words = format!("no blocks are leased for network {network}");
+            return Err(Error::new(ErrorCode::NoPlan, words));
+        };
+        executor.explain().await
     }
 }
 
@@ -117,42 +133,48 @@ impl Agent {
         // Another part of the program may have installed it.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = connect(settings.kubeconfig.as_deref().map(Path::new)).await?;
-        Ok(Self { core: Arc::new(AgentCore::new(engine, client, clock, settings, pods)), timer })
+        let core = Arc::new(AgentCore::new(engine, client, clock, settings, pods));
+        let networks = core.settings.networks.keys();
+        let executors = networks.map(|network| executor(&core, network, &timer)).collect();
+        Ok(Self { core, executors })
     }
 
     /// A handle, to ask about it while it runs.
     #[must_use]
     pub fn handle(&self) -> AgentHandle {
-        AgentHandle(Arc::clone(&self.core))
+        AgentHandle { core: Arc::clone(&self.core), executors: Arc::new(self.handles()) }
     }
 
     /// Works until it is dropped; returns only if an executor failed.
     pub async fn run(self) -> tenure_effects::TaskFailure {
-        let Self { core, timer } = self;
-        let (mut executors, mut running) = (Executors::new(), futures_util::stream::FuturesUnordered::new());
-        for network in core.settings.networks.keys() {
-            let tools = Tools::new(
-                Arc::clone(&core.engine),
-                network.clone(),
-                Arc::clone(&core.clock),
-                Arc::clone(&timer),
-            );
-            let jitter = std::sync::Mutex::new(Jitter::new(core.settings.seed));
-            let wing = ClusterWing { core: Arc::clone(&core), network: network.clone(), jitter };
-            let config = Config {
-                node: core.settings.node.clone(),
-                plan_every: Duration::from_secs(5),
-                seed: core.settings.seed,
-            };
-            let executor = Executor::new(tools, wing, config);
-            executors.insert(network.clone(), executor.handle());
-            running.push(executor.run());
-        }
+        let handles = self.handles();
+        let Self { core, executors } = self;
+        let mut running: FuturesUnordered<_> = executors.into_iter().map(Executor::run).collect();
         tokio::select! {
             Some(failure) = running.next() => failure,
-            never = work(&core, &executors) => match never {},
+            never = work(&core, &handles) => match never {},
         }
     }
+
+    /// The handles to the executors, by network.
+    fn handles(&self) -> Executors {
+        let handles = self.executors.iter().map(Executor::handle);
+        handles.map(|handle| (handle.network().clone(), handle)).collect()
+    }
+}
+
+/// The executor of a network's plans, which has not begun.
+fn executor(core: &Arc<AgentCore>, network: &NetworkName, timer: &Arc<dyn Timer>) -> Executor<ClusterWing> {
+    let (engine, clock) = (Arc::clone(&core.engine), Arc::clone(&core.clock));
+    let tools = Tools::new(engine, network.clone(), clock, Arc::clone(timer));
+    let jitter = std::sync::Mutex::new(Jitter::new(core.settings.seed));
+    let wing = ClusterWing { core: Arc::clone(core), network: network.clone(), jitter };
+    let config = Config {
+        node: core.settings.node.clone(),
+        plan_every: Duration::from_secs(5),
+        seed: core.settings.seed,
+    };
+    Executor::new(tools, wing, config)
 }
 
 /// Watches, and makes passes.

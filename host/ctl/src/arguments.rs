@@ -266,7 +266,7 @@ operator may delete its lease. `doubted`: the ledger was lost. `contested`: the 
         #[command(subcommand)]
         verb: Option<ClusterVerb>,
     },
-    /// Show what the policy would have done to the node's AWS interfaces now, and why.
+    /// Show what a policy would have done now to its supply, the node's blocks of a cluster or AWS interfaces, and why.
     #[command(after_help = "Examples:
   tenurectl plan --explain
   tenurectl plan --explain pods --output json | jq '.effects[] | {kind, attributes, reason}'
@@ -276,7 +276,7 @@ Plans are made by the daemon itself, every few seconds. This asks the policy onc
         /// Explain the plan; nothing begins.
         #[arg(long, required = true)]
         explain: bool,
-        /// The network [default: the one whose addresses the interfaces carry].
+        /// The network [default: the only one that is planned on this node].
         #[arg(value_name = "NETWORK")]
         network: Option<String>,
     },

@@ -3,7 +3,7 @@
 //! Only conversions; the executor and the ledger are asked, and nothing is decided here.
 
 mod calls;
-mod explained;
+pub(crate) mod explained;
 mod figures;
 mod interfaces;
 #[cfg(test)]
@@ -17,7 +17,7 @@ use tenure_aws::executor::{Handle, IntentStatus, Status};
 use tenure_engine::Engine;
 use tenure_observe::CloudFigures;
 use tenure_rpc::v1;
-use tenure_types::{Attributes, NetworkName, Result};
+use tenure_types::{Attributes, NetworkName};
 
 use self::interfaces::{CloudStock, interfaces};
 
@@ -55,14 +55,6 @@ impl tenure_rpc::admin::Cloud for AwsCloud<'_> {
         let book = self.engine.book(self.handle.network()).await;
         let stock = book.as_deref().map(CloudStock::of).unwrap_or_default();
         status(self.handle.network(), &self.handle.status(), &stock)
-    }
-
-    async fn explain(&self) -> Result<v1::ExplainPlanResponse> {
-        let network = self.handle.network();
-        let explained = self.handle.explain().await?;
-        let (book, served) = (self.engine.book(network).await, self.engine.policies_of(network));
-        let policy = served.map(|served| served.now.policy);
-        Ok(explained::explained(network, policy.as_ref(), book.as_deref(), explained))
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 #[cfg(not(feature = "cluster"))]
 use std::convert::Infallible;
 
+use tenure_aws::executor::Explained;
 #[cfg(feature = "cluster")]
 use tenure_cluster::access;
 #[cfg(feature = "cluster")]
@@ -14,6 +15,7 @@ use tenure_observe::{ClusterFigures, ClusterPoolFigure};
 use tenure_rpc::v1::{CheckClusterAccessResponse, GetClusterResponse};
 #[cfg(feature = "cluster")]
 use tenure_rpc::v1::{ClusterAck, ClusterBlock, ClusterDemand, ClusterPool, ClusterRight};
+use tenure_types::{NetworkName, Result};
 
 use crate::config::ClusterTable;
 
@@ -24,6 +26,18 @@ pub(crate) type ClusterAgent = tenure_cluster::agent::AgentHandle;
 /// A handle to the agent, which this daemon does not have.
 #[cfg(not(feature = "cluster"))]
 pub(crate) type ClusterAgent = Infallible;
+
+/// The plan that a network's policy would make now.
+#[cfg(not(feature = "cluster"))]
+pub(crate) async fn explained(agent: &ClusterAgent, _: &NetworkName) -> Result<Explained> {
+    match *agent {}
+}
+
+/// The plan that a network's policy would make now.
+#[cfg(feature = "cluster")]
+pub(crate) async fn explained(agent: &ClusterAgent, network: &NetworkName) -> Result<Explained> {
+    agent.explain(network).await
+}
 
 /// The agent's status.
 #[cfg(not(feature = "cluster"))]

@@ -16,13 +16,13 @@ use tenure_observe::PodWatchFigures;
 use tenure_observe::http::Readiness;
 use tenure_observe::{Metrics, PoolFigures};
 use tenure_rpc::admin::Reloaded;
-use tenure_rpc::v1::{CheckClusterAccessResponse, GetClusterResponse};
+use tenure_rpc::v1::{CheckClusterAccessResponse, ExplainPlanResponse, GetClusterResponse};
 use tenure_runtime::{SandboxEvidence, Sandboxes};
-use tenure_types::{Allocation, BootId, ConditionName, Error, ErrorCode, Severity};
+use tenure_types::{Allocation, BootId, ConditionName, Error, ErrorCode, NetworkName, Severity};
 use tokio::sync::watch;
 
 use crate::clock::KernelClock;
-use crate::cloud::AwsCloud;
+use crate::cloud::{AwsCloud, explained};
 use crate::cluster::{self, ClusterAgent};
 use crate::live::Live;
 #[cfg(feature = "cluster")]
@@ -63,6 +63,20 @@ impl DaemonNode {
             )
         })?;
         Ok(AwsCloud { handle, engine: &self.engine })
+    }
+
+    /// The agent that leases blocks of a cluster, if the node leases any and it is connected.
+    fn agent(&self) -> Result<ClusterAgent, Error> {
+        if self.live.config.borrow().cluster.networks.is_empty() {
+            return Err(Error::new(ErrorCode::NoCluster, "this node leases no blocks of a cluster"));
+        }
+        let agent = self.cluster.borrow().clone();
+        agent.ok_or_else(|| {
+            Error::new(
+                ErrorCode::NotReady,
+                "the agent is not connected to the API server; see `tenurectl status`",
+            )
+        })
     }
 
     /// Confirms the current state after a loss, so that ADD is served again. Returns whether it was lost.
@@ -141,18 +155,27 @@ impl tenure_rpc::admin::AdminNode for DaemonNode {
         Self::cloud(self).map(|cloud| Box::new(cloud) as _)
     }
 
+    fn planned(&self) -> Vec<NetworkName> {
+        let config = self.live.config.borrow();
+        let named = config.cluster.networks.keys().chain(&config.aws.network);
+        // Names were checked when the configuration was read.
+        named.filter_map(|name| NetworkName::new(name.as_str()).ok()).collect()
+    }
+
+    async fn explain(&self, network: &NetworkName) -> Result<ExplainPlanResponse, Error> {
+        let is_of_cluster = self.live.config.borrow().cluster.networks.contains_key(network.as_str());
+        let plan = if is_of_cluster {
+            cluster::explained(&self.agent()?, network).await?
+        } else {
+            Self::cloud(self)?.handle.explain().await?
+        };
+        let (book, served) = (self.engine.book(network).await, self.engine.policies_of(network));
+        let policy = served.map(|served| served.now.policy);
+        Ok(explained::explained(network, policy.as_ref(), book.as_deref(), plan))
+    }
+
     async fn cluster(&self) -> Result<GetClusterResponse, Error> {
-        if self.live.config.borrow().cluster.networks.is_empty() {
-            return Err(Error::new(ErrorCode::NoCluster, "this node leases no blocks of a cluster"));
-        }
-        let agent = self.cluster.borrow().clone();
-        let agent = agent.ok_or_else(|| {
-            Error::new(
-                ErrorCode::NotReady,
-                "the agent is not connected to the API server; see `tenurectl status`",
-            )
-        })?;
-        Ok(cluster::shown(&agent).await)
+        Ok(cluster::shown(&self.agent()?).await)
     }
 
     async fn cluster_access(&self) -> Result<CheckClusterAccessResponse, Error> {

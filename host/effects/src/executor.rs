@@ -232,7 +232,7 @@ impl<W: Wing> Handle<W> {
     /// Has the policy plan now, and begins nothing: what would begin, what would be refused, and what that is made from.
     ///
     /// # Errors
-    /// `NoCloud` if the network's policy does not plan, `NotReady` before the wing knows enough, and what the policy fails with. That
+    /// `NoPlan` if the network's policy does not plan, `NotReady` before the wing knows enough, and what the policy fails with. That
     /// nothing can be planned is an answer, and not an error.
     pub async fn explain(&self) -> Result<Explained> {
         self.0.explain().await

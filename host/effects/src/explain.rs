@@ -39,12 +39,12 @@ impl<W: Wing> Core<W> {
     /// Has the policy plan as if it were time to, and begins nothing.
     ///
     /// # Errors
-    /// `NoCloud` if the network's policy does not plan, `NotReady` before the wing knows enough, and what the policy fails with.
+    /// `NoPlan` if the network's policy does not plan, `NotReady` before the wing knows enough, and what the policy fails with.
     pub(crate) async fn explain(&self) -> Result<Explained> {
         let network = &self.tools.network;
         if !self.tools.engine.plans(network).await {
             let words = format!("the policy of network {network} does not plan, or is not loaded");
-            return Err(Error::new(ErrorCode::NoCloud, words));
+            return Err(Error::new(ErrorCode::NoPlan, words));
         }
         self.wing.readiness().map_err(|words| Error::new(ErrorCode::NotReady, words))?;
         let book = self.tools.book().await.ok_or_else(|| {

@@ -17,6 +17,7 @@ mod import;
 mod networks;
 mod node;
 mod overlap;
+mod plan;
 mod policies;
 mod quarantine;
 mod release;
@@ -271,7 +272,7 @@ impl v1::admin_server::Admin for AdminService {
         &self,
         request: Request<v1::ExplainPlanRequest>,
     ) -> Result<Response<v1::ExplainPlanResponse>, Status> {
-        told(cloud::explain(self.node.cloud(), &request.get_ref().network).await)
+        told(plan::explain(self.node.as_ref(), &request.get_ref().network).await)
     }
 
     async fn get_configuration(

@@ -227,6 +227,9 @@ codes! {
     /// The node leases no blocks of a cluster.
     NoCluster = "no-cluster", 174,
         "set `networks` in `[cluster]` of tenured.toml to the networks whose addresses come from AddressPools";
+    /// Nothing is planned for the network on this node: neither AWS interfaces nor a cluster supplies its pools, or its policy does not plan.
+    NoPlan = "no-plan", 175,
+        "name a network whose policy plans in `[cluster]` or `[aws]` of tenured.toml, if a cluster or AWS interfaces are to supply its pools";
     /// A gRPC request cannot be decoded, broke off, or is longer than its method allows.
     MalformedRequest = "malformed-request", 180,
         "check the caller: the files under `host/rpc/proto` define the messages, and the text above names the limit";

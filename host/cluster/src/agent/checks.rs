@@ -1,22 +1,36 @@
 //! The checks on effects about blocks, within the book's critical section.
 
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+
 use ipnet::IpNet;
 use tenure_effects::Ids;
 use tenure_engine::ports::Outside;
 use tenure_leases::agent::mark::{MarkCase, MarkVerdict, answer};
 use tenure_leases::{BlockMark, LeaseRules};
 use tenure_ledger::Book;
-use tenure_types::{Effect, EffectKind, IntentId, NetworkName, agreed};
+use tenure_types::{Effect, EffectKind, IntentId, agreed, hold};
 
 use crate::agent::core::AgentCore;
 use crate::agent::records::{HeldLease, MARK};
 use crate::agent::settings::{PoolFamily, cluster_pool};
 use crate::agent::usage::free;
 
+/// The blocks that a plan offers to the cluster. Behind a `std::sync::Mutex`, held to note one: the checks of a plan share it.
+#[derive(Debug, Default)]
+pub struct OfferedBlocks(Mutex<BTreeSet<IpNet>>);
+
+impl OfferedBlocks {
+    /// The blocks so far.
+    pub(crate) fn so_far(&self) -> BTreeSet<IpNet> {
+        hold(&self.0).clone()
+    }
+}
+
 /// The checks of one network's effects.
 pub(crate) struct BlockChecks<'a> {
     pub(crate) core: &'a AgentCore,
-    pub(crate) network: &'a NetworkName,
+    pub(crate) offered: &'a OfferedBlocks,
     pub(crate) ids: &'a dyn Ids,
 }
 
@@ -50,7 +64,7 @@ impl BlockChecks<'_> {
         let cidr: IpNet = block.parse().map_err(|_| format!("{block:?} is not a block"))?;
         let lease = self.core.leases().remove(&cidr).ok_or_else(|| format!("block {cidr} is not leased"))?;
         if effect.attributes.get(MARK).is_none() {
-            self.core.state().offering.entry(self.network.clone()).or_default().insert(cidr);
+            hold(&self.offered.0).insert(cidr);
             return Err(format!(
                 "block {cidr} is offered to the cluster, and goes once the operator asks for it"
             ));

@@ -83,8 +83,6 @@ pub(crate) struct AgentState {
     pub(crate) slowest: Duration,
     /// Blocks that each network's last plan offers.
     pub(crate) offered: BTreeMap<NetworkName, BTreeSet<IpNet>>,
-    /// The same of the plan that is being made.
-    pub(crate) offering: BTreeMap<NetworkName, BTreeSet<IpNet>>,
     /// Since when a block has been empty, by the boot clock: after a restart from then on.
     pub(crate) idle_since: BTreeMap<IpNet, Duration>,
     /// The present mark of each frozen block.

@@ -23,7 +23,7 @@ use tenure_leases::MarkId;
 use tenure_ledger::{Book, Intent};
 use tenure_types::{Attributes, EffectKind, InvalidAttributes, NetworkName, PoolName, agreed, hold};
 
-use crate::agent::checks::BlockChecks;
+use crate::agent::checks::{BlockChecks, OfferedBlocks};
 use crate::agent::core::AgentCore;
 use crate::agent::outlook::outlook;
 use crate::agent::records::{MARK, mark_of};
@@ -113,7 +113,7 @@ impl ClusterWing {
 }
 
 impl Wing for ClusterWing {
-    type Situation = ();
+    type Situation = OfferedBlocks;
     type Work = BlockWork;
     type Action = NoAction;
     type Change = BlockOutcome;
@@ -146,20 +146,16 @@ impl Wing for ClusterWing {
         state.trouble.clone().or_else(waits)
     }
 
-    fn situation(&self, book: &Book) -> Result<((), Outlook), InvalidAttributes> {
-        self.core.state().offering.remove(&self.network);
-        Ok(((), outlook(&self.core, book)?))
+    fn situation(&self, book: &Book) -> Result<(OfferedBlocks, Outlook), InvalidAttributes> {
+        Ok((OfferedBlocks::default(), outlook(&self.core, book)?))
     }
 
-    fn outside<'a>(&'a self, (): &'a (), ids: &'a dyn Ids) -> impl Outside + 'a {
-        BlockChecks { core: &self.core, network: &self.network, ids }
+    fn outside<'a>(&'a self, offered: &'a OfferedBlocks, ids: &'a dyn Ids) -> impl Outside + 'a {
+        BlockChecks { core: &self.core, offered, ids }
     }
 
-    fn planned(&self, (): &(), _: &PlanStatus) {
-        let mut state = self.core.state();
-        let offered = state.offering.remove(&self.network).unwrap_or_default();
-        state.offered.insert(self.network.clone(), offered);
-        drop(state);
+    fn planned(&self, offered: &OfferedBlocks, _: &PlanStatus) {
+        self.core.state().offered.insert(self.network.clone(), offered.so_far());
         self.core.wake.notify_one();
     }
 

@@ -84,6 +84,11 @@ fn measured(world: &mut World) -> anyhow::Result<()> {
     let open = sample("blocks{pool=\"pods\",family=\"IPv4\",state=\"open\"}")?;
     ensure!(open >= 1.0 && blocks >= 1, "{open} of {blocks}");
     ensure!(sample("writes_total")? >= 1.0 && (sample("watched")? - 1.0).abs() < 0.1, "{page}");
+    let plan = world.nodes[0].daemon.ctl(&["plan", "--explain"])?;
+    ensure!(
+        plan["pools"][0]["name"] == "pods.v4" && plan["attributes"]["preallocation"].is_string(),
+        "{plan}"
+    );
     sample("demand_waits_seconds{pool=\"pods\",family=\"IPv4\"}")?;
     sample("watch_interruptions_total").map(drop)
 }

@@ -1,4 +1,4 @@
-//! An explained plan.
+//! An explained plan, about cloud interfaces or the blocks of a cluster.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use tenure_types::{Effect, NetworkName, PolicyStamp};
 use super::{map, told};
 
 /// A plan that `policy` made, if the plan itself does not say which policy it was.
-pub(super) fn explained(
+pub(crate) fn explained(
     network: &NetworkName,
     policy: Option<&PolicyStamp>,
     book: Option<&Book>,

@@ -13,7 +13,7 @@ use tenure_ledger::{Book, Defined, Intent, IntentOrigin, LedgerFact, Usage};
 use tenure_types::{
     ContainerId, DefinedPool, Definer, Definition, Effect, EffectKind, Error, ErrorCode, IntentId,
     InterfaceName, Moment, Need, NetworkConfig, Object, Owner, PolicyName, PolicyStamp, Pool, PoolName,
-    Proposal, RangeName, Request, RequestContext, Sandbox, Supply,
+    Proposal, RangeName, Request, RequestContext, Result, Sandbox, Supply,
 };
 
 use super::*;

@@ -60,6 +60,13 @@ pub trait AdminNode: Send + Sync + 'static {
     /// # Errors
     /// `NoCloud` if it uses none, and `NotReady` as long as it is not known which it has.
     fn cloud(&self) -> Result<Box<dyn Cloud + '_>, Error>;
+    /// The networks whose pools a cluster or cloud interfaces supply, as a policy plans it.
+    fn planned(&self) -> Vec<NetworkName>;
+    /// Returns the plan that the policy of one of these networks would make now; nothing begins.
+    ///
+    /// # Errors
+    /// `NoPlan` if it does not plan, `NotReady` as long as too little is known to plan, and the error with which the policy fails.
+    async fn explain(&self, network: &NetworkName) -> Result<v1::ExplainPlanResponse, Error>;
     /// The blocks that a cluster leases to the node.
     ///
     /// # Errors
@@ -79,9 +86,4 @@ pub trait Cloud: Send + Sync {
     fn network(&self) -> &NetworkName;
     /// Returns their status and the work in progress.
     async fn status(&self) -> v1::GetCloudResponse;
-    /// Returns the plan that the network's policy would make now; nothing begins.
-    ///
-    /// # Errors
-    /// `NoCloud` if it does not plan, `NotReady` as long as too little is known to plan, and the error with which the policy fails.
-    async fn explain(&self) -> Result<v1::ExplainPlanResponse, Error>;
 }

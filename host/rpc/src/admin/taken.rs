@@ -99,10 +99,6 @@ mod tests {
                 v1::CloudInterface { id: "eni-1".to_owned(), carries, ..v1::CloudInterface::default() };
             v1::GetCloudResponse { interfaces: vec![interface], ..v1::GetCloudResponse::default() }
         }
-
-        async fn explain(&self) -> Result<v1::ExplainPlanResponse> {
-            Err(Error::new(ErrorCode::NoCloud, "nothing is planned here"))
-        }
     }
 
     fn network() -> NetworkName {
