@@ -57,6 +57,6 @@ pub(crate) use shown::Shown;
 pub(crate) use {
     cell::Cell,
     page::Page,
-    parts::{bytes, clean},
+    parts::{bytes, clean, counted},
     table::Table,
 };

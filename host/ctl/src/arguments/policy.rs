@@ -187,7 +187,8 @@ change the version, too: import on a network that is not in use, or without --if
 
 With `record = N` in a network's table of tenured.toml, the daemon records its decisions. The component's questions are answered from the
 record as the network was then, also those that were not asked then; a decision without such a view of the network is listed as one that could not be
-answered. The component that was recorded decides the same, to the bit. Exits with 0 if everything is the same, and with 1 if not.")]
+answered. A policy that keeps a state begins each decision with the one that was recorded with it, migrated if another policy wrote it, or
+empty if there was none. The component that was recorded decides the same, to the bit. Exits with 0 if everything is the same, and with 1 if not.")]
     Replay(Replay),
     #[cfg(feature = "author")]
     #[command(flatten)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 use tenure_testkit::{Node, Subject};
-use tenure_types::{Error, ErrorCode, NetworkConfig, NetworkName};
+use tenure_types::{Error, ErrorCode, NetworkConfig, NetworkName, Supply};
 
 use super::check::{ipam, is_refusal, with_hint};
 use super::sandboxed::{Sandboxed, read};
@@ -80,7 +80,7 @@ fn measured(file: &Path, policy: impl Subject, ipam: &str, namespace: &str) -> R
     let name = NetworkName::new("net").map_err(|error| Error::new(ErrorCode::Internal, error))?;
     let mut rows = vec![row("define", 0, || policy.define(&name, &config).map(drop))?];
     let mut node = Node::of(policy, ipam)?;
-    rows.push(propose(&mut node, namespace)?);
+    rows.push(propose(&mut node, namespace).map_err(|error| without_supply(error, &node))?);
     let mut held = Vec::new();
     while held.len() < MOST {
         let pod = format!("{namespace}/pod-{}", held.len());
@@ -98,6 +98,21 @@ fn measured(file: &Path, policy: impl Subject, ipam: &str, namespace: &str) -> R
         rows.push(propose(&mut node, namespace)?);
     }
     Ok(Benched { file: file.into(), rows })
+}
+
+/// A refusal for want of ranges that no configuration can bring, since a host supplies them, in words that say so.
+fn without_supply(error: Error, node: &Node<impl Subject>) -> Error {
+    let supplied = node.book().pools().iter().find(|pool| pool.supply == Supply::Host);
+    match supplied.filter(|_| is_refusal(error.code)) {
+        Some(pool) => {
+            let cause = format!(
+                "the host supplies pool {}, and there is no host here: only a policy whose pools have ranges of the configuration can be measured",
+                pool.name
+            );
+            Error::new(ErrorCode::BuildFailed, cause)
+        }
+        None => error,
+    }
 }
 
 /// Measures proposals that nothing is made of.
@@ -144,6 +159,33 @@ mod tests {
         fn propose(&self, request: &Request, state: &[u8], book: &Arc<Book>) -> Result<Outcome, Error> {
             Subject::propose(&self.0, request, state, self.1.get_or_init(|| Arc::clone(book)))
         }
+    }
+
+    /// A policy whose pools the host supplies.
+    struct Supplied(Sandboxed);
+
+    impl Subject for Supplied {
+        fn define(&self, network: &NetworkName, config: &NetworkConfig) -> Result<Definition, Error> {
+            let mut definition = Subject::define(&self.0, network, config)?;
+            for pool in &mut definition.pools {
+                pool.pool.supply = Supply::Host;
+                pool.ranges.clear();
+            }
+            Ok(definition)
+        }
+
+        fn propose(&self, request: &Request, state: &[u8], book: &Arc<Book>) -> Result<Outcome, Error> {
+            Subject::propose(&self.0, request, state, book)
+        }
+    }
+
+    #[test]
+    fn a_pool_that_the_host_supplies_cannot_be_measured_and_no_network_is_asked_for() {
+        let file = Path::new("policy.wasm");
+        let policy = Supplied(Sandboxed::load(file, tenure_policy::embedded::HOST_LOCAL).unwrap());
+        let error = measured(file, policy, NETWORK, "shop").err().unwrap();
+        assert_eq!(error.code, ErrorCode::BuildFailed);
+        assert!(error.cause.starts_with("the host supplies pool "), "{error}");
     }
 
     /// Regression: the network counted as full, and the bench as passed.

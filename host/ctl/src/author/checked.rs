@@ -5,7 +5,7 @@ use serde_json::json;
 use tenure_types::Error;
 
 use super::check::{Checked, Trial};
-use crate::render::{Page, Shown, bytes, clean};
+use crate::render::{Page, Shown, bytes, clean, counted};
 
 impl Shown for Checked {
     fn page(&self, _: u64) -> Page {
@@ -13,7 +13,8 @@ impl Shown for Checked {
         let conformance = conformance.as_ref().map_or_else(
             || "-".to_owned(),
             |suite| {
-                let passed = format!("{} checks passed", suite.passed.len());
+                let count = u64::try_from(suite.passed.len()).unwrap_or(u64::MAX);
+                let passed = format!("{} passed", counted(count, "check", "checks"));
                 match (&suite.failure, &suite.skipped) {
                     (Some(why), _) => format!("FAILED: {}", clean(why)),
                     (None, Some(why)) => format!("{passed}; {}", clean(why)),

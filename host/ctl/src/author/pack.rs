@@ -25,6 +25,15 @@ const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 /// The file that makes a folder an image layout.
 const MARKER: &str = "oci-layout";
 
+/// The contents of a packed component.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum PackedKind {
+    /// A policy.
+    Component,
+    /// A package of the interface.
+    Package,
+}
+
 /// A component that was packed.
 #[derive(Debug, Serialize)]
 pub(crate) struct Packed {
@@ -36,13 +45,19 @@ pub(crate) struct Packed {
     pub(crate) sha256: String,
     /// Whether its signature is in the manifest.
     pub(crate) signed: bool,
+    #[serde(skip)]
+    pub(crate) kind: PackedKind,
 }
 
 impl Shown for Packed {
     fn page(&self, _: u64) -> Page {
-        let Self { folder, manifest, sha256, signed } = self;
+        let Self { folder, manifest, sha256, signed, kind } = self;
         let signed = if *signed { ", with its signature" } else { "" };
-        format!("{}: {manifest}, of the component sha256:{sha256}{signed}\n", folder.display()).into()
+        let kind = match kind {
+            PackedKind::Component => "component",
+            PackedKind::Package => "encoded package",
+        };
+        format!("{}: {manifest}, of the {kind} sha256:{sha256}{signed}\n", folder.display()).into()
     }
 }
 
@@ -53,9 +68,9 @@ pub(super) fn pack(
     folder: Option<PathBuf>,
     force: bool,
 ) -> Result<Packed, Error> {
-    let component = match file.extension().is_some_and(|kind| kind == "wit") {
-        true => interface(file, package)?,
-        false => read(file)?,
+    let (component, kind) = match file.extension().is_some_and(|extension| extension == "wit") {
+        true => (interface(file, package)?, PackedKind::Package),
+        false => (read(file)?, PackedKind::Component),
     };
     let contents = Contents::read(&component).map_err(|cause| {
         Error::new(ErrorCode::PolicyUnloadable, format_args!("{}: {cause}", file.display()))
@@ -115,7 +130,7 @@ pub(super) fn pack(
     let index = json!({ "schemaVersion": 2, "mediaType": INDEX, "manifests": [manifest] });
     write(folder.join("index.json"), index.to_string().as_bytes())?;
     write(folder.join(MARKER), br#"{"imageLayoutVersion":"1.0.0"}"#)?;
-    Ok(Packed { folder, manifest: digest, sha256: sha256(&component), signed })
+    Ok(Packed { folder, manifest: digest, sha256: sha256(&component), signed, kind })
 }
 
 /// The interface in a WIT file, encoded.

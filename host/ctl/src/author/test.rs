@@ -72,7 +72,7 @@ pub(super) fn test(folder: &Path, component: Option<PathBuf>) -> Result<Tested, 
         Some(file) => file,
         None => build(folder)?.file,
     };
-    let unusable = |cause: &dyn std::fmt::Display| Error::new(ErrorCode::BuildFailed, cause);
+    let unusable = |cause: &dyn std::fmt::Display| Error::new(ErrorCode::InputOutput, cause);
     let cases = folder.join(CASES);
     let read_cases = cases::read(&cases).map_err(|error| unusable(&error))?;
     if read_cases.is_empty() {

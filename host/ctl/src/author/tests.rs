@@ -12,7 +12,7 @@ use super::bench::{Benched, Row};
 use super::build::Built;
 use super::check::{Checked, Trial};
 use super::new::Created;
-use super::pack::Packed;
+use super::pack::{Packed, PackedKind};
 use super::sign::Signed;
 use super::test::Tested;
 use crate::render::Shown;
@@ -25,7 +25,8 @@ fn digest() -> String {
 #[test]
 fn work_of_an_author() {
     let (file, language, sha256) = (PathBuf::from("zones/policy.wasm"), "rust", digest());
-    let created = Created { folder: "zones".into(), language, files: vec!["Cargo.toml".into()] };
+    let files = vec!["Cargo.toml".into()];
+    let created = Created { folder: "zones".into(), language, files, plans: false };
     snapshot("created", &created);
     let built = Built { file: file.clone(), language, bytes: 96_154, sha256: digest() };
     snapshot("built", &built);
@@ -42,7 +43,8 @@ fn work_of_an_author() {
     };
     snapshot("benched", &Benched { file: file.clone(), rows: vec![row] });
     let manifest = "sha256:17".to_owned();
-    let packed = Packed { folder: "zones/oci".into(), manifest, sha256: sha256.clone(), signed: true };
+    let (folder, kind) = ("zones/oci".into(), PackedKind::Component);
+    let packed = Packed { folder, manifest, sha256: sha256.clone(), signed: true, kind };
     snapshot("packed", &packed);
     let signed = Signed { signature: "policy.wasm.minisig".into(), public_key: "RWQ".into(), sha256 };
     snapshot("signed", &signed);
@@ -80,6 +82,7 @@ fn what_was_made_is_listed_with_the_next_step() {
         folder: "zones".into(),
         language: "rust",
         files: vec!["Cargo.toml".into(), "src/lib.rs".into()],
+        plans: false,
     };
     insta::assert_snapshot!(created.page(0), @"
     Created a policy in zones, in rust:
@@ -87,6 +90,9 @@ fn what_was_made_is_listed_with_the_next_step() {
       src/lib.rs
     Next: tenurectl policy test zones
     ");
+    let planner = Created { plans: true, ..created }.page(0).to_string();
+    let last = planner.lines().last().unwrap();
+    assert!(last.trim().starts_with("cargo test --manifest-path zones/Cargo.toml "), "{planner}");
     let built = Built {
         file: "zones/policy.wasm".into(),
         language: "rust",
@@ -146,6 +152,8 @@ fn a_check_says_what_a_component_is_and_needs() {
     trial                served a pod
     conformance          2 checks passed
     ");
+    let one = Conformance { passed: vec!["one"], ..Conformance::default() };
+    assert!(checked(Trial::Served { memory: 4 }, Some(one)).contains("1 check passed"));
     let nonconforming =
         Conformance { failure: Some("it proposes nonsense".into()), ..Conformance::default() };
     let shown = checked(Trial::Served { memory: 4 }, Some(nonconforming));

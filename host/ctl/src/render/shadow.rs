@@ -46,10 +46,13 @@ impl Shown for Shadowed {
 
 /// The figures of the comparison, a sentence each.
 fn figures(answer: &ShadowPolicyResponse, compared: u64) -> String {
-    let mut out = format!(
-        "At the beginning it answered {} of {} requests of live allocations.\n",
-        answer.answered, answer.rehearsed
-    );
+    let mut out = String::new();
+    if answer.rehearsed > 0 {
+        out.push_str(&format!(
+            "At the beginning it answered {} of {} requests of live allocations.\n",
+            answer.answered, answer.rehearsed
+        ));
+    }
     if answer.recorded + answer.unanswered > 0 {
         out.push_str(&format!(
             "{} of the compared decisions are recorded ones; it asks what the record lacks in {} more.\n",

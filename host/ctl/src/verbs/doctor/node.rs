@@ -25,7 +25,10 @@ impl NodePaths {
 
     /// The place of a path.
     pub(super) fn at(&self, path: &Path) -> Location {
-        Location { named: path.to_owned(), real: self.root.join(path.strip_prefix("/").unwrap_or(path)) }
+        // A relative path is one of the working directory, as everywhere else.
+        let named = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let real = self.root.join(named.strip_prefix("/").unwrap_or(&named));
+        Location { named, real }
     }
 
     /// The text of a file, such as one of the kernel's; `None` if it cannot be read.

@@ -182,6 +182,13 @@ async fn the_first_configuration_is_the_one_that_counts() {
     tree.expect("other-ipams", CheckVerdict::Warning, "1 addresses of network pods").await;
 }
 
+/// Regression: it was looked for below the root directory, so that `--state-dir state` was of no effect.
+#[test]
+fn a_relative_path_is_one_of_the_working_directory() {
+    let state = NodePaths::below(Path::new("/")).at(Path::new("state"));
+    assert_eq!(state.real, std::env::current_dir().unwrap().join("state"));
+}
+
 #[test]
 fn what_is_not_mounted_into_a_container_is_not_called_absent() {
     let tree = Tree::new();
