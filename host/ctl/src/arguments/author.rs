@@ -94,7 +94,9 @@ some namespaces only, --namespace.")]
     /// Measure a component's calls in the sandbox, on an empty and on a full network.
     #[command(after_help = "Examples:
   tenurectl policy bench zones/policy.wasm
-  tenurectl policy bench zones/policy.wasm --network ipam.json")]
+  tenurectl policy bench zones/policy.wasm --network ipam.json
+
+A policy whose pools the host supplies, such as a planner, cannot be measured: there is no host here.")]
     Bench {
         /// The component.
         #[arg(value_hint = ValueHint::FilePath)]
