@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use tenure_types::ErrorCode;
+use tenure_types::{Error, ErrorCode};
 
 /// An exit code; clap itself uses 2 for an invalid command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,12 +43,12 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// The error code's next step, except where that would be to run `tenurectl` again.
-pub(crate) fn next_step(code: ErrorCode) -> &'static str {
-    match code {
+/// The error's next step, except where that would be to run `tenurectl` again.
+pub(crate) fn next_step(error: &Error) -> &str {
+    match error.code {
         ErrorCode::Unreachable => {
             "start tenured, or pass the running daemon's directory with --run-dir; only root can connect"
         }
-        code => code.next_step(),
+        _ => error.next_step(),
     }
 }

@@ -13,12 +13,16 @@ use tenure_policy::Policies;
 use tenure_policy::decisions::Recorder;
 use tenure_rpc::admin::Reloaded;
 use tenure_rpc::cni::CniService;
-use tenure_types::{ConditionName, Error, ErrorCode};
+use tenure_types::{ConditionName, Error, ErrorCode, NetworkName, PolicyStamp};
 use tokio::sync::{Mutex, watch};
 
 use crate::config::{Config, ConfigFile};
 use crate::parts::{FollowedFiles, NetworkSetup};
 use crate::policies;
+
+/// The next step where policies that serve have no signature by the new keys.
+const SIGN_FIRST: &str =
+    "sign the policies named above and load them again, or activate others there; then reload";
 
 /// Everything that a reload changes.
 pub(crate) struct LiveParts {
@@ -115,10 +119,11 @@ impl Live {
             })?;
         }
         let (applied, after_restart) = self.put_in_force(&read);
+        let forgotten = if signatures { self.forget_untrusted().await? } else { Vec::new() };
         drop(turn);
         if signatures {
             // What was refused for want of a signature may serve now, and at once.
-            self.policies.load_untrusted_again().await;
+            self.policies.load_untrusted_again(forgotten).await;
         }
         report.well();
         self.files.read_new().await;
@@ -139,30 +144,46 @@ impl Live {
     async fn check_signatures(&self, read: &Config) -> Result<(), Error> {
         let before = Arc::clone(&self.config.borrow());
         let (before, now) = (policies::keys(&before), policies::keys(read));
-        let networks: Vec<_> = self
-            .engine
-            .network_names()
-            .into_iter()
-            .filter_map(|network| Some((self.engine.policies_of(&network)?.now.policy, network)))
-            // A delegate's stand-in has no signature.
-            .filter(|(policy, _)| policy.name.delegate().is_none())
-            .collect();
+        let networks = self.serving();
         let serving: Vec<_> = networks.iter().map(|(policy, _)| policy.clone()).collect();
         let policies = Arc::clone(&self.policies);
         let refused = tokio::task::spawn_blocking(move || {
             let refused = policies.untrusted(&now, &serving);
             let already = policies.untrusted(&before, &serving);
-            refused.into_iter().find(|(policy, _)| already.iter().all(|(already, _)| already != policy))
+            let is_new = |policy: &PolicyStamp| already.iter().all(|(already, _)| already != policy);
+            refused.into_iter().filter(|(policy, _)| is_new(policy)).collect::<Vec<_>>()
         });
         let refused = refused.await.map_err(|error| Error::new(ErrorCode::Internal, error))?;
-        let Some((policy, cause)) = refused else { return Ok(()) };
-        let network = networks.iter().find(|(serving, _)| *serving == policy).map(|(_, network)| network);
-        let network = network.map(ToString::to_string).unwrap_or_default();
+        if refused.is_empty() {
+            return Ok(());
+        }
+        let told = networks.iter().filter_map(|(serving, network)| {
+            let (policy, cause) = refused.iter().find(|(policy, _)| policy == serving)?;
+            Some(format!("policy {policy} serves network {network}: {cause}"))
+        });
+        let told = told.collect::<Vec<_>>().join("; ");
         let cause = format_args!(
-            "signatures: policy {policy} serves network {network}, and the next start would not load it: {cause}; \
-             sign it, or activate another policy there first"
+            "signatures: the next start would not load what serves; {told}; sign it, or activate another policy there first"
         );
-        Err(Error::new(ErrorCode::InvalidConfig, cause))
+        Err(Error::new(ErrorCode::InvalidConfig, cause).to_be_solved_by(SIGN_FIRST))
+    }
+
+    /// Forgets the policies that serve nothing and have no signature by the keys in force, so that nobody activates one that the
+    /// next start would not load.
+    async fn forget_untrusted(&self) -> Result<Vec<PolicyStamp>, Error> {
+        let serving: Vec<_> = self.serving().into_iter().map(|(policy, _)| policy).collect();
+        let policies = Arc::clone(&self.policies);
+        let forgotten = tokio::task::spawn_blocking(move || policies.forget_untrusted(&serving)).await;
+        forgotten.map_err(|error| Error::new(ErrorCode::Internal, error))
+    }
+
+    /// The policies that serve networks, and these networks. A delegate's stand-in is not among them: it has no signature.
+    fn serving(&self) -> Vec<(PolicyStamp, NetworkName)> {
+        let networks = self.engine.network_names().into_iter();
+        networks
+            .filter_map(|network| Some((self.engine.policies_of(&network)?.now.policy, network)))
+            .filter(|(policy, _)| policy.name.delegate().is_none())
+            .collect()
     }
 
     /// Applies what can change now; returns the keys that changed, and those that need a restart.

@@ -26,6 +26,7 @@ fn main() -> ExitCode {
         .test("an_older_release_in_a_followed_file_is_not_applied", &[], followed)
         .test("keys_that_what_serves_lacks_are_refused_by_a_reload", &[], refused_by_reload)
         .test("keys_that_are_put_right_let_pods_start_at_once", &[], way_back)
+        .test("keys_that_come_later_count_for_what_was_loaded_before", &[], keys_that_come_later)
         .run()
 }
 
@@ -237,12 +238,20 @@ fn refused_by_reload() -> anyhow::Result<()> {
     let path = unsigned.display().to_string();
     daemon.ctl(&load(&path, &[]))?;
     add(&daemon, "canary", "web-0")?.address()?;
+    let of_another = Attachment::of("db-0");
+    daemon.shim()?.call("ADD", &of_another, &network("next", "10.86.0.0/16", "canary"))?.address()?;
     daemon.configure(&publisher.trusted())?;
     let error = refused(&daemon, &["reload"])?;
     ensure!(text(&error, "/code") == "invalid-config", "{error}");
+    ensure!(text(&error, "/next_step").contains("load them again"), "{error}");
     let cause = text(&error, "/cause");
-    for words in ["policy canary@", "serves network net", "it is not signed", "sign it, or activate another"]
-    {
+    for words in [
+        "policy canary@",
+        "serves network net:",
+        "serves network next:",
+        "it is not signed",
+        "sign it, or activate another",
+    ] {
         ensure!(cause.contains(words), "{words} is missing: {error}");
     }
     let status = daemon.ctl(&["status"])?.to_string();
@@ -279,4 +288,37 @@ fn way_back() -> anyhow::Result<()> {
     daemon.ctl(&["reload"])?;
     add(&daemon, "canary", "web-1")?.address()?;
     Ok(())
+}
+
+/// Regression: a policy that was loaded before the keys came was activated without a signature, and the next start did not load it.
+fn keys_that_come_later() -> anyhow::Result<()> {
+    let mut daemon = Daemon::start()?;
+    let publisher = Publisher::new(&daemon)?;
+    let signed = publisher.release(&daemon, b's', "1.1.0")?;
+    daemon.ctl(&load(&signed, &[]))?;
+    add(&daemon, "canary", "web-0")?.address()?;
+    let unsigned = publisher.write(&daemon, b'u')?;
+    let path = unsigned.display().to_string();
+    let load_other = ["policy", "load", path.as_str(), "--name", "other"];
+    daemon.ctl(&load_other)?;
+    let activate_other = ["policy", "activate", "net", "other"];
+    daemon.ctl(&activate_other)?;
+    daemon.ctl(&["policy", "activate", "net", "canary"])?;
+    daemon.configure(&publisher.trusted())?;
+    daemon.ctl(&["reload"])?;
+    for verb in [&activate_other[..], &["policy", "shadow", "net", "other"], &["policy", "rollback", "net"]] {
+        let error = refused(&daemon, verb)?;
+        ensure!(text(&error, "/code") == "policy-untrusted", "{verb:?}: {error}");
+    }
+    let listed = daemon.ctl(&["policy", "list"])?.to_string();
+    ensure!(listed.contains("it is not signed"), "{listed}");
+    // The release that serves counts as accepted, though nobody looked at its signature when it was loaded.
+    let older = publisher.release(&daemon, b'o', "0.9.0")?;
+    is_outdated(&daemon, &older, "version 1.1.0 was accepted here before")?;
+    publisher.sign(&unsigned, "other", "1")?;
+    daemon.ctl(&load_other)?;
+    daemon.ctl(&activate_other)?;
+    daemon.kill()?;
+    daemon.start_again()?;
+    wait::holds("the policy", SOON, || Ok(add(&daemon, "canary", "web-1")?.succeeded))
 }

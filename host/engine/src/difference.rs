@@ -37,6 +37,8 @@ pub struct Difference {
     pub owner: String,
     /// How the candidate differs.
     pub verdict: Verdict,
+    /// Whether the candidate refuses, and not as the serving policy did.
+    pub refuses: bool,
     /// Answer of the serving policy.
     pub served: String,
     /// Answer of the candidate.

@@ -49,6 +49,7 @@ pub(crate) fn again(policy: &WasmPolicy, record: &Path) -> Result<Again> {
                 at: Moment { boot_ns: 0, wall_ms: decision.at_ms },
                 owner: decision.who(),
                 verdict,
+                refuses: verdict == Verdict::OtherRefusal && matches!(now, DecisionOutcome::Refusal(_)),
                 served: decision.outcome.to_string(),
                 candidate: now.to_string(),
             }),

@@ -24,7 +24,7 @@ use crate::digest::sha256;
 use crate::embedded;
 use crate::loader::{
     AcceptedReleases, CatalogueSource, Catalogued, ComponentStore, KeptComponents, Load, LoadFailure,
-    LoadState, Loader, PolicyRuntime, Rank, Sources, Trusted, TrustedKeys,
+    LoadState, Loader, PolicyRuntime, Rank, SignedRelease, Sources, Trusted, TrustedKeys, Verified,
 };
 use crate::sandbox::{AskedPolicy, Grants};
 
@@ -90,7 +90,8 @@ impl Policies {
             Arc::new(ComponentStore::new(sources(&embedded, &given), kept, runtime.limits().component));
         let trusted = Arc::new(Trusted::default());
         let accepted = Arc::new(AcceptedReleases::new(state_directory.join("policies")));
-        let load = load(Arc::clone(&bytes), Arc::clone(&runtime), Arc::clone(&trusted));
+        let load =
+            load(Arc::clone(&bytes), Arc::clone(&runtime), Arc::clone(&trusted), Arc::clone(&accepted));
         let loader = Loader::new(load);
         let (given, directory) = (Mutex::new(given), state_directory.to_owned());
         let (loaded, taking) = (RwLock::default(), Taking::default());
@@ -98,7 +99,7 @@ impl Policies {
     }
 
     /// Sets the keys that components must be signed with; none, if signatures are not checked. Policies that are loaded
-    /// already stay.
+    /// already stay until [`forget_untrusted`](Self::forget_untrusted).
     pub fn trust(&self, keys: TrustedKeys) {
         self.trusted.set(keys);
     }
@@ -114,16 +115,40 @@ impl Policies {
         policies.iter().filter_map(|stamp| Some((stamp.clone(), cause(stamp)?))).collect()
     }
 
-    /// Loads the policies again that were not loaded for want of a signature, without waiting for their next turn.
-    pub async fn load_untrusted_again(&self) {
-        for stamp in self.loader.unloaded() {
-            if let LoadState::Failed(LoadFailure { error, .. }) =
-                self.loader.want_bytes(&stamp, Rank::Configured)
-                && error.code == ErrorCode::PolicyUntrusted
-            {
-                // The loader reports a failure.
-                let _ = self.load_now(&stamp).await;
+    /// Checks the policies that are loaded against the keys in force, and forgets those that these keys do not verify, so that
+    /// they cannot be activated; returns them. `serving` stay: they serve as long as the daemon runs. The releases of
+    /// the others count as accepted from now on. Reads their files.
+    #[must_use]
+    pub fn forget_untrusted(&self, serving: &[PolicyStamp]) -> Vec<PolicyStamp> {
+        let mut forgotten = Vec::new();
+        for stamp in self.loader.loaded().into_iter().filter(|stamp| !embedded::has(&stamp.digest)) {
+            let Ok(component) = self.bytes.find(&stamp) else { continue };
+            let signature = self.bytes.signature(&stamp);
+            match self.trusted.check(&stamp.name, &component, signature.as_deref()) {
+                Ok(verified) => note_release(&self.accepted, &stamp, &verified),
+                Err(_) if serving.contains(&stamp) => {}
+                Err(_) => {
+                    hold_exclusive(&self.loaded).remove(&(stamp.name.clone(), Arc::clone(&stamp.digest)));
+                    self.loader.free(&stamp);
+                    forgotten.push(stamp);
+                }
             }
+        }
+        forgotten
+    }
+
+    /// Loads the policies again that were not loaded for want of a signature, without waiting for their next turn, and
+    /// those that were forgotten for it, so that they are listed with the reason.
+    pub async fn load_untrusted_again(&self, forgotten: Vec<PolicyStamp>) {
+        let is_untrusted = |stamp: &PolicyStamp| {
+            let standing = self.loader.want_bytes(stamp, Rank::Configured);
+            let LoadState::Failed(LoadFailure { error, .. }) = standing else { return false };
+            error.code == ErrorCode::PolicyUntrusted
+        };
+        let untrusted: Vec<_> = self.loader.unloaded().into_iter().filter(is_untrusted).collect();
+        for stamp in forgotten.into_iter().chain(untrusted) {
+            // The loader reports a failure.
+            let _ = self.load_now(&stamp).await;
         }
     }
 
@@ -251,27 +276,42 @@ impl Policies {
 }
 
 /// Finds, verifies and compiles a policy, and keeps a copy of it.
-fn load(bytes: Arc<ComponentStore>, runtime: Arc<PolicyRuntime>, trusted: Arc<Trusted>) -> Load {
+fn load(
+    bytes: Arc<ComponentStore>,
+    runtime: Arc<PolicyRuntime>,
+    trusted: Arc<Trusted>,
+    accepted: Arc<AcceptedReleases>,
+) -> Load {
     Box::new(move |stamp: &PolicyStamp| {
         let component = bytes.find(stamp).map_err(|error| LoadFailure { error, missing: true })?;
         let missing = sha256(&component) != *stamp.digest;
         let failed = |error| LoadFailure { error, missing };
         let signature = (trusted.checks() && !embedded::has(&stamp.digest)).then(|| bytes.signature(stamp));
+        let mut verified = Verified::default();
         if let Some(signature) = &signature {
             let untrusted =
                 |cause| Error::new(ErrorCode::PolicyUntrusted, format_args!("policy {stamp}: {cause}"));
-            trusted
+            verified = trusted
                 .check(&stamp.name, &component, signature.as_deref())
                 .map_err(untrusted)
                 .map_err(failed)?;
         }
         let policy = runtime.load(&stamp.name, &component, Some(&stamp.digest)).map_err(failed)?;
+        note_release(&accepted, stamp, &verified);
         // Without a copy, the node depends on the component's file.
         if let Err(error) = bytes.kept.put(stamp, &component, signature.flatten().as_deref()) {
             tracing::warn!(%error, policy = %stamp, "cannot keep a copy of a policy");
         }
         Ok(AskedPolicy::new(policy))
     })
+}
+
+/// Notes the release of a policy that is loaded, so that no older one passes from now on.
+fn note_release(accepted: &AcceptedReleases, stamp: &PolicyStamp, verified: &Verified) {
+    let Some(SignedRelease { version, .. }) = &verified.release else { return };
+    if let Err(error) = accepted.note(&stamp.name, &stamp.digest, version) {
+        tracing::warn!(%error, policy = %stamp, "cannot note which version of a policy is accepted");
+    }
 }
 
 impl Catalogue for Policies {

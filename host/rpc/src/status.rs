@@ -140,7 +140,11 @@ pub fn from_status(status: &tonic::Status) -> Error {
                 Some(code) => Error::new(code, report.cause),
                 None => Error::new(ErrorCode::Internal, format_args!("{}: {}", report.reason, report.cause)),
             };
-            Error { reference: report.reference.map(String::into_boxed_str), ..error }
+            let error = Error { reference: report.reference.map(String::into_boxed_str), ..error };
+            match report.next_step {
+                step if step.is_empty() || step == error.next_step() => error,
+                step => error.to_be_solved_by(step),
+            }
         }
         None if status.code() == tonic::Code::DeadlineExceeded => {
             Error::new(ErrorCode::DeadlineExceeded, status.message())

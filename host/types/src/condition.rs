@@ -113,7 +113,7 @@ conditions! {
     PoliciesLoading = "policies-loading", Degraded, "nothing to do: it clears by itself";
     /// A policy cannot be loaded; ADD on a network that needs it fails.
     PolicyUnloadable = "policy-unloadable", Degraded,
-        "fix the file or its sha256 in the configuration; `tenurectl policy list` shows both";
+        "fix what is named above: a file, its sha256, or a signature that is missing; `tenurectl policy list` shows each policy";
     /// The configured file of a policy has changed and cannot be applied; the version before it keeps serving.
     PolicyFileRefused = "policy-file-refused", Degraded,
         "fix what the message names; the daemon looks at the file every second";

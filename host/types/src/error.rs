@@ -119,7 +119,7 @@ codes! {
     /// The ledger rejected what the policy proposed or defined; nothing was handed out.
     ProposalRejected = "proposal-rejected", 106, "report it to the policy's author; `tenurectl policy activate` switches to another policy";
     /// The node has no policy of that name.
-    UnknownPolicy = "unknown-policy", 107, "`tenurectl policy list` shows the policies; `[policies.NAME]` in tenured.toml adds one";
+    UnknownPolicy = "unknown-policy", 107, "`tenurectl policy list` shows the policies; `tenurectl policy load NAME FILE` or `[policies.NAME]` in tenured.toml adds one";
     /// A policy's file is missing, does not match its sha256, or is not a policy.
     PolicyUnloadable = "policy-unloadable", 108, "fix what is named above and check `tenurectl policy list`; the previous policy keeps serving";
     /// No network of that name exists on this node.
@@ -275,7 +275,7 @@ pub struct Error {
     /// How a policy failed, where one did. It is counted where it happens and not passed on.
     pub failure: Option<PolicyFailure>,
     /// The next step here, if it is another one than the code's.
-    pub next_step: Option<&'static str>,
+    pub next_step: Option<Cow<'static, str>>,
 }
 
 impl Error {
@@ -291,14 +291,14 @@ impl Error {
 
     /// The next step for an operator.
     #[must_use]
-    pub fn next_step(&self) -> &'static str {
-        self.next_step.unwrap_or_else(|| self.code.next_step())
+    pub fn next_step(&self) -> &str {
+        self.next_step.as_deref().unwrap_or_else(|| self.code.next_step())
     }
 
     /// The same error with another next step.
     #[must_use]
-    pub fn to_be_solved_by(mut self, next_step: &'static str) -> Self {
-        self.next_step = Some(next_step);
+    pub fn to_be_solved_by(mut self, next_step: impl Into<Cow<'static, str>>) -> Self {
+        self.next_step = Some(next_step.into());
         self
     }
 

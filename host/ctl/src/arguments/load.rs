@@ -12,7 +12,7 @@ pub(crate) struct LoadArguments {
     /// The component: a file, or oci://HOST/REPOSITORY@sha256:DIGEST.
     #[arg(required = true, value_name = "FILE|oci://...", value_hint = ValueHint::FilePath)]
     pub(crate) source: PathBuf,
-    /// The policy's name [default: the file's name without its extension, or the repository's last part].
+    /// The policy's name [default: the file's name without its extension, that of its folder for policy.wasm, or the repository's last part].
     #[arg(long)]
     pub(crate) name: Option<String>,
     /// The component's expected SHA-256; another one is refused.

@@ -117,14 +117,19 @@ one that was made. It costs the memory of a second book while it runs.")]
         #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true, requires = "change")]
         reason: String,
     },
-    /// Activate the policy in a network's shadow, once enough decisions were compared and none failed.
+    /// Activate the policy in a network's shadow, once enough decisions were compared.
+    #[command(
+        after_help = "It takes 16 compared decisions, recorded ones included, of which none failed; no more refusals that the serving policy did
+not give than `exchange.worse_percent` of them; and no refusal of a live allocation's request that the serving policy
+would answer again. With --now, only a failure keeps the policy from being activated."
+    )]
     Promote {
         /// The network's name.
         network: String,
         /// Allow the network's ranges to change.
         #[arg(long)]
         change_ranges: bool,
-        /// Do not wait for enough comparisons.
+        /// Do not wait for enough comparisons, and accept refusals.
         #[arg(long)]
         now: bool,
         /// The reason, for the history.

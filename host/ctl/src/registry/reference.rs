@@ -74,7 +74,7 @@ impl OciReference {
     /// The error for a reference without a digest.
     pub(super) fn unpinned(&self) -> Error {
         let cause = format_args!(
-            "{self} names no digest, so it may be another component tomorrow; --unpinned loads what it is now, and says its digest"
+            "{self} names no digest, so it may be another component tomorrow; name its digest, or `tenurectl policy load --unpinned` loads what it is now, and says its digest"
         );
         Error::new(ErrorCode::InvalidReference, cause)
     }

@@ -15,12 +15,12 @@ pub(crate) fn error(error: &Error) -> String {
         ErrorCode::BuildFailed | ErrorCode::ToolMissing => printable::lines(error.cause.trim_end()),
         _ => Cow::Owned(clean(&error.cause)),
     };
-    format!("error: {}: {cause}\n next: {}\n", error.code, next_step(error.code))
+    format!("error: {}: {cause}\n next: {}\n", error.code, clean(next_step(error)))
 }
 
 /// An error as JSON.
 pub(crate) fn json_error(error: &Error) -> Value {
-    json!({ "error": { "code": error.code.name(), "cause": error.cause, "next_step": next_step(error.code) } })
+    json!({ "error": { "code": error.code.name(), "cause": error.cause, "next_step": next_step(error) } })
 }
 
 #[cfg(test)]

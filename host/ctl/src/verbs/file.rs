@@ -13,6 +13,15 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>, Error> {
     fs::read(path).map_err(|error| unreadable(path, &error))
 }
 
+/// The name that a component's file suggests for its policy: the file's without its extension, or that of its folder where
+/// `tenurectl policy build` has written it.
+pub(super) fn component_name(file: &Path) -> String {
+    let folder = std::path::absolute(file).ok();
+    let folder = folder.as_deref().and_then(Path::parent).and_then(Path::file_name);
+    let stem = file.file_stem().filter(|stem| *stem != "policy").or(folder);
+    stem.map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
 /// Writes a file that is there whole or not at all, also after a crash; only its owner may read it.
 pub(super) fn replace(path: &Path, text: &[u8]) -> Result<(), Error> {
     let mut name = path.as_os_str().to_owned();
@@ -35,4 +44,17 @@ pub(super) fn replace(path: &Path, text: &[u8]) -> Result<(), Error> {
 /// The error for a file or directory that cannot be read.
 pub(super) fn unreadable(path: &Path, error: &dyn Display) -> Error {
     Error::new(ErrorCode::InputOutput, format_args!("{}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_component_that_was_built_in_a_folder_has_the_folders_name() {
+        let name = |file: &str| component_name(Path::new(file));
+        assert_eq!(name("quotas/policy.wasm"), "quotas");
+        assert_eq!(name("/srv/quotas/zones.wasm"), "zones");
+        assert_eq!(name("/policy.wasm"), "", "the daemon refuses that, and says how names look");
+    }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tenure_rpc::v1;
 use tenure_types::{Error, ErrorCode};
 
-use super::file;
+use super::file::{self, component_name};
 use crate::arguments::LoadArguments;
 use crate::daemon::Daemon;
 #[cfg(feature = "registry")]
@@ -83,7 +83,7 @@ fn read(path: &Path) -> Result<ComponentFile, Error> {
     filled(&path.display().to_string(), &bytes)?;
     let signature = path.with_added_extension("minisig");
     let signature = if signature.exists() { Some(text(&signature)?) } else { None };
-    let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    let name = component_name(path);
     let source = std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string();
     Ok(ComponentFile { bytes, name, source, signature })
 }

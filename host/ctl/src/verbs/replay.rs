@@ -9,7 +9,7 @@ use tenure_policy::decisions::{
 use tenure_policy::{CallLimits, Compiler, PolicyRuntime, WasmPolicy};
 use tenure_types::{Error, ErrorCode, PolicyName};
 
-use super::file::read;
+use super::file::{component_name, read};
 use crate::arguments::Replay;
 use crate::report::{ComponentStamp, ReplayDifference, Replayed};
 
@@ -64,13 +64,9 @@ impl Player<'_> {
     }
 }
 
-/// A name for the component: its file's, or that of its folder where `tenurectl policy build` has written it.
+/// A name for the component.
 fn name(file: &Path) -> Result<PolicyName, Error> {
-    let folder = std::path::absolute(file).ok();
-    let folder = folder.as_deref().and_then(Path::parent).and_then(Path::file_name);
-    let stem = file.file_stem().filter(|stem| *stem != "policy").or(folder);
-    let stem = stem.and_then(|stem| stem.to_str()).unwrap_or_default();
-    let name = PolicyName::new(stem).or_else(|_| PolicyName::new("component"));
+    let name = PolicyName::new(component_name(file)).or_else(|_| PolicyName::new("component"));
     name.map_err(|error| Error::new(ErrorCode::Internal, error))
 }
 

@@ -8,7 +8,7 @@
 //!
 //! Failures are counted separately for each network: one network's configuration may break a policy that serves other
 //! networks well. They are counted separately for pods and for each agent, too: requests on which a policy fails bench it only for
-//! the caller that makes them. An operator's calls are not counted and never refused. The map is behind a `std::sync::Mutex`; as long as nothing fails, an atomic avoids the lock.
+//! the caller that makes them. Plans are counted apart as well: a policy that cannot plan goes on handing out what is free. An operator's calls are not counted and never refused. The map is behind a `std::sync::Mutex`; as long as nothing fails, an atomic avoids the lock.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,6 +40,8 @@ pub(crate) enum Requester {
     Operator,
     /// An agent, for its claims.
     Agent(AgentName),
+    /// The executor, for a plan.
+    Executor,
 }
 
 type Key = (NetworkName, PolicyName, Arc<str>, Requester);
@@ -163,6 +165,7 @@ impl Strikes {
                 let subject = match requester {
                     Requester::Node | Requester::Operator => format!("{network}/{policy}"),
                     Requester::Agent(agent) => format!("{network}/{policy}/agents.{agent}"),
+                    Requester::Executor => format!("{network}/{policy}/plans"),
                 };
                 (subject, count.tell(key, now))
             })
@@ -179,6 +182,7 @@ impl Count {
         let whose = match requester {
             Requester::Node | Requester::Operator => String::new(),
             Requester::Agent(agent) => format!(" for the claims of agent {agent}"),
+            Requester::Executor => " when it plans".to_owned(),
         };
         let left = self.until.saturating_sub(now);
         let when = match left.is_zero() {

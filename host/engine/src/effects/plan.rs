@@ -11,6 +11,7 @@ use tenure_types::{
 use super::HostEffects;
 use super::begin::Begun;
 use super::refusal::Refusal;
+use crate::core::strikes::Requester;
 use crate::network::networks::unknown_network;
 use crate::network::slot::Alone;
 use crate::ports::Outside;
@@ -101,11 +102,14 @@ impl HostEffects {
         let (policy, book) = self.claims.deciding(alone, name, now)?;
         let open = self.core.committer.node().effects.of(name);
         let state = Arc::new(self.plan_state(name, &book, &open, outlook));
+        let executor = Requester::Executor;
         let (effects, lines) = if begins {
-            let effects = self.core.ask(name, policy.as_ref(), || policy.plan(state, book)).await;
+            let plan = || policy.plan(state, book);
+            let effects = self.core.ask_for(&executor, name, policy.as_ref(), plan).await;
             (effects.inspect_err(|error| self.demands.found(name, Some(error)))?, Vec::new())
         } else {
-            self.core.ask(name, policy.as_ref(), || policy.explain(state, book)).await?
+            let explain = || policy.explain(state, book);
+            self.core.ask_for(&executor, name, policy.as_ref(), explain).await?
         };
         Ok((Arc::clone(policy.stamp()), effects, lines))
     }

@@ -116,8 +116,8 @@ impl Engine {
     /// Makes the policy in a network's shadow serve it; as [`activate`](Self::activate).
     ///
     /// # Errors
-    /// As [`activate`](Self::activate); `ShadowInconclusive` when the shadow has failed a request, or has not compared
-    /// enough of them and `now` is not set.
+    /// As [`activate`](Self::activate); `ShadowInconclusive` when the shadow has failed a request, or, unless `now` is set, has
+    /// not compared enough of them or refused too many.
     pub async fn promote(
         &self,
         network: &NetworkName,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tenure_ledger::Chooser;
 use tenure_ledger::choices::Shadow;
-use tenure_types::{Error, ErrorCode, NetworkName, PolicyStamp, Result};
+use tenure_types::{Error, ErrorCode, NetworkName, PolicyStamp, Request, Result};
 
 use super::PolicyExchange;
 use super::follower::Follower;
@@ -78,7 +78,7 @@ impl PolicyExchange {
             match self.follower(network, candidate).await {
                 Ok(follower) => {
                     run.report.problem = None;
-                    self.rehearse(&follower, run).await;
+                    self.rehearse(network, &follower, run).await;
                     self.remember(network, candidate, run).await;
                     run.follower = Some(follower);
                 }
@@ -148,8 +148,9 @@ impl PolicyExchange {
         Ok(follower)
     }
 
-    /// Puts the requests of the latest allocations to a candidate again. Every answer must be valid.
-    async fn rehearse(&self, follower: &Follower, run: &mut Run) {
+    /// Puts the requests of the latest allocations to a candidate again, and those that it refuses to the serving policy. Every
+    /// answer must be valid.
+    async fn rehearse(&self, network: &NetworkName, follower: &Follower, run: &mut Run) {
         for request in follower.recent(REHEARSED) {
             give_way().await;
             let (decided, error) = follower.rehearse(&request).await;
@@ -161,9 +162,19 @@ impl PolicyExchange {
                     let served = "a rehearsal: it is allocated".to_owned();
                     self.keep(&request, Verdict::Failed, served, &(decided, error), run);
                 }
+                Err(_) if self.serves_again(network, &request).await => run.report.refused_again += 1,
+                // With a full pool, nobody answers again.
                 Err(_) => {}
             }
         }
+    }
+
+    /// Whether the serving policy would answer the request of a live allocation if it were made now.
+    async fn serves_again(&self, network: &NetworkName, request: &Request) -> bool {
+        let Some(choice) = self.core.committer.choice(network) else { return false };
+        let Ok(policy) = self.core.ports.catalogue.find_pinned(&choice.policy) else { return false };
+        let Some(book) = self.core.book(network).await else { return false };
+        self.tried(policy, request, book).await.is_ok()
     }
 
     /// Compares the network's recorded decisions, once in a run.
@@ -199,7 +210,7 @@ impl PolicyExchange {
 
     fn keep(
         &self,
-        request: &tenure_types::Request,
+        request: &Request,
         verdict: Verdict,
         served: String,
         (decided, error): &(crate::policy::verdicts::Decided, Option<Error>),
@@ -207,6 +218,8 @@ impl PolicyExchange {
     ) {
         let owner = request.lasting_name().unwrap_or_else(|| request.owner.to_string());
         let candidate = told(decided, error.as_ref());
-        run.report.verdicts.keep(Difference { at: self.core.now(), owner, verdict, served, candidate });
+        let refuses = verdict == Verdict::OtherRefusal && decided.is_err();
+        let at = self.core.now();
+        run.report.verdicts.keep(Difference { at, owner, verdict, refuses, served, candidate });
     }
 }

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_ledger::Book;
-use tenure_types::{ErrorCode, Outcome, Owner, Request, Result};
+use tenure_types::{ErrorCode, Outcome, Owner, PolicyStamp, Request, Result};
 
 use super::PolicyExchange;
 use crate::network::slot::Alone;
 use crate::policy::verdicts::checked;
 use crate::policy::words::shortened;
-use crate::ports::on_trial;
+use crate::ports::{Policy, on_trial};
 
 impl PolicyExchange {
     /// Passes on a policy's answer to a request, after counting it where the network is watched, and noting it where it is
@@ -46,13 +46,13 @@ impl PolicyExchange {
         book: Arc<Book>,
         answer: Result<Outcome>,
     ) -> Result<Outcome> {
-        let comparable = {
+        let (comparable, measure) = {
             let mut state = alone.state();
             match state.as_mut().and_then(|served| served.watch.as_mut()) {
                 None => return answer,
                 Some(watch) => {
                     watch.calls += 1;
-                    watch.comparable
+                    (watch.comparable, watch.measure.clone())
                 }
             }
         };
@@ -65,7 +65,7 @@ impl PolicyExchange {
             Err(error) if error.code == ErrorCode::PolicyFailed || comparable => error.cause.clone(),
             Err(_) => return answer,
         };
-        if !self.was_better_before(request, &book, comparable).await {
+        if !self.was_better_before(request, &book, comparable, measure).await {
             return answer;
         }
         drop(book);
@@ -80,21 +80,36 @@ impl PolicyExchange {
     }
 
     /// Whether the policy before would have done better: answered on this book, or, if that is not the book that it would have,
-    /// at least not failed. It is asked with the state that it has kept last.
-    async fn was_better_before(&self, request: &Request, book: &Arc<Book>, comparable: bool) -> bool {
-        let (before, state) = {
-            let node = self.core.committer.node();
-            let before = node.choices.of(&request.network).and_then(|served| served.before.front());
-            let Some(before) = before.cloned() else { return true };
-            let state = node.states.of(&request.network).and_then(|memory| memory.of(&before.policy));
-            (before, state.map(|state| Arc::clone(&state.bytes)).unwrap_or_default())
-        };
+    /// at least not failed. It is asked with the state that it has kept last. `measure` takes its place.
+    async fn was_better_before(
+        &self,
+        request: &Request,
+        book: &Arc<Book>,
+        comparable: bool,
+        measure: Option<PolicyStamp>,
+    ) -> bool {
+        let Some(before) = measure.or_else(|| self.core.policy_before(&request.network)) else { return true };
         // One that cannot be called says nothing in defence of the new one.
-        let Ok(policy) = self.core.ports.catalogue.find_pinned(&before.policy) else { return true };
-        let answer = on_trial(policy).propose(request, Arc::clone(book), state).await;
-        match checked(book, request, answer) {
+        let Ok(policy) = self.core.ports.catalogue.find_pinned(&before) else { return true };
+        match self.tried(policy, request, Arc::clone(book)).await {
             Ok(_) => true,
             Err(error) => !comparable && error.code != ErrorCode::PolicyFailed,
         }
+    }
+
+    /// A policy's answer to a request on a book, with the state that it has kept last there; nothing comes of it.
+    pub(super) async fn tried(
+        &self,
+        policy: Arc<dyn Policy>,
+        request: &Request,
+        book: Arc<Book>,
+    ) -> Result<Outcome> {
+        let state = {
+            let node = self.core.committer.node();
+            let state = node.states.of(&request.network).and_then(|memory| memory.of(policy.stamp()));
+            state.map(|state| Arc::clone(&state.bytes)).unwrap_or_default()
+        };
+        let answer = on_trial(policy).propose(request, Arc::clone(&book), state).await;
+        checked(&book, request, answer)
     }
 }

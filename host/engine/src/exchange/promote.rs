@@ -24,7 +24,8 @@ impl PolicyExchange {
             let shadow = self.core.served(network)?.shadow;
             let inconclusive = |why: std::fmt::Arguments<'_>| Error::new(ErrorCode::ShadowInconclusive, why);
             let shadow = shadow.ok_or_else(|| no_shadow(network))?;
-            let verdicts = self.shadow_report(network).map(|report| report.verdicts).unwrap_or_default();
+            let report = self.shadow_report(network).unwrap_or_default();
+            let (again, verdicts) = (report.refused_again, report.verdicts);
             let (compared, failed) = (verdicts.compared(), verdicts.failed);
             if failed > 0 {
                 return Err(inconclusive(format_args!(
@@ -35,6 +36,23 @@ impl PolicyExchange {
             if compared < ENOUGH && !now {
                 return Err(inconclusive(format_args!(
                     "policy {} has been compared on {compared} requests of network {network}; promoting it takes {ENOUGH}",
+                    shadow.policy
+                )));
+            }
+            let percent = self.core.settings().exchange.worse_percent;
+            let refused = verdicts.refused;
+            if refused * 100 > u64::from(percent) * compared && !now {
+                return Err(inconclusive(format_args!(
+                    "policy {} refused {refused} of {compared} requests in the shadow of network {network}, which the \
+                     serving policy did not refuse so; promoting it takes at most {percent} % (`exchange.worse_percent`)",
+                    shadow.policy
+                )));
+            }
+            if again > 0 && !now {
+                let asked = report.rehearsed.0;
+                return Err(inconclusive(format_args!(
+                    "policy {} refuses the requests of {again} of {asked} live allocations of network {network}, which the \
+                     serving policy would answer again",
                     shadow.policy
                 )));
             }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tenure_ledger::choices::Served;
 use tenure_ledger::{Choice, Chooser};
-use tenure_types::{Error, ErrorCode, NetworkName, PolicySelector, Result};
+use tenure_types::{Error, ErrorCode, NetworkName, PolicySelector, PolicyStamp, Result};
 
 use super::PolicyExchange;
 use crate::core::strikes::Requester;
@@ -67,13 +67,21 @@ impl PolicyExchange {
         self.exchange(alone, name, wanted, true).await
     }
 
-    /// Rolls a watched network back from a choice, or notes why that is not possible. A choice that was made since stays.
-    pub(super) async fn roll_back_by_itself(&self, network: &NetworkName, bad: &Choice, why: &str) {
+    /// Rolls a watched network back from a choice, to a policy or the one before, or notes why that is not possible. A choice that
+    /// was made since stays.
+    pub(super) async fn roll_back_by_itself(
+        &self,
+        network: &NetworkName,
+        bad: &Choice,
+        to: Option<PolicyStamp>,
+        why: &str,
+    ) {
         let Ok(served) = self.core.served(network) else { return };
         if served.now != *bad {
             return;
         }
-        let answer = self.serve_roll_back(network, served, None, Chooser::RollBack, why);
+        let to = to.map(|PolicyStamp { name, digest }| PolicySelector { name, digest: digest.to_string() });
+        let answer = self.serve_roll_back(network, served, to.as_ref(), Chooser::RollBack, why);
         match self.core.observed("rollback", network, None, answer).await {
             Ok(redefined) => {
                 tracing::warn!(%network, policy = %redefined.after, why, "rolled back");

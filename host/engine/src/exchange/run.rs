@@ -19,6 +19,8 @@ pub struct ShadowReport {
     pub verdicts: Verdicts,
     /// Requests of live allocations that were put to the candidate again, and how many of them it answered.
     pub rehearsed: (u64, u64),
+    /// Of these requests, how many the candidate refuses and the serving policy would answer again.
+    pub refused_again: u64,
     /// Recorded decisions that were made again and compared, and those whose record lacks what the candidate asks.
     pub recorded: (u64, u64),
     /// Requests that were not compared, since the candidate was still busy or resting.

@@ -35,15 +35,15 @@ impl PolicyExchange {
         let settings = self.core.settings().exchange.clone();
         let Some(choice) = self.core.committer.choice(name).filter(|choice| choice.watched) else { return };
         let Some(slot) = self.core.networks.get(name) else { return };
-        let (over, told) = {
+        let (over, told, to) = {
             let mut state = slot.state();
             let Some(served) = state.as_mut() else { return };
             // After a restart it is not known whether the exchange changed more than the policy, so only failures count.
             let watch = served.watch.get_or_insert_default();
-            (watch.is_over(settings.worse_percent), watch.told())
+            (watch.is_over(settings.worse_percent), watch.told(), watch.measure.clone())
         };
         if over {
-            self.roll_back_by_itself(name, &choice, &told).await;
+            self.roll_back_by_itself(name, &choice, to, &told).await;
             return;
         }
         if has_passed(choice.at, self.core.now(), settings.watch) {

@@ -97,6 +97,12 @@ impl EngineCore {
         !self.settings().exchange.watch.is_zero()
     }
 
+    /// The policy that served a network before the present one.
+    pub(crate) fn policy_before(&self, name: &NetworkName) -> Option<PolicyStamp> {
+        let node = self.committer.node();
+        Some(node.choices.of(name)?.before.front()?.policy.clone())
+    }
+
     /// The same facts, without those of other chapters.
     pub(crate) fn ledger_facts(
         &self,
@@ -143,7 +149,11 @@ impl EngineCore {
         served.within = None;
         if let Some(choice) = facts.iter().find_map(chosen) {
             let comparable = facts.iter().all(|fact| !matches!(fact, Fact::Ledger(_)));
-            served.watch = choice.watched.then(|| Watch::new(comparable));
+            let over = served.watch.take();
+            served.watch = choice.watched.then(|| match over {
+                Some(over) => Watch::new(comparable).in_turn(over, self.policy_before(name)),
+                None => Watch::new(comparable),
+            });
             self.ports.observer.policy_step(name, StepKind::Chosen(choice.by));
         }
         self.committer.commit(&mut served.book, &facts).map(|(_, ticket)| ticket)

@@ -41,6 +41,8 @@ pub struct Verdicts {
     pub other_address: u64,
     /// Other refusals.
     pub other_refusal: u64,
+    /// Among the other refusals, those of the candidate; in the others, it answers what was refused.
+    pub refused: u64,
     /// Failures of the candidate.
     pub failed: u64,
     /// Comparisons in which the candidate took more than twice the time, by a noticeable amount; counted in addition.
@@ -82,8 +84,9 @@ impl Verdicts {
         }
     }
 
-    /// Keeps a difference as an example.
+    /// Keeps a difference as an example, and counts it if the candidate refuses.
     pub(crate) fn keep(&mut self, difference: Difference) {
+        self.refused += u64::from(difference.refuses);
         self.examples.push_front(difference);
         self.examples.truncate(MOST_EXAMPLES);
     }

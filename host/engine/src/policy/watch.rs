@@ -1,5 +1,7 @@
 //! The count of a watch over a policy that has just begun to serve.
 
+use tenure_types::PolicyStamp;
+
 /// Fewer than this many worse answers never roll a policy back.
 const LEAST: u64 = 3;
 
@@ -14,12 +16,27 @@ pub(crate) struct Watch {
     pub(crate) last: String,
     /// Whether the policy before answers on the present book: its definition was the same.
     pub(crate) comparable: bool,
+    /// The policy that this one is compared with and rolled back to, if it is not the one before: that one did worse itself.
+    pub(crate) measure: Option<PolicyStamp>,
 }
 
 impl Watch {
     /// A watch that begins now; `comparable` says whether the exchange changed the policy and nothing else.
     pub(crate) fn new(comparable: bool) -> Self {
         Self { comparable, ..Self::default() }
+    }
+
+    /// A watch that begins while another one, `over` the policy before, has not ended; `before` served before both. Where the policy
+    /// before has done worse, it is not the measure of the new one.
+    pub(crate) fn in_turn(self, over: Self, before: Option<PolicyStamp>) -> Self {
+        match over.worse {
+            0 => self,
+            _ => Self {
+                measure: over.measure.or(before),
+                comparable: self.comparable && over.comparable,
+                ..self
+            },
+        }
     }
 
     /// Whether the budget is exceeded: worse answers in percent of all calls.

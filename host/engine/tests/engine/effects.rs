@@ -266,3 +266,17 @@ async fn one_sync_keeps_all_that_was_seen_at_once() {
     bench.journal.resolve(&Ok(()));
     keeps.await.unwrap();
 }
+
+#[tokio::test]
+async fn a_policy_that_cannot_plan_goes_on_handing_out_what_is_free() {
+    let (bench, cloud) = (Bench::with_block().await, Cloud::default());
+    let plan = async || {
+        let failing = Outlook { attributes: pairs(&[("fail", "true")]), ..Outlook::default() };
+        bench.engine.plan_effects(&network(), failing, &cloud).await.unwrap_err().code
+    };
+    for _ in 0..5 {
+        assert_eq!(plan().await, ErrorCode::PolicyFailed);
+    }
+    assert_eq!(plan().await, ErrorCode::PolicyBenched);
+    assert_eq!(bench.takes(1).await.unwrap(), "10.0.1.16");
+}

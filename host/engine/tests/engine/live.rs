@@ -159,6 +159,20 @@ async fn a_policy_that_does_worse_than_the_one_before_is_rolled_back() {
 }
 
 #[tokio::test]
+async fn a_policy_that_did_worse_itself_is_not_the_measure_of_the_next_one() {
+    let bench = Bench::new(8, 8);
+    bench.address(1).await.unwrap();
+    bench.engine.activate(&activate("refuses-live")).await.unwrap();
+    assert_eq!(bench.add_code(2).await, Err(ErrorCode::PolicyRefused));
+    bench.engine.activate(&activate("fails-live")).await.unwrap();
+    for number in [3, 4, 5] {
+        assert_eq!(bench.add_code(number).await, Err(ErrorCode::PolicyFailed));
+    }
+    bench.engine.tend().await;
+    assert_eq!(bench.serves(), "first");
+}
+
+#[tokio::test]
 async fn a_choice_that_overtakes_a_roll_back_stays_and_is_watched() {
     let bench = Bench::new(8, 8);
     bench.address(1).await.unwrap();

@@ -129,6 +129,7 @@ async fn recorded_decisions_count_as_live_ones_do() {
         at: Moment::default(),
         owner: "web-0".into(),
         verdict,
+        refuses: verdict == Verdict::OtherRefusal,
         served: "10.0.0.2".into(),
         candidate: "10.0.0.6".into(),
     });
@@ -142,19 +143,34 @@ async fn recorded_decisions_count_as_live_ones_do() {
 }
 
 #[tokio::test]
-async fn a_promotion_says_how_many_requests_would_have_been_refused() {
+async fn a_candidate_that_refuses_what_is_served_is_promoted_only_at_once() {
     let bench = Bench::new(8, 8);
     bench.address(1).await.unwrap();
-    bench.shadow("refuses-live").await;
+    assert_eq!(bench.shadow("refuses-live").await.refused_again, 1, "the serving policy would answer again");
+    let promote = async |now| bench.engine.promote(&network(), false, now, "alice").await;
     for number in 2..18 {
         bench.come_and_go(number).await;
     }
-    bench.engine.promote(&network(), false, false, "alice").await.unwrap();
+    let error = promote(false).await.unwrap_err();
+    assert_eq!(error.code, ErrorCode::ShadowInconclusive);
+    assert!(error.cause.contains("refused 16 of 16 requests"), "{error}");
+    promote(true).await.unwrap();
     let why = bench.engine.policies_of(&network()).unwrap().now.why;
     assert_eq!(
         why,
         "promoted from the shadow by an operator: 16 requests compared, 16 decided differently; alice"
     );
+}
+
+#[tokio::test]
+async fn a_candidate_that_refuses_live_allocations_is_not_promoted_on_the_record_alone() {
+    let (bench, _) = recorded(Again { same: 40, ..Again::default() });
+    bench.address(1).await.unwrap();
+    bench.shadow("refuses-live").await;
+    let error = bench.engine.promote(&network(), false, false, "").await.unwrap_err();
+    assert!(error.cause.contains("refuses the requests of 1 of 1 live allocations"), "{error}");
+    bench.shadow("last").await;
+    bench.engine.promote(&network(), false, false, "").await.unwrap();
 }
 
 #[tokio::test]

@@ -83,6 +83,11 @@ impl Loader {
         self.0.lock().table.unloaded()
     }
 
+    /// The policies that are loaded.
+    pub(crate) fn loaded(&self) -> Vec<PolicyStamp> {
+        self.0.lock().table.all_loaded()
+    }
+
     /// Forgets a policy that is no longer named, unless it is loaded or being loaded.
     pub(crate) fn forget(&self, stamp: &PolicyStamp) {
         self.0.lock().table.forget(stamp);

@@ -125,6 +125,12 @@ impl LoadTable {
         unloaded.map(|(key, _)| stamp(key)).collect()
     }
 
+    /// The policies that are loaded.
+    pub(super) fn all_loaded(&self) -> Vec<PolicyStamp> {
+        let loaded = self.entries.iter().filter(|(_, entry)| entry.loaded.is_some());
+        loaded.map(|(key, _)| stamp(key)).collect()
+    }
+
     /// A policy that is loaded.
     pub(super) fn loaded(&self, stamp: &PolicyStamp) -> Option<Arc<AskedPolicy>> {
         self.entries.get(&key(stamp))?.loaded.clone()

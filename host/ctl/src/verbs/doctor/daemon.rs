@@ -14,7 +14,7 @@ pub(super) fn served(status: &Result<GetStatusResponse, Error>, is_before: bool)
         Err(error) if is_before && error.code == ErrorCode::Unreachable => {
             return NodeCheck::skipped(NAME, "not running yet");
         }
-        Err(error) => return NodeCheck::problem(NAME, error.cause.clone(), next_step(error.code)),
+        Err(error) => return NodeCheck::problem(NAME, error.cause.clone(), next_step(error)),
     };
     let first = status.conditions.first();
     let found = match first {
