@@ -48,3 +48,9 @@ impl<T: Part> DynPart for T {
         Box::pin(Part::run(self, stop))
     }
 }
+
+/// The message of a panic.
+pub(crate) fn panic_words(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(ToString::to_string);
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
+}

@@ -23,7 +23,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::part::{DynPart, Part};
+use crate::part::{DynPart, Part, panic_words};
 
 /// How long to wait before restarting a part that failed.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -230,7 +230,7 @@ async fn watch_over(
             }
             Ok(Ok(())) => anyhow!("it returned without being told to stop"),
             Ok(Err(error)) => error,
-            Err(panic) => anyhow!("it panicked: {}", words(panic.as_ref())),
+            Err(panic) => anyhow!("it panicked: {}", panic_words(panic.as_ref())),
         };
         if kind == Kind::Essential || stop.is_cancelled() {
             return Err(PartEnded { name, why });
@@ -241,12 +241,6 @@ async fn watch_over(
             () = stop.cancelled() => return Ok(()),
         }
     }
-}
-
-/// The message of a panic.
-fn words(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(ToString::to_string);
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
 }
 
 #[cfg(test)]

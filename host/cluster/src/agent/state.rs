@@ -109,7 +109,7 @@ pub(crate) struct AgentState {
 }
 
 impl AgentState {
-    /// The trouble with the list of the node's object, without which nothing is asked and nothing said. A watch that ends now and then is none.
+    /// The trouble with the list of the node's object, without which nothing is asked and nothing said. A watch that ends now and then is not one.
     pub(crate) fn list_trouble(&self, now: Duration) -> Option<String> {
         let is_late = self.listing_since.is_some_and(|since| now.saturating_sub(since) >= LATE_LIST);
         let late = || format!("the list of the node's object has no answer after {} s", LATE_LIST.as_secs());

@@ -3270,7 +3270,7 @@ pub struct LiftQuarantineResponse {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ExplainPlanRequest {
-    /// Empty: the network whose addresses the interfaces carry.
+    /// Empty: the only network that is planned on this node.
     #[prost(string, tag = "1")]
     pub network: ::prost::alloc::string::String,
 }
@@ -4117,7 +4117,7 @@ pub mod admin_client {
             req.extensions_mut().insert(GrpcMethod::new("tenure.v1.Admin", "GetCloud"));
             self.inner.unary(req, path, codec).await
         }
-        /// What the policy of the network with cloud interfaces would have done now, and why. Nothing begins.
+        /// What the policy of a network whose pools a cluster or cloud interfaces supply would have done now, and why. Nothing begins.
         pub async fn explain_plan(
             &mut self,
             request: impl tonic::IntoRequest<super::ExplainPlanRequest>,
@@ -4550,7 +4550,7 @@ pub mod admin_server {
             tonic::Response<super::GetCloudResponse>,
             tonic::Status,
         >;
-        /// What the policy of the network with cloud interfaces would have done now, and why. Nothing begins.
+        /// What the policy of a network whose pools a cluster or cloud interfaces supply would have done now, and why. Nothing begins.
         async fn explain_plan(
             &self,
             request: tonic::Request<super::ExplainPlanRequest>,

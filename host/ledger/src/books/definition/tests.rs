@@ -245,9 +245,5 @@ fn what_the_host_supplied_is_in_nobodys_way_once_its_pool_goes() {
     assert_eq!(elsewhere.unwrap(), ["defined", "added"], "a pool that is gone");
     let configured = v4(2).named(RangeName::new("configured").unwrap());
     let itself = redefine(&mut book, vec![pool("a", vec![v4(1)]), pool("other", vec![configured])]);
-    assert_eq!(
-        itself.unwrap(),
-        ["removed", "defined", "added"],
-        "a pool that the configuration supplies now"
-    );
+    assert_eq!(itself.unwrap(), ["removed", "defined", "added"], "a pool that the file supplies now");
 }
