@@ -36,6 +36,8 @@ pub(crate) struct TestProgram {
     command: Command,
     /// Whether it takes only the time that other programs leave: one after the other, with a low priority.
     is_patient: bool,
+    /// Whether it runs before the others, alone: it counts what a busy machine alone makes fail, such as pods that wait for a restart.
+    is_alone: bool,
 }
 
 /// The end of a test program.
@@ -96,12 +98,13 @@ pub(crate) fn run(workspace: &Workspace, programs: Vec<TestProgram>, tally: &mut
     fs::create_dir_all(&logs).with_context(|| format!("cannot create {}", logs.display()))?;
     let mut times = LastTimes::read(logs.join(TIMES));
     let (total, mut count, mut failed) = (programs.len(), 0, Vec::new());
+    let (alone, others): (Vec<_>, Vec<_>) = programs.into_iter().partition(|program| program.is_alone);
     let (patient, mut together): (Vec<_>, Vec<_>) =
-        programs.into_iter().partition(|program| program.is_patient);
+        others.into_iter().partition(|program| program.is_patient);
     together.sort_by_key(|program| Reverse(times.of(&program.name)));
     let processors = thread::available_parallelism().map_or(1, NonZero::get);
     let lanes = [(together, processors + MORE), (patient, 1)];
-    let ended = |end: ProgramEnd| {
+    let mut ended = |end: ProgramEnd| {
         count += 1;
         let mut own = TestTally::default();
         for line in end.output.lines() {
@@ -119,7 +122,8 @@ pub(crate) fn run(workspace: &Workspace, programs: Vec<TestProgram>, tally: &mut
             failed.push(name);
         }
     };
-    side_by_side(lanes, |program| program.run(&logs), ended);
+    side_by_side([(alone, 1)], |program| program.run(&logs), &mut ended);
+    side_by_side(lanes, |program| program.run(&logs), &mut ended);
     times.write()?;
     if failed.is_empty() { Ok(()) } else { bail!("failed: {}", failed.join(", ")) }
 }
@@ -127,7 +131,7 @@ pub(crate) fn run(workspace: &Workspace, programs: Vec<TestProgram>, tally: &mut
 impl TestProgram {
     /// A program that is not built by `cargo test`; `name` is the command that runs it alone.
     pub(crate) fn new(name: impl Into<String>, command: Command) -> Self {
-        Self { name: name.into(), command, is_patient: false }
+        Self { name: name.into(), command, is_patient: false, is_alone: false }
     }
 
     /// The command that runs it alone, as a person types it.
@@ -149,12 +153,17 @@ impl TestProgram {
         self
     }
 
+    /// A program that runs before the others, alone.
+    pub(crate) fn alone(name: impl Into<String>, command: Command) -> Self {
+        Self { is_alone: true, ..Self::new(name, command) }
+    }
+
     /// A command of cargo's that compiles for most of its time.
     pub(crate) fn patient(name: impl Into<String>, command: &Command) -> Self {
         let mut nice = Command::new("nice");
         nice.arg(command.get_program());
         pass_on(command, &mut nice);
-        Self { name: name.into(), command: nice, is_patient: true }
+        Self { name: name.into(), command: nice, is_patient: true, is_alone: false }
     }
 
     /// Runs it to its end.

@@ -123,7 +123,7 @@ fn test_programs(context: &mut Context<'_>) -> Result<Vec<TestProgram>> {
     programs.extend(shipped(context)?);
     if can_run(context, "kubelet", &demo::kubernetes::obstacles())? {
         let play = ["demo", "--kubernetes", "--check"];
-        programs.push(TestProgram::new(format!("cargo xtask {}", play.join(" ")), task(&play)));
+        programs.push(TestProgram::alone(format!("cargo xtask {}", play.join(" ")), task(&play)));
     }
     let missing: Vec<_> = bench::missing().into_iter().map(|what| format!("missing: {what}")).collect();
     if can_run(context, "bench", &missing)? {
