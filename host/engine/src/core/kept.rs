@@ -32,7 +32,8 @@ impl EngineCore {
     /// A request that names no pools, limited to those of a network that are for everybody: a pool may have become a kept one since the facts
     /// about the request were looked up.
     pub(crate) fn for_everybody<'a>(&self, request: &'a Request, book: &Book) -> Cow<'a, Request> {
-        if request.context.pools.is_some() {
+        let may_be_kept = || book.pools().iter().any(|pool| pool.supply == Supply::Host);
+        if request.context.pools.is_some() || !may_be_kept() {
             return Cow::Borrowed(request);
         }
         let Some(others) = self.kept_pools().others(book) else { return Cow::Borrowed(request) };
