@@ -123,7 +123,7 @@ pub struct IpamClaimView {
 pub struct SaidView {
     /// The agent's half.
     pub spec: NodeIpamSpec,
-    /// Why words of the agent's half cannot be read that say nothing about what the node has.
+    /// The reasons, for people, for which words of the agent's half were left out. None of them says what the node has.
     pub left_out: Vec<String>,
     /// The operator's half; `None` before the first one.
     pub told: Option<ToldView>,

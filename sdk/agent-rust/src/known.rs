@@ -13,7 +13,7 @@ pub struct Known {
     pub claims: BTreeMap<(String, String), Claim>,
     /// Whether the daemon is there, and the claims are what was declared.
     pub is_current: bool,
-    /// Why they are not; `None` also while the answer to a declaration is awaited.
+    /// The reason for which `is_current` is false; `None` also while the answer to a declaration is awaited.
     pub problem: Option<Problem>,
 }
 

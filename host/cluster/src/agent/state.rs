@@ -65,7 +65,7 @@ pub(crate) struct AgentState {
     pub(crate) is_listed: bool,
     /// Since when the object is being listed, by the boot clock.
     pub(crate) listing_since: Option<Duration>,
-    /// Why it could not be listed.
+    /// The reason for which the last list failed.
     pub(crate) unlisted: Option<String>,
     /// Blocks of an earlier boot that the API server has not confirmed in this one.
     pub(crate) unconfirmed: BTreeSet<IpNet>,

@@ -72,7 +72,7 @@ struct TaintTry {
     version: Option<String>,
     /// The time from which that is tried again.
     again: Instant,
-    /// Why it failed. It did not if somebody else has changed the Node meanwhile.
+    /// The reason of a failure. Somebody else's change of the Node meanwhile is not one.
     failure: Option<String>,
 }
 

@@ -55,7 +55,7 @@ impl<V: FromObject> KeptObject<V> {
         Self { name, uid, version, read }
     }
 
-    /// Why it cannot be read, for people.
+    /// The reason, for people, for which the object cannot be read; `None` if it can.
     pub(super) fn complaint(&self) -> Option<String> {
         let why = self.read.as_ref().err()?;
         Some(format!("{} {}: {why}", V::Object::kind(&()), self.name))

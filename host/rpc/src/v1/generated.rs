@@ -4117,7 +4117,7 @@ pub mod admin_client {
             req.extensions_mut().insert(GrpcMethod::new("tenure.v1.Admin", "GetCloud"));
             self.inner.unary(req, path, codec).await
         }
-        /// What the policy of a network whose pools a cluster or cloud interfaces supply would have done now, and why. Nothing begins.
+        /// Explains the plan that a network's policy would make now for its supply, the blocks of a cluster or cloud interfaces. Nothing begins.
         pub async fn explain_plan(
             &mut self,
             request: impl tonic::IntoRequest<super::ExplainPlanRequest>,
@@ -4550,7 +4550,7 @@ pub mod admin_server {
             tonic::Response<super::GetCloudResponse>,
             tonic::Status,
         >;
-        /// What the policy of a network whose pools a cluster or cloud interfaces supply would have done now, and why. Nothing begins.
+        /// Explains the plan that a network's policy would make now for its supply, the blocks of a cluster or cloud interfaces. Nothing begins.
         async fn explain_plan(
             &self,
             request: tonic::Request<super::ExplainPlanRequest>,
