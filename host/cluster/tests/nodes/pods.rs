@@ -19,10 +19,7 @@ use crate::Test;
 use crate::world::{LIMIT, World};
 
 pub(crate) const TESTS: &[Test] = &[
-    (
-        "pods::a_pod_without_its_sandbox_gives_its_address_back_without_a_del_and_a_living_one_keeps_its_own",
-        reclaimed,
-    ),
+    ("pods::a_pod_without_its_sandbox_gives_its_address_back_and_a_living_one_keeps_its_own", reclaimed),
     ("pods::a_pod_that_was_deleted_by_force_and_runs_on_keeps_its_address", forced),
 ];
 
