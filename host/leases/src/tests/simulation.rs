@@ -47,6 +47,8 @@ enum Planted {
     NeverLower,
     /// A leader that takes over trusts any store.
     NoHandover,
+    /// The API server writes a space over any other version, such as one in which a closed range was opened again.
+    SpaceOfAnyVersion,
 }
 
 /// A fault, planted in one way or the other.
@@ -66,26 +68,31 @@ impl Fault {
             }
             Self::Without(LeaseRule::DeleteVersion | LeaseRule::NameIsMutex) => LATE_WRITES,
             Self::Without(LeaseRule::EveryNodeHeard | LeaseRule::SameServer) => STRAGGLERS,
+            Self::With(Planted::SpaceOfAnyVersion) => RANGES,
             _ => Focus::default(),
         }
     }
 }
 
 /// Grants and deletions are late most of the time, and by a long time: their leader was deposed meanwhile.
-const LATE_WRITES: Focus = Focus { faults: &[NEW_LEADER], late: true, stragglers: false };
+const LATE_WRITES: Focus = Focus { faults: &[NEW_LEADER], late: true, stragglers: false, ranges: false };
+
+/// Ranges are taken out of pools and put back all the time, and writes of spaces are late.
+const RANGES: Focus = Focus { faults: &[], late: false, stragglers: false, ranges: true };
 
 /// Stores are restored often.
-const RESTORES: Focus = Focus { faults: &[RESTORE], late: false, stragglers: false };
+const RESTORES: Focus = Focus { faults: &[RESTORE], late: false, stragglers: false, ranges: false };
 
 /// Stores are restored often, and so are Nodes deleted.
-const LOST_NODES: Focus = Focus { faults: &[RESTORE, DELETED_NODE], late: false, stragglers: false };
+const LOST_NODES: Focus =
+    Focus { faults: &[RESTORE, DELETED_NODE], late: false, stragglers: false, ranges: false };
 
 /// Stores are restored often, and each time one node is cut off, so that it speaks after the others.
-const STRAGGLERS: Focus = Focus { faults: &[RESTORE], late: false, stragglers: true };
+const STRAGGLERS: Focus = Focus { faults: &[RESTORE], late: false, stragglers: true, ranges: false };
 
 /// Histories that are run besides those in which all faults come alike, each kind with the seeds that failed once.
-const FOCUSES: [(Focus, &[u64]); 3] =
-    [(RESTORES, &[367]), (LOST_NODES, &[257, 537, 2400]), (STRAGGLERS, &[418, 699, 736, 871])];
+const FOCUSES: [(Focus, &[u64]); 4] =
+    [(RESTORES, &[367]), (LOST_NODES, &[257, 537, 2400]), (STRAGGLERS, &[418, 699, 736, 871]), (RANGES, &[])];
 
 /// The rows of the release table, in its order, each with faults in it.
 const ROWS: [(&str, &[Fault]); 14] = [
@@ -124,7 +131,7 @@ const ROWS: [(&str, &[Fault]); 14] = [
 ];
 
 /// Faults besides the release table: of fencing, of exclusions, of leaders and of grants.
-const OTHERS: [Fault; 10] = [
+const OTHERS: [Fault; 11] = [
     Fault::Without(LeaseRule::NameIsMutex),
     Fault::Without(LeaseRule::EveryNodeHeard),
     Fault::Without(LeaseRule::SameServer),
@@ -135,6 +142,7 @@ const OTHERS: [Fault; 10] = [
     Fault::With(Planted::LowerGeneration),
     Fault::With(Planted::NeverLower),
     Fault::With(Planted::NoHandover),
+    Fault::With(Planted::SpaceOfAnyVersion),
 ];
 
 fn live(fault: Option<Fault>, focus: Focus, seed: u64) -> Result<Tally, String> {
@@ -159,15 +167,17 @@ fn no_history_of_a_seed_breaks_a_promise_and_each_settles() {
         total.leases += tally.leases;
         total.ended += tally.ended;
         total.restores += tally.restores;
+        total.reopened += tally.reopened;
         for (reason, times) in tally.excuses.0 {
             *total.excuses.0.entry(reason).or_default() += times.min(1);
         }
     }
     println!(
-        "{count} seeds: {} steps, {} pods, {} leases granted and {} ended, {} restores; excused histories: {:?}",
-        total.steps, total.pods, total.leases, total.ended, total.restores, total.excuses.0
+        "{count} seeds: {} steps, {} pods, {} leases granted and {} ended, {} restores, {} ranges opened again; excused histories: {:?}",
+        total.steps, total.pods, total.leases, total.ended, total.restores, total.reopened, total.excuses.0
     );
-    assert!(count < 100 || (total.ended > count && total.restores > 0), "the histories are too quiet");
+    let has_all = total.ended > count && total.restores > 0 && total.reopened > 0;
+    assert!(count < 100 || has_all, "the histories are too quiet");
 }
 
 #[test]

@@ -209,14 +209,17 @@ impl Leader {
             }
         }
         for cidr in &wanted {
-            let is_there = cache
-                .space
-                .ranges()
-                .iter()
-                .any(|range| range.cidr == *cidr && range.state == RangeState::Open);
-            if !is_there {
-                *ids += 1;
-                let _ = space.add(self.rules, range(*ids, *cidr));
+            let mut known = cache.space.ranges().iter().filter(|range| range.cidr == *cidr);
+            match known.clone().find(|range| range.state == RangeState::Open).or_else(|| known.next()) {
+                Some(found) if found.state == RangeState::Open => {}
+                // Somebody took it out of the pool, and has put it back.
+                Some(closed) => {
+                    let _ = space.reopen(closed.id);
+                }
+                None => {
+                    *ids += 1;
+                    let _ = space.add(self.rules, range(*ids, *cidr));
+                }
             }
         }
         if space != cache.space {

@@ -9,7 +9,7 @@ use super::kinds::{block_of, pool_of};
 use super::machine::Machine;
 use super::server::{Change, Exclusions, Server, Write};
 use crate::agent::ledger::LeaseHold;
-use crate::{IpBlock, MarkAnswer};
+use crate::{AddressSpace, IpBlock, MarkAnswer, RangeState, SpaceRange};
 
 /// Excuses that were needed, by reason.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -67,6 +67,29 @@ pub(super) fn written(write: &Write, before: Option<&IpBlock>) -> Result<(), Str
         }
         _ => Ok(()),
     }
+}
+
+/// Checks that no range went of which a node has a lease.
+pub(super) fn removed(before: &AddressSpace, server: &Server, machines: &[Machine]) -> Result<(), String> {
+    let gone = |id| before.get(id).is_some() && server.store.space.get(id).is_none();
+    let blocks = server.store.blocks.values().filter(|block| gone(block.range));
+    for block in blocks {
+        let has =
+            |machine: &&Machine| machine.rows.get(&block.cidr).is_some_and(|(uid, _)| *uid == block.uid);
+        if let Some(machine) = machines.iter().find(has) {
+            return Err(format!(
+                "the range of {} was removed, which {:?} has",
+                block.cidr, machine.me.machine
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The number of ranges that were closed and are open now.
+pub(super) fn reopened(before: &AddressSpace, now: &AddressSpace) -> u64 {
+    let is_open = |range: &&SpaceRange| now.get(range.id).is_some_and(|now| now.state == RangeState::Open);
+    before.ranges().iter().filter(|range| range.state == RangeState::Closed).filter(is_open).count() as u64
 }
 
 /// Checks a lease that the operator ended against the machine that held it.

@@ -41,6 +41,8 @@ pub(super) struct Tally {
     pub(super) leases: u64,
     pub(super) ended: u64,
     pub(super) restores: u64,
+    /// Ranges that were closed and opened again.
+    pub(super) reopened: u64,
     pub(super) excuses: Excuses,
 }
 
@@ -53,6 +55,8 @@ pub(super) struct Focus {
     pub(super) late: bool,
     /// Whether a restore cuts one machine off for a while.
     pub(super) stragglers: bool,
+    /// Whether ranges are taken out of pools and put back all the time, and writes of spaces are late.
+    pub(super) ranges: bool,
 }
 
 /// One run.

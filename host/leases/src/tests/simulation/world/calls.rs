@@ -1,7 +1,7 @@
 //! Calls of the API server, which may be lost, late or repeated.
 
-use super::super::referee;
 use super::super::server::{Change, Refused, Write};
+use super::super::{Planted, referee};
 use super::{GONE, World};
 use crate::IpBlock;
 
@@ -21,10 +21,14 @@ enum Fate {
 impl World {
     fn fate(&mut self, write: &Write) -> Fate {
         // A late grant or deletion does the most harm.
-        let late = if self.focus.late { 75 } else { 30 };
+        let late = if self.focus.late || self.focus.ranges { 75 } else { 30 };
+        let is_late = match self.focus.ranges {
+            true => matches!(write, Write::Space { .. }),
+            false => write.is_grave(),
+        };
         match self.random.below(100) {
             _ if self.is_calm => Fate::Answered,
-            percent if (15..late).contains(&percent) && write.is_grave() => Fate::Late,
+            percent if (15..late).contains(&percent) && is_late => Fate::Late,
             0..4 => Fate::Lost,
             4..8 => Fate::Unanswered,
             8..12 => Fate::Repeated,
@@ -36,7 +40,20 @@ impl World {
     /// Carries out a write, and shows the referee what it ended.
     pub(super) fn apply(&mut self, write: &Write) -> Result<Result<Option<IpBlock>, Refused>, String> {
         let before = write.block().and_then(|cidr| self.server.store.blocks.get(&cidr).cloned());
-        let answer = self.server.apply(write);
+        let answer = match write {
+            Write::Space { space, version } => {
+                let before = self.server.store.space.clone();
+                let version = match self.planted {
+                    Some(Planted::SpaceOfAnyVersion) => self.server.store.space_version,
+                    _ => *version,
+                };
+                let answer = self.server.apply(&Write::Space { version, space: space.clone() });
+                self.tally.reopened += referee::reopened(&before, &self.server.store.space);
+                referee::removed(&before, &self.server, &self.machines)?;
+                answer
+            }
+            _ => self.server.apply(write),
+        };
         if answer.is_ok() {
             referee::written(write, before.as_ref())?;
         }

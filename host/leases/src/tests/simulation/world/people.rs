@@ -8,7 +8,8 @@ use crate::tests::simulation::kinds::{KINDS, POOLS, addresses};
 impl World {
     /// Wishes: exclusions, shrinking, deletions, and time that passes.
     pub(super) fn people(&mut self) {
-        match self.random.below(7) {
+        let is_range = self.focus.ranges && self.random.below(4) > 0;
+        match if is_range { 1 } else { self.random.below(7) } {
             0 => {
                 let index = self.pick(POOLS);
                 let mut pool = self.server.store.pools[index].clone();
