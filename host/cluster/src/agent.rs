@@ -32,6 +32,7 @@ mod state;
 mod status;
 mod supply;
 mod turns;
+mod unread;
 mod usage;
 mod wing;
 

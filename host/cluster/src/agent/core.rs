@@ -8,7 +8,7 @@ use ipnet::IpNet;
 use kube::Client;
 use tenure_conditions::Conditions;
 use tenure_engine::Engine;
-use tenure_leases::agent::ledger::{LeaseHold, LedgerBlock};
+use tenure_leases::agent::ledger::{BlockUsage, LeaseHold, LedgerBlock};
 use tenure_leases::{BlockName, Uid};
 use tenure_ledger::{Book, Intent};
 use tenure_types::{Clock, ConditionName, EffectKind, NetworkName, Object, PoolName, Result, agreed, hold};
@@ -18,7 +18,7 @@ use crate::agent::reboot::unconfirmed;
 use crate::agent::records::{self, HeldLease, is_loss_noted, mark_of};
 use crate::agent::settings::{AgentSettings, PoolFamily};
 use crate::agent::state::AgentState;
-use crate::agent::usage::usage;
+use crate::agent::usage::{usage, with_awaited};
 use crate::pods::KnownPodLabels;
 
 /// Shared by the parts of the agent. The state is behind a `std::sync::Mutex`, which is never held across a wait.
@@ -85,8 +85,16 @@ impl AgentCore {
     pub(crate) fn row(&self, lease: &HeldLease, book: Option<&Book>) -> LedgerBlock {
         let cidr = lease.cidr();
         let frozen = self.giving_back(cidr).and_then(|intent| mark_of(&intent)).map(LeaseHold::Frozen);
-        let usage = book.map(|book| usage(book, cidr)).unwrap_or_default();
+        let usage = self.usage(&lease.pool.name, cidr, book);
         LedgerBlock { cidr, uid: lease.uid, hold: frozen.unwrap_or(lease.hold), usage }
+    }
+
+    /// The use of a block, as far as the network's book is known. Agents may use the addresses of claims that are still to be restored.
+    pub(crate) fn usage(&self, pool: &str, cidr: IpNet, book: Option<&Book>) -> BlockUsage {
+        let known = book.map(|book| usage(book, cidr)).unwrap_or_default();
+        let network = self.settings.network_of(pool);
+        let awaited = network.map(|network| self.engine.awaited_addresses(network)).unwrap_or_default();
+        with_awaited(known, cidr, &awaited)
     }
 
     /// The network's book of a lease, if the network exists.

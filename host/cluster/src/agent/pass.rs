@@ -1,5 +1,8 @@
 //! One pass of the agent: what the ledger needs by itself first, then what the API server is needed for.
 
+#[cfg(test)]
+mod tests;
+
 use std::time::Duration;
 
 use tenure_effects::budget::Jitter;
@@ -14,7 +17,6 @@ use crate::agent::marks::{Executors, freeze_drained, mark};
 use crate::agent::rebuilding::read_back;
 use crate::agent::records::tombstone_key;
 use crate::agent::saying::say;
-use crate::agent::usage::usage;
 
 /// The least time between two looks for a pool that is not there.
 const POOLS_EVERY: Duration = Duration::from_secs(3);
@@ -34,6 +36,8 @@ impl AgentPass<'_> {
             return Ok(());
         }
         self.end_returned().await?;
+        // Before the first range of a pool that is kept for claims: until then, its addresses would be for everybody.
+        self.core.keep_selectors().await?;
         self.supply().await?;
         self.note_idle().await;
         let me = self.identity().await?;
@@ -43,6 +47,7 @@ impl AgentPass<'_> {
         self.pools().await?;
         self.doubted_settings().await?;
         self.forget_pools();
+        self.forget_blocks();
         if self.core.state().is_listed {
             self.core.keep_selectors().await?;
             self.hints(&me).await?;
@@ -87,7 +92,7 @@ impl AgentPass<'_> {
         let mut empty = Vec::new();
         for lease in self.core.leases().into_values().filter(|lease| lease.turn.is_none()) {
             let book = self.core.book_of(&lease.pool.name).await;
-            if book.is_some_and(|book| usage(&book, lease.cidr()).is_empty()) {
+            if book.is_some_and(|book| self.core.row(&lease, Some(&book)).usage.is_empty()) {
                 empty.push(lease.cidr());
             }
         }
@@ -123,6 +128,17 @@ impl AgentPass<'_> {
         let told: Vec<_> = told.pools.iter().filter_map(|pool| pool.uid.parse().ok()).collect();
         let is_held = |uid| leases.values().any(|lease| lease.pool.uid == uid);
         state.in_force.retain(|uid, _| told.contains(uid) || is_held(*uid));
+    }
+
+    /// Forgets what is about blocks that are gone, and the answers to marks that are settled.
+    fn forget_blocks(&self) {
+        let leases = self.core.leases();
+        let mut guard = self.core.state();
+        let state = &mut *guard;
+        state.unapplied.retain(|cidr, _| leases.contains_key(cidr));
+        state.compared.retain(|cidr, _| leases.contains_key(cidr));
+        // The next pass answers again what is hinted at again.
+        state.answers.retain(|uid, _| state.told.blocks.iter().any(|hint| hint.uid == *uid));
     }
 
     /// Looks up the pools that are not known, and those that the operator says are gone.

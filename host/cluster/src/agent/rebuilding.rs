@@ -13,7 +13,6 @@ use crate::agent::accepting::AgentError;
 use crate::agent::core::AgentCore;
 use crate::agent::fetch;
 use crate::agent::records::{HeldLease, LeaseTurn, loss_key};
-use crate::agent::usage::usage;
 
 /// Makes the records again from NodeIPAM and the IPBlocks.
 pub(crate) async fn read_back(core: &AgentCore, me: &HolderIdentity) -> Result<(), AgentError> {
@@ -50,7 +49,7 @@ pub(crate) async fn read_back(core: &AgentCore, me: &HolderIdentity) -> Result<(
 /// A row as the addresses in use have it.
 async fn settled(core: &AgentCore, row: LedgerBlock, pool: &str) -> LedgerBlock {
     let book = core.book_of(pool).await;
-    settle(row, book.map(|book| usage(&book, row.cidr)).unwrap_or_default())
+    settle(row, core.usage(pool, row.cidr, book.as_deref()))
 }
 
 /// Makes the record of a turn again, if the claim's block still names it.

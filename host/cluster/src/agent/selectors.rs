@@ -28,8 +28,12 @@ impl AgentCore {
         let known = self.engine.objects();
         let is_news = |object: &Object| known.iter().all(|known| **known != *object);
         let news: Vec<Object> = selectors.chain(kept).filter(is_news).collect();
-        // A pool of the same name that was made again may be for everybody.
-        let is_for_all = |name: &str| told.iter().any(|pool| pool.name == name && !pool.for_claims);
+        // A pool of the same name that was made again may be for everybody, once no address of the one before is here.
+        let leases = self.leases();
+        let is_left =
+            |name: &str| leases.values().any(|lease| lease.turn.is_some() && *lease.pool.name == *name);
+        let is_for_all =
+            |name: &str| told.iter().any(|pool| pool.name == name && !pool.for_claims) && !is_left(name);
         let is_over = |object: &Object| {
             let pool = PoolName::new(object.name.as_str()).ok();
             let pool = pool.as_ref().and_then(cluster_pool);
@@ -42,6 +46,11 @@ impl AgentCore {
         }
         self.engine.objects_seen(&news, &over).await
     }
+}
+
+/// Whether the ledger knows that one of the engine's pools is kept for claims.
+pub(crate) fn is_kept<'a>(mut objects: impl Iterator<Item = &'a Object>, pool: &PoolName) -> bool {
+    objects.any(|object| object.kind == agreed::KEPT_POOL && object.name == pool.as_str())
 }
 
 /// The objects of a pool for claims: one for each of the engine's pools that may stand for it.

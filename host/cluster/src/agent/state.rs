@@ -12,6 +12,7 @@ use tenure_types::{NetworkName, PoolName};
 
 use crate::agent::asked::AskedClaim;
 use crate::agent::settings::{PoolFamily, cluster_pool};
+use crate::agent::unread::GivenWarnings;
 use crate::convert::ReadStatus;
 use crate::objects::node::{NodeIPAM, NodeIPAMStatus, PoolSettings, WaitingEntry};
 use crate::pools::ClaimName;
@@ -59,8 +60,8 @@ pub(crate) struct AgentState {
     pub(crate) told: NodeIpamStatus,
     /// Answers to marks of that status that could not be read.
     pub(crate) refused_marks: Vec<MarkAck>,
-    /// Objects and parts of them that could not be read, each with the reason.
-    pub(crate) unread: BTreeSet<String>,
+    /// The warnings about objects and parts of them that could not be read.
+    pub(crate) unread: GivenWarnings,
     /// Whether the watch has listed the object since it was last interrupted.
     pub(crate) is_listed: bool,
     /// Since when the object is being listed, by the boot clock.
@@ -155,10 +156,8 @@ impl AgentState {
 
     /// Says once that an object, or a part of one, cannot be read, such as one with words of a later version.
     pub(crate) fn warn_unread(&mut self, what: &str, error: &impl fmt::Display) {
-        let words = format!("{what}: {error}");
-        if !self.unread.contains(&words) {
+        if self.unread.note(&format!("{what}: {error}")) {
             tracing::warn!(what, %error, "this version cannot read a part of what the cluster says, and goes on without it");
-            self.unread.insert(words);
         }
     }
 

@@ -7,6 +7,7 @@
 //!   the configuration does not allow
 //!   ranges of a lease that is not open              they drain, and those of an open one do not
 //!   an open lease of an earlier boot                they drain until it is confirmed
+//!   a pool for claims that is not kept for them yet its ranges wait
 //!   ranges without a lease, or with a dropped one   they are withdrawn
 //!   a block that is being given back                its intent's own
 //! ```
@@ -23,6 +24,7 @@ use tenure_types::{ErrorCode, NetworkName, PoolName, Range};
 use crate::agent::core::AgentCore;
 use crate::agent::ranges::{BlockRangeError, block_ranges};
 use crate::agent::records::{HeldLease, not_dropped};
+use crate::agent::selectors::is_kept;
 use crate::agent::settings::PoolFamily;
 use crate::agent::usage::labelled;
 
@@ -142,6 +144,10 @@ impl AgentCore {
         let (Some(settings), false) = (settings, is_frozen && present.is_empty()) else {
             return Ok(Vec::new());
         };
+        // Nor is anything handed out of a pool that is kept for claims before the ledger knows it: the settings may have come during this pass.
+        if settings.for_claims && !is_kept(self.engine.objects().iter().map(AsRef::as_ref), &pool) {
+            return Ok(Vec::new());
+        }
         let wanted = block_ranges(lease.cidr(), &settings, &book.network().attributes)?;
         let drains = self.drains(lease);
         let mut changes = Vec::new();

@@ -29,7 +29,7 @@ use crate::agent::asked::{AskedClaim, ClaimAddress, ClaimWait, ClaimingPod};
 use crate::agent::core::AgentCore;
 use crate::agent::fetch::{self, ClaimedBlock};
 use crate::agent::records::{HeldLease, LeaseTurn, overlapping};
-use crate::agent::usage::{labelled, usage};
+use crate::agent::usage::labelled;
 use crate::pods::guest_of;
 use crate::pools::ClaimName;
 
@@ -265,7 +265,7 @@ impl AgentCore {
 
     async fn is_used(&self, lease: &HeldLease) -> bool {
         let Some(book) = self.book_of(&lease.pool.name).await else { return false };
-        let usage = usage(&book, lease.cidr());
+        let usage = self.row(lease, Some(&book)).usage;
         usage.in_use > 0 || usage.promised > 0 || usage.quarantined > 0
     }
 

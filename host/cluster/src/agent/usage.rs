@@ -1,5 +1,7 @@
 //! The use of a block's addresses, as the ledger has it.
 
+use std::net::IpAddr;
+
 use ipnet::IpNet;
 use tenure_leases::agent::ledger::BlockUsage;
 use tenure_ledger::{Book, RangeView};
@@ -35,6 +37,13 @@ pub(crate) fn usage(book: &Book, cidr: IpNet) -> BlockUsage {
     usage
 }
 
+/// The use of a block of which these addresses of agents' claims are still to be restored, too.
+#[must_use]
+pub(crate) fn with_awaited(usage: BlockUsage, cidr: IpNet, awaited: &[IpAddr]) -> BlockUsage {
+    let here = awaited.iter().filter(|address| cidr.contains(*address)).count();
+    BlockUsage { promised: usage.promised.saturating_add(number(here)), ..usage }
+}
+
 /// The free addresses of a block that is handed out from.
 #[must_use]
 pub(crate) fn free(book: &Book, cidr: IpNet) -> u32 {
@@ -52,4 +61,41 @@ fn small(count: u64) -> u32 {
 
 fn number(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_leases::agent::ledger::{LeaseHold, LedgerBlock};
+    use tenure_leases::agent::mark::{MarkCase, MarkVerdict, answer};
+    use tenure_leases::block::RefusalReason;
+    use tenure_leases::{BlockMark, LeaseRules, MarkAnswer, MarkId, MarkReason, Uid};
+
+    use super::*;
+
+    /// The answer to a mark of a block in which these addresses of agents' claims are still to be restored.
+    fn answered(why: MarkReason, awaited: &[&str]) -> MarkVerdict {
+        let cidr: IpNet = "10.0.0.0/26".parse().unwrap();
+        let awaited: Vec<IpAddr> = awaited.iter().map(|address| address.parse().unwrap()).collect();
+        let usage = with_awaited(BlockUsage::default(), cidr, &awaited);
+        let row = LedgerBlock { cidr, uid: Uid(1), hold: LeaseHold::Open, usage };
+        let case = MarkCase {
+            uid: Uid(1),
+            mark: BlockMark { id: MarkId(2), why },
+            row: Some(row),
+            dropped: false,
+            accepting: false,
+            lost: false,
+            other_open: 1,
+            keeps_reserve: true,
+        };
+        answer(LeaseRules::ALL, &case)
+    }
+
+    #[test]
+    fn a_block_with_the_address_of_a_claim_that_is_to_be_restored_is_not_frozen() {
+        assert_eq!(answered(MarkReason::Excess, &["10.0.1.9"]), MarkVerdict::Freeze);
+        let refused = MarkVerdict::Answer(MarkAnswer::Refused(RefusalReason::Claimed));
+        assert_eq!(answered(MarkReason::Excess, &["10.0.1.9", "10.0.0.9"]), refused);
+        assert_eq!(answered(MarkReason::Drain, &["10.0.0.9"]), MarkVerdict::Cordon);
+    }
 }

@@ -34,6 +34,11 @@ impl AgentClaims {
         self.witnessed.change(|all| all.extend(claims.into_iter().map(awaited)));
     }
 
+    /// Serves [`Engine::awaited_addresses`](crate::Engine::awaited_addresses).
+    pub(crate) fn awaited_addresses(&self, network: &NetworkName) -> Vec<IpAddr> {
+        self.witnessed.of(network).into_iter().flat_map(|(_, claim)| claim.addresses).collect()
+    }
+
     /// Serves [`Engine::follow_claims`](crate::Engine::follow_claims).
     pub(crate) fn follow_claims(&self, witness: &mut WitnessedClaims) -> Vec<WitnessedChange> {
         let awaited = self.witnessed.any().map(|all| all.clone()).unwrap_or_default();

@@ -1,7 +1,9 @@
 //! The claims of agents.
 
+use std::net::IpAddr;
+
 use tenure_ledger::{Claim, ClaimKey};
-use tenure_types::{AgentName, Result};
+use tenure_types::{AgentName, NetworkName, Result};
 use tokio::sync::watch;
 
 use super::Engine;
@@ -117,6 +119,12 @@ impl Engine {
     /// Has these claims restored once their networks serve a request, unless the ledger has them.
     pub fn await_claims(&self, claims: impl IntoIterator<Item = WitnessedClaim>) {
         self.claims.await_claims(claims);
+    }
+
+    /// The addresses of a network's claims that are still to be restored, whose agents may use them meanwhile. The ledger has none of them.
+    #[must_use]
+    pub fn awaited_addresses(&self, network: &NetworkName) -> Vec<IpAddr> {
+        self.claims.awaited_addresses(network)
     }
 
     /// All claims that a witness has to know: those of the ledger, and those that are still to be restored.

@@ -41,8 +41,14 @@ async fn the_claims_of_a_lost_state_are_restored_before_anybody_gets_their_addre
         answers.iter().all(|answer| answer.as_ref().is_err_and(|error| error.code == ErrorCode::NotReady))
     );
     assert_eq!(bench.journal.facts().len(), staged, "nothing is written to an unconfirmed state");
+    let awaited = |addresses: &[&str]| {
+        let known = bench.engine.awaited_addresses(&key("cilium", "router").network);
+        assert_eq!(known.iter().map(ToString::to_string).collect::<Vec<_>>(), addresses);
+    };
+    awaited(&["10.9.0.1", "10.0.0.2", "10.0.0.4"]);
     lost(false);
     assert_eq!(bench.address(1).await.unwrap(), "10.0.0.3");
+    awaited(&["10.9.0.1"]);
     let is_reserved = |claimed: &Claimed| matches!(claimed.claim.presence, Presence::Reserved(_));
     assert!(bench.engine.claims_of(None).iter().all(is_reserved));
     assert_eq!(bench.claimed("cilium", &ask("router")).await.unwrap(), "10.0.0.4");
