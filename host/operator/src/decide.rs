@@ -9,10 +9,14 @@ mod held;
 mod nodes;
 mod pools;
 mod releases;
+#[cfg(test)]
+mod sample;
 mod spaces;
 mod taints;
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::Arc;
 
 use tenure_leases::{MarkAnswer, MarkId, Uid};
 
@@ -20,7 +24,7 @@ use self::claims::ClaimFacts;
 pub(crate) use self::held::believed;
 use crate::memory::OperatorMemory;
 use crate::reports::{BlockCount, Notice};
-use crate::view::ClusterView;
+use crate::view::{ClusterView, SaidView};
 use crate::writes::{OperatorWrite, WriteTime};
 
 /// The reason for which a node waits when its pool has no free block.
@@ -41,6 +45,15 @@ struct WaitReason {
 
 /// The nodes that want more blocks than they have, by pool and family.
 type WaitingNodes = BTreeMap<FamilyKey, BTreeMap<String, WaitReason>>;
+
+/// The nodes' words, those after a node first: a pass that cannot serve all of them goes on there the next time.
+fn in_turn<'a>(
+    said: &'a BTreeMap<Arc<str>, Arc<SaidView>>,
+    last: &Arc<str>,
+) -> impl Iterator<Item = (&'a Arc<str>, &'a Arc<SaidView>)> + use<'a> {
+    let next = said.range((Bound::Excluded(Arc::clone(last)), Bound::Unbounded));
+    next.chain(said.range(..=Arc::clone(last)))
+}
 
 /// Everything that a pass decided on one snapshot.
 #[derive(Debug)]
@@ -74,7 +87,8 @@ pub fn decide(
     let facts = ClaimFacts::gather(view, memory);
     writes.extend(claims::claims(view, &facts, memory, now));
     facts.note_waiting(view, &mut granted.waiting);
-    writes.extend(nodes::hints(view, &granted.waiting, &facts, memory, now));
+    let told = nodes::Told { waiting: &granted.waiting, postponed: &granted.postponed, facts: &facts };
+    writes.extend(nodes::hints(view, &told, memory, now));
     writes.extend(taints::taints(view, startup_taint));
     writes.extend(pools::statuses(view, &granted.waiting, &spaces.overlapping, now));
     let mut notices = granted.notices;

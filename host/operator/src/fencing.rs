@@ -7,7 +7,7 @@ use kube::Api;
 use tenure_cluster::client::call;
 use tenure_leases::operator::fence::{FenceReason, FenceVerdict, FetchedNode, delay, fence};
 use tenure_leases::operator::quarantine::{QuarantineDelay, QuarantineStep, quarantine};
-use tenure_leases::{BlockPhase, HolderIdentity, LeaseRules, NodeIpamSpec, Uid};
+use tenure_leases::{BlockPhase, HolderIdentity, LeaseRules, NodeIpamSpec, TurnState, Uid};
 
 use crate::decide::believed;
 use crate::memory::OperatorMemory;
@@ -49,6 +49,9 @@ pub async fn judge(
     step(view, context.memory, block, view.seen_node(name), now)?;
     let node = fetch(context, name).await;
     let change = step(view, context.memory, block, node, now)?;
+    if let (BlockChange::EndTurn, Some(turn)) = (change, block.claimed.as_ref().and_then(|of| of.turn)) {
+        context.memory.ends_turn(turn);
+    }
     Some(OperatorWrite::block(block, change))
 }
 
@@ -149,7 +152,10 @@ pub async fn judge_alternate(
         return None;
     }
     let node = fetch(context, &alternate.holder.name).await;
-    is_over(node).then(|| OperatorWrite::block(block, BlockChange::EndAlternate))
+    is_over(node).then(|| {
+        context.memory.ends_turn(alternate.turn);
+        OperatorWrite::block(block, BlockChange::EndAlternate)
+    })
 }
 
 /// Whether an alternate turn ends whose node's Node is this one, and has been gone for so many seconds.
@@ -196,6 +202,8 @@ pub async fn forget(context: &mut WriteContext<'_>, said: &SaidView) -> Option<O
     let waited = context.memory.gone_seconds(said.uid, context.now.elapsed);
     let name = &said.spec.identity.name;
     let is_ended = said.spec.held.iter().all(|held| context.memory.has_ended(name, held.cidr));
+    let mut turns = said.spec.claims.iter().filter(|turn| turn.state == TurnState::Held);
+    let is_ended = is_ended && turns.all(|turn| context.memory.has_ended_turn(turn.turn));
     if !is_ended && waited < EVIDENCE_SECONDS {
         return None;
     }

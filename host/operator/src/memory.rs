@@ -57,6 +57,8 @@ pub struct OperatorMemory {
     pub hosts: WrittenObjects<HostView>,
     /// The last node whose hints a pass wrote that had too many to write; the next pass begins after it.
     pub hinted: Arc<str>,
+    /// The same of the last node that got a block in a pass that had too many to grant.
+    pub granted_last: Arc<str>,
     /// Whether a CustomResourceDefinition of ours is being deleted, or that is not known: then nothing is asked back.
     pub definitions_unsure: bool,
     /// The same about the definition of IPAMClaims: then none of them is over.
@@ -73,6 +75,8 @@ pub struct OperatorMemory {
     gone: BTreeMap<Uid, Duration>,
     /// Leases of fenced nodes that this leader ended.
     ended: BTreeSet<(String, IpNet)>,
+    /// Turns with the addresses of claims, of fenced nodes, that this leader ended.
+    ended_turns: BTreeSet<TurnId>,
     signs: RestoreSigns,
     compared: Option<Duration>,
     listings: u64,
@@ -213,6 +217,7 @@ impl OperatorMemory {
         self.barrier.suspect_restore(CallId(random()));
         self.barrier.listed();
         self.ended.clear();
+        self.ended_turns.clear();
     }
 
     /// Notes a mark that the API server confirmed.
@@ -312,6 +317,17 @@ impl OperatorMemory {
         self.ended.contains(&(node.to_owned(), cidr))
     }
 
+    /// Notes that this leader ends a fenced node's turn. A turn never begins again by itself.
+    pub fn ends_turn(&mut self, turn: TurnId) {
+        self.ended_turns.insert(turn);
+    }
+
+    /// Whether this leader ended a fenced node's turn.
+    #[must_use]
+    pub fn has_ended_turn(&self, turn: TurnId) -> bool {
+        self.ended_turns.contains(&turn)
+    }
+
     /// The count at which a lease of a block ended.
     #[must_use]
     pub fn release_of(&self, group: &str, cidr: IpNet) -> Option<u64> {
@@ -354,6 +370,9 @@ impl OperatorMemory {
         self.signs.keep_nodes(&view.said.keys().map(AsRef::as_ref).collect());
         let said: BTreeSet<Uid> = view.said.values().map(|said| said.uid).collect();
         self.gone.retain(|uid, _| said.contains(uid));
+        let turns = view.said.values().flat_map(|said| &said.spec.claims);
+        let turns: BTreeSet<TurnId> = turns.map(|turn| turn.turn).collect();
+        self.ended_turns.retain(|turn| turns.contains(turn));
         self.ended.retain(|(node, _)| {
             let said = view.said.get(&**node);
             said.is_some_and(|said| view.claimant(&said.spec) == ClaimantState::Fenced)

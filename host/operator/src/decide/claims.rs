@@ -2,6 +2,8 @@
 
 mod address;
 mod ipam;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,6 +14,7 @@ use tenure_cluster::convert::{ClaimLease, ClaimWish};
 use tenure_cluster::objects::reference::ActiveEntry;
 use tenure_cluster::{AddressClaim, AddressClaimStatus, CLAIM_FINALIZER};
 use tenure_leases::operator::claim::{ActiveTurn, TurnCase, TurnStep, turn};
+use tenure_leases::operator::held::ClaimantState;
 use tenure_leases::{BlockPhase, ClaimTurn, HolderIdentity, NodeIpamSpec, TurnId, TurnState};
 
 use self::address::{TakenAddresses, address, leased, said};
@@ -39,7 +42,10 @@ impl<'a> ClaimFacts<'a> {
     pub(super) fn gather(view: &'a ClusterView, memory: &OperatorMemory) -> Self {
         let mut turns = BTreeMap::<String, Vec<_>>::new();
         for said in view.said.values().map(Arc::as_ref) {
-            for turn in &said.spec.claims {
+            let is_fenced = view.claimant(&said.spec) == ClaimantState::Fenced;
+            for turn in
+                said.spec.claims.iter().filter(|turn| !(is_fenced && memory.has_ended_turn(turn.turn)))
+            {
                 turns.entry(turn.block.to_string()).or_default().push((said, turn));
             }
         }
@@ -67,11 +73,18 @@ impl<'a> ClaimFacts<'a> {
         !self.unsure && (block.block.deleting || is_gone || is_surplus)
     }
 
-    /// The turns with a block that count: those of living nodes that hold it, and of nodes that may have it.
+    /// The turns with a block that count: those of nodes that hold it, and of nodes that may have it.
+    ///
+    /// A node that is attested to be off, or whose Node is gone, may live on. If the block has lost its turn, that is given back to it, and waits in
+    /// quarantine; only the leader that saw the end of that knows that it is over.
     fn turns_of(&self, view: &ClusterView, block: &BlockView) -> Vec<(&'a SaidView, &'a ClaimTurn)> {
         let pool = view.pool(block.block.pool.uid);
         let counts = |(said, turn): &&(&SaidView, &ClaimTurn)| match turn.state {
-            TurnState::Held => view.is_alive(&said.spec),
+            TurnState::Held => {
+                let has_turn =
+                    block.claimed.as_ref().is_some_and(|of| of.turn.is_some() || of.alternate.is_some());
+                view.claimant(&said.spec) != ClaimantState::Fenced || !has_turn
+            }
             TurnState::Wanted => {
                 let is_admitted = pool.is_some_and(|pool| view.admits(pool, &said.spec));
                 is_admitted && !has_elsewhere(view, &said.spec, block)

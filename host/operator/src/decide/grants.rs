@@ -1,6 +1,10 @@
 //! Grants: lost leases are made again for their holders, and then each node gets the blocks that it wants.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use ipnet::IpNet;
@@ -12,7 +16,7 @@ use tenure_leases::space::overlap;
 use tenure_leases::{AddressSpace, PoolDemand, RangeId, RangeState, RangeUse};
 
 use super::held::{self, HeldClaim, HeldClaims};
-use super::{ADDRESSES_HELD, EXHAUSTED, FamilyKey, WaitReason, WaitingNodes};
+use super::{ADDRESSES_HELD, EXHAUSTED, FamilyKey, WaitReason, WaitingNodes, in_turn};
 use crate::memory::{OperatorMemory, WaitingNode};
 use crate::reports::{EventReason, EventSubject, Notice};
 use crate::view::{ClusterView, PoolView, SaidView, is_ipv6};
@@ -20,6 +24,10 @@ use crate::writes::OperatorWrite;
 
 /// The most free cells of a range that are compared for one grant.
 const CANDIDATES: usize = 256;
+
+/// The most grants of one pass. Each is a call, and meanwhile the pass decides about nothing else, nor does a node hear of its block. The watch shows
+/// the grants, so that the next pass begins at once.
+const MAX_GRANTS: usize = 500;
 
 /// The reason for which a node waits when the pool's selector says nothing about nodes.
 const INVALID_SELECTOR: &str = "InvalidSelector";
@@ -34,6 +42,8 @@ pub(super) struct GrantDecisions {
     pub(super) waiting: WaitingNodes,
     /// The nodes that want a block, whether they get one or not.
     pub(super) wanting: BTreeSet<WaitingNode>,
+    /// The nodes that get a block in one of the next passes. What they have now is not what they are to be told.
+    pub(super) postponed: BTreeSet<Arc<str>>,
     pub(super) notices: Vec<Notice>,
 }
 
@@ -49,6 +59,11 @@ struct Granting<'a> {
     counts: BTreeMap<FamilyKey, u32>,
     /// Blocks without an IPBlock that a node is believed to hold: their leases will be made again.
     believed: BTreeMap<WaitingNode, u32>,
+    /// The cells at the beginning of each range of which none is free.
+    used_up: BTreeMap<RangeId, usize>,
+    /// The grants so far, without the leases that are made again, and the last node that got one.
+    count: usize,
+    last: Option<Arc<str>>,
     decisions: GrantDecisions,
 }
 
@@ -80,16 +95,30 @@ pub(super) fn grants(view: &ClusterView, memory: &mut OperatorMemory, now: Durat
     for view in &view.blocks {
         *counts.entry((view.block.pool.uid, is_ipv6(view.block.cidr))).or_default() += 1;
     }
-    let (granted, decisions) = (BTreeMap::new(), GrantDecisions::default());
-    let mut granting = Granting { view, memory, taken, granted, counts, believed: held, decisions };
+    let mut granting = Granting {
+        view,
+        memory,
+        taken,
+        granted: BTreeMap::new(),
+        counts,
+        believed: held,
+        used_up: BTreeMap::new(),
+        count: 0,
+        last: None,
+        decisions: GrantDecisions::default(),
+    };
     granting.ignored(&claims);
     granting.reclaims(&claims);
-    for said in view.said.values() {
+    for (_, said) in in_turn(&view.said, &memory.granted_last) {
         for demand in &said.spec.demand {
             granting.demand(said, demand);
         }
     }
-    granting.decisions
+    let Granting { decisions, last, .. } = granting;
+    if let Some(last) = last.filter(|_| !decisions.postponed.is_empty()) {
+        memory.granted_last = last;
+    }
+    decisions
 }
 
 /// Compares the claims with those of the view before.
@@ -149,7 +178,13 @@ impl Granting<'_> {
         }
         while have < demand.want {
             match self.one(said, demand, have) {
+                Ok(_) if self.is_full() => {
+                    self.decisions.postponed.insert(Arc::clone(&said.spec.identity.name));
+                    return;
+                }
                 Ok(lease) => {
+                    self.count += 1;
+                    self.last = Some(Arc::clone(&said.spec.identity.name));
                     self.taken.entry(lease.group.clone()).or_default().insert(lease.cidr);
                     let granted = self.granted.entry(lease.holder.name.to_string()).or_default();
                     granted.push((lease.group.clone(), lease.cidr));
@@ -171,12 +206,18 @@ impl Granting<'_> {
         }
     }
 
+    /// Whether the pass grants nothing more.
+    fn is_full(&self) -> bool {
+        self.count >= MAX_GRANTS
+    }
+
     /// Picks one block for a node, or says why there is none.
-    fn one(&self, said: &SaidView, demand: &PoolDemand, have: u32) -> Result<BlockLease, WaitReason> {
+    fn one(&mut self, said: &SaidView, demand: &PoolDemand, have: u32) -> Result<BlockLease, WaitReason> {
         if !self.may_grant() {
             return Err(refusal(&GrantRefusal::Barrier));
         }
-        let pool = self.view.pool(demand.pool.uid).ok_or_else(|| WaitReason {
+        let view = self.view;
+        let pool = view.pool(demand.pool.uid).ok_or_else(|| WaitReason {
             reason: "PoolGone",
             message: format!("there is no pool {} with the uid that the node names", demand.pool.name),
         })?;
@@ -184,7 +225,7 @@ impl Granting<'_> {
             let message = format!("a selector of pool {} is not valid", pool.lease.key.name);
             return Err(WaitReason { reason: INVALID_SELECTOR, message });
         }
-        let space = self.view.spaces.get(&*pool.group).ok_or_else(|| no_range(pool))?;
+        let space = view.spaces.get(&*pool.group).ok_or_else(|| no_range(pool))?;
         let (range, cidr) = self.candidate(said, demand, pool, &space.space)?;
         let case = GrantCase {
             barrier_passed: true,
@@ -193,7 +234,7 @@ impl Granting<'_> {
             range,
             cidr,
             held: HeldVerdict::Free,
-            node_admitted: self.view.admits(pool, &said.spec),
+            node_admitted: view.admits(pool, &said.spec),
             want: demand.want,
             node_blocks: have,
             pool_blocks: self.counts.get(&(demand.pool.uid, demand.is_ipv6)).copied().unwrap_or_default(),
@@ -204,7 +245,7 @@ impl Granting<'_> {
 
     /// The best free cell of the pool's open ranges, or the reason for which there is none.
     fn candidate(
-        &self,
+        &mut self,
         said: &SaidView,
         demand: &PoolDemand,
         pool: &PoolView,
@@ -219,11 +260,16 @@ impl Granting<'_> {
             return Err(no_range(pool));
         }
         let (taken, own) = (self.taken.get(&pool.group), self.addresses_elsewhere(said, &pool.group));
+        let is_free =
+            |cell: &IpNet| taken.is_none_or(|taken| !taken.contains(cell)) && !space.is_taken(*cell);
+        // A pass that is full only asks whether there is one.
+        let most = if self.is_full() { 1 } else { CANDIDATES };
         let (mut candidates, mut has_own) = (Vec::new(), false);
         for range in open {
             let Ok(cells) = range.cidr.subnets(range.unit) else { continue };
-            let free = cells
-                .filter(|cell| taken.is_none_or(|taken| !taken.contains(cell)) && !space.is_taken(*cell));
+            let used_up = self.used_up.entry(range.id).or_default();
+            *used_up += cells.skip(*used_up).take_while(|cell| !is_free(cell)).count();
+            let free = cells.skip(*used_up).filter(is_free);
             let others = free.filter(|cell| {
                 let is_own = own.iter().any(|own| overlap(*own, *cell));
                 has_own |= is_own;
@@ -231,7 +277,7 @@ impl Granting<'_> {
             });
             candidates.extend(
                 others
-                    .take(CANDIDATES)
+                    .take(most)
                     .map(|cidr| GrantCandidate { cidr, released: self.memory.release_of(&pool.group, cidr) }),
             );
         }

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
-use std::ops::Bound;
 use std::sync::Arc;
 
 use ipnet::IpNet;
@@ -10,9 +9,9 @@ use tenure_cluster::objects::node::{ExclusionEntry, HintEntry, NodeIPAMStatus, P
 use tenure_leases::space::overlap;
 use tenure_leases::{BlockHint, RangeUse, Uid};
 
-use super::WaitingNodes;
 use super::claims::ClaimFacts;
 use super::conditions::{WantedCondition, condition};
+use super::{WaitingNodes, in_turn};
 use crate::memory::OperatorMemory;
 use crate::view::{BlockView, ClusterView, PoolView, SaidView};
 use crate::writes::{OperatorWrite, WriteTime};
@@ -21,28 +20,36 @@ use crate::writes::{OperatorWrite, WriteTime};
 /// watch shows them, so that the next pass begins at once.
 const MAX_HINTS: usize = 500;
 
+/// The decisions of a pass that nodes are told.
+pub(super) struct Told<'a> {
+    pub(super) waiting: &'a WaitingNodes,
+    /// The nodes that get a block in one of the next passes, and are told then.
+    pub(super) postponed: &'a BTreeSet<Arc<str>>,
+    pub(super) facts: &'a ClaimFacts<'a>,
+}
+
 /// Writes the status of each node where it differs, of so many nodes in turn.
 pub(super) fn hints(
     view: &ClusterView,
-    waiting: &WaitingNodes,
-    facts: &ClaimFacts<'_>,
+    told: &Told<'_>,
     memory: &mut OperatorMemory,
     now: WriteTime,
 ) -> Vec<OperatorWrite> {
     let call = memory.barrier.call();
     let write = |(name, said): (&Arc<str>, &Arc<SaidView>)| {
-        let mut status = status(view, said, waiting_of(view, name, waiting), now);
-        status.claims_asked_back = facts.asked_back(view, said);
+        if told.postponed.contains(name) {
+            return None;
+        }
+        let mut status = status(view, said, waiting_of(view, name, told.waiting), now);
+        status.claims_asked_back = told.facts.asked_back(view, said);
         if let Some(call) = call {
             status.call = Some(call.to_string());
         }
         let is_told = said.told.as_ref().is_some_and(|told| told.is(&status));
         (!is_told).then(|| OperatorWrite::Hints(Arc::clone(said), Box::new(status)))
     };
-    let last = Arc::clone(&memory.hinted);
-    let next = view.said.range((Bound::Excluded(Arc::clone(&last)), Bound::Unbounded));
-    let others = view.said.range(..=last);
-    let writes: Vec<OperatorWrite> = next.chain(others).filter_map(write).take(MAX_HINTS).collect();
+    let nodes = in_turn(&view.said, &memory.hinted);
+    let writes: Vec<OperatorWrite> = nodes.filter_map(write).take(MAX_HINTS).collect();
     if let (MAX_HINTS, Some(OperatorWrite::Hints(last, _))) = (writes.len(), writes.last()) {
         memory.hinted = Arc::clone(&last.spec.identity.name);
     }
@@ -221,7 +228,9 @@ mod tests {
         let now = WriteTime { elapsed: Duration::ZERO, day: Timestamp::UNIX_EPOCH };
         let mut pass = || {
             let facts = ClaimFacts::gather(&view, &memory);
-            let writes = hints(&view, &WaitingNodes::new(), &facts, &mut memory, now);
+            let (waiting, postponed) = (WaitingNodes::new(), BTreeSet::new());
+            let told = Told { waiting: &waiting, postponed: &postponed, facts: &facts };
+            let writes = hints(&view, &told, &mut memory, now);
             let name = |write: OperatorWrite| match write {
                 OperatorWrite::Hints(said, _) => said.spec.identity.name.to_string(),
                 other => panic!("{other:?}"),

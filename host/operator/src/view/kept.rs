@@ -15,6 +15,10 @@ pub trait FromObject: Debug + PartialEq + Sized + Send + Sync + 'static {
     /// The kind.
     type Object: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static;
 
+    /// The objects of a page of a list. A page is in memory as a whole, as text and as objects, and pages of all kinds are so at once; each is a call
+    /// that a leader waits for before its first grant. So kinds with small objects have large pages, of about a megabyte.
+    const PAGE: u32 = 100;
+
     /// Reads an object.
     ///
     /// # Errors

@@ -168,6 +168,9 @@ impl FromObject for SpaceView {
 impl FromObject for BlockView {
     type Object = IPBlock;
 
+    /// There are several for each node, of 1.1 KB.
+    const PAGE: u32 = 500;
+
     fn from_object(object: IPBlock) -> Result<Self, ConversionError> {
         let (block, turn, name) = ((&object).try_into()?, object.turn()?, object.name_any());
         let (active, alternate) =
@@ -218,6 +221,9 @@ fn wishes(claim: &IPAMClaim, pools: &[Arc<PoolView>]) -> Result<Vec<ClaimWish>, 
 
 impl FromObject for SaidView {
     type Object = NodeIPAM;
+
+    /// There is one for each node, of 2.7 KB.
+    const PAGE: u32 = 250;
 
     fn from_object(object: NodeIPAM) -> Result<Self, ConversionError> {
         let (spec, left_out) = object.words()?;

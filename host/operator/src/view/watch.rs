@@ -25,9 +25,6 @@ use crate::reports::OperatorMetrics;
 /// The number of kinds.
 const KINDS: usize = 6;
 
-/// The objects of a page of a list. A page is in memory as a whole, as text and as objects, and those of all kinds are read at once.
-const PAGE: u32 = 100;
-
 /// The progress of the watches.
 #[derive(Debug, Default)]
 struct WatchProgress {
@@ -190,7 +187,7 @@ fn watch_ipam_claims(
     let (client, progress, filled) = (client.clone(), Arc::clone(progress), store.clone());
     begin.push(Box::new(move || {
         let (store, progress) = (filled.clone(), Arc::clone(&progress));
-        let events = watcher(Api::<IPAMClaim>::all(client.clone()), config()).default_backoff();
+        let events = watcher(Api::<IPAMClaim>::all(client.clone()), config::<IPAMClaim>()).default_backoff();
         let stream = events.filter_map(move |event| {
             let change = match event {
                 Ok(event) => {
@@ -231,7 +228,7 @@ fn watch<V: FromObject>(
     let filled = store.clone();
     begin.push(Box::new(move || {
         let (store, progress, metrics) = (filled.clone(), Arc::clone(&progress), metrics.clone());
-        let events = watcher(Api::<V::Object>::all(client.clone()), config()).default_backoff();
+        let events = watcher(Api::<V::Object>::all(client.clone()), config::<V>()).default_backoff();
         let stream = events.map(move |event| match event {
             Ok(event) => {
                 let is_list = matches!(event, Event::InitDone);
@@ -253,6 +250,6 @@ fn watch<V: FromObject>(
     store
 }
 
-fn config() -> Config {
-    Config::default().page_size(PAGE)
+fn config<V: FromObject>() -> Config {
+    Config::default().page_size(V::PAGE)
 }

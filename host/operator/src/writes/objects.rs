@@ -1,5 +1,6 @@
 //! Spaces, hints and pools.
 
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 
 use k8s_openapi::api::core::v1::Taint;
@@ -16,7 +17,7 @@ use tenure_leases::{AddressSpace as LeaseSpace, LeaseRules, ObjectVersion, Range
 
 use super::{ObjectTarget, WriteContext};
 use crate::reports::WriteCause;
-use crate::view::{SaidView, WatchedNode};
+use crate::view::{BlockView, FromObject as _, SaidView, WatchedNode};
 
 /// Creates or replaces a space. Another operator's write in between is a conflict.
 pub(super) async fn write_space(
@@ -48,21 +49,35 @@ pub(super) async fn remove_ranges(
     mut space: LeaseSpace,
     ranges: &[RangeId],
 ) -> Result<(), ApiCallError> {
-    let api = context.api::<IPBlock>();
-    let list = context.call("list", WriteCause::Space, api.list(&ListParams::default())).await?;
-    let Some(listed) = list_version(&list.metadata) else { return Ok(()) };
-    let named = list.items.iter().filter(|block| block.spec.group == group);
-    // A block whose range cannot be read keeps every range.
-    let Some(named) = named.map(|block| block.range().ok()).collect::<Option<Vec<_>>>() else {
-        return Ok(());
-    };
-    let listing = QuorumListing { version: listed, ranges: named };
+    let Some(listing) = list_ranges(context, group).await? else { return Ok(()) };
     let removed =
         ranges.iter().filter(|range| space.remove(LeaseRules::ALL, **range, version, &listing).is_ok());
     if removed.count() == 0 {
         return Ok(());
     }
     write_space(context, group, Some(version), &space).await
+}
+
+/// Lists the ranges of a group's blocks from etcd, in pages of one version; `None` if one cannot be read: that block keeps every range.
+async fn list_ranges(context: &WriteContext<'_>, group: &str) -> Result<Option<QuorumListing>, ApiCallError> {
+    let api = context.api::<IPBlock>();
+    let (mut parameters, mut ranges) = (ListParams::default().limit(BlockView::PAGE), BTreeSet::new());
+    loop {
+        let page = context.call("list", WriteCause::Space, api.list(&parameters)).await?;
+        for block in page.items.iter().filter(|block| block.spec.group == group) {
+            let Ok(range) = block.range() else { return Ok(None) };
+            ranges.insert(range);
+        }
+        match page.metadata.continue_.as_ref().filter(|token| !token.is_empty()) {
+            Some(token) => parameters = parameters.continue_token(token),
+            None => {
+                let version = list_version(&page.metadata);
+                return Ok(
+                    version.map(|version| QuorumListing { version, ranges: ranges.into_iter().collect() })
+                );
+            }
+        }
+    }
 }
 
 /// Replaces an object's status, at the version that was read.

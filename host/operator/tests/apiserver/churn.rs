@@ -31,6 +31,9 @@ const SEEDS: u64 = 2;
 /// Rounds of each seed.
 const ROUNDS: u64 = 8;
 
+/// Pools for which a crowd asks, one after the other; `TENURE_CROWDS` sets another number of them, up to 255.
+const CROWDS: u64 = 2;
+
 /// An operator at an API server behind a proxy, which is killed and started again.
 struct Leader {
     proxy: FaultProxy,
@@ -208,24 +211,28 @@ fn at_rest(cluster: &Cluster, agents: &[TestAgent]) -> anyhow::Result<Option<()>
 }
 
 fn crowd(cluster: &Cluster) -> anyhow::Result<()> {
-    let pool = cluster.pool("crowd", "10.0.0.0/24", 28, &json!({}))?;
-    let mut agents = agents(cluster, 18)?;
+    let mut agents = agents(cluster, 50)?;
     let proxy = cluster.with_plane(|plane| plane.proxy())?;
     let client = cluster.client_through(&proxy)?;
     let mut operator = cluster.operator_with(&client, &TestClock::days_ahead(0), Reports::default())?;
-    for agent in &mut agents {
-        agent.want(cluster, &pool, 1)?;
+    for round in 1..=usize::try_from(rounds("TENURE_CROWDS", CROWDS)?)? {
+        let pool = cluster.pool(&format!("crowd{round}"), &format!("10.{round}.0.0/24"), 28, &json!({}))?;
+        for agent in &mut agents {
+            agent.forget_demand();
+            agent.want(cluster, &pool, 1)?;
+        }
+        cluster.drive(&mut operator, "16 blocks more", || {
+            agents.iter_mut().try_for_each(|agent| agent.step(cluster))?;
+            Ok((referee(&agents)? == 16 * round).then_some(()))
+        })?;
+        // At rest, which the last events of the watch may delay, those without a block cost nothing.
+        let (mut requests, mut idle_passes) = (proxy.requests(), 0);
+        cluster.drive(&mut operator, "20 passes in succession without a request", || {
+            let now = proxy.requests();
+            idle_passes = if now == requests { idle_passes + 1 } else { 0 };
+            requests = now;
+            Ok((idle_passes == 20).then_some(()))
+        })?;
     }
-    cluster.drive(&mut operator, "16 blocks", || {
-        agents.iter_mut().try_for_each(|agent| agent.step(cluster))?;
-        Ok((referee(&agents)? == 16).then_some(()))
-    })?;
-    // At rest, which the last events of the watch may delay, those without a block cost nothing.
-    let (mut requests, mut idle_passes) = (proxy.requests(), 0);
-    cluster.drive(&mut operator, "20 passes in succession without a request", || {
-        let now = proxy.requests();
-        idle_passes = if now == requests { idle_passes + 1 } else { 0 };
-        requests = now;
-        Ok((idle_passes == 20).then_some(()))
-    })
+    Ok(())
 }

@@ -1,0 +1,73 @@
+//! Objects of a small cluster for tests.
+
+use std::time::Duration;
+
+use k8s_openapi::jiff::Timestamp;
+use serde_json::{Value, json};
+use tenure_leases::{MachineHash, Uid};
+
+use crate::memory::OperatorMemory;
+use crate::view::{HostView, KeptObject, PoolView, SaidView, SpaceView};
+use crate::writes::WriteTime;
+
+/// The boot id of every machine.
+const BOOT: u128 = 3;
+
+/// The uid of the pool.
+const POOL: Uid = Uid(1);
+
+/// The time of all passes.
+pub(super) const NOW: WriteTime = WriteTime { elapsed: Duration::ZERO, day: Timestamp::UNIX_EPOCH };
+
+/// A leader that may grant.
+pub(super) fn leader() -> OperatorMemory {
+    let mut memory = OperatorMemory::default();
+    memory.barrier.listed();
+    memory
+}
+
+fn metadata(name: &str, uid: Uid) -> Value {
+    json!({ "name": name, "uid": uid.to_string(), "resourceVersion": "1", "generation": 1 })
+}
+
+/// The pool `pods` of a range.
+pub(super) fn pool(usage: &str, cidr: &str, unit: u8) -> KeptObject<PoolView> {
+    let spec = json!({ "usage": usage, "ipv4": { "cidrs": [cidr], "blockPrefix": unit } });
+    let object = json!({ "metadata": metadata("pods", POOL), "spec": spec });
+    KeptObject::of(serde_json::from_value(object).unwrap())
+}
+
+/// The space with that range.
+pub(super) fn space(usage: &str, cidr: &str, unit: u8) -> KeptObject<SpaceView> {
+    let range = json!({
+        "id": "0000000000000001", "cidr": cidr, "unit": unit, "usage": usage, "state": "Open",
+        "pool": { "name": "pods", "uid": POOL.to_string() },
+    });
+    let object = json!({ "metadata": metadata("default", Uid(2)), "spec": { "ranges": [range] } });
+    KeptObject::of(serde_json::from_value(object).unwrap())
+}
+
+/// The Node of a machine with this number, under a uid.
+pub(super) fn host(number: u32, uid: Uid) -> KeptObject<HostView> {
+    let info = json!({
+        "machineID": format!("m{number}"), "systemUUID": format!("s{number}"), "bootID": Uid(BOOT).to_string(),
+        "operatingSystem": "linux",
+    });
+    let object = json!({ "metadata": metadata(&format!("n{number}"), uid), "status": { "nodeInfo": info } });
+    KeptObject::of(serde_json::from_value(object).unwrap())
+}
+
+/// The words of that machine, which names this uid of its Node, and wants blocks or has turns.
+pub(super) fn said(number: u32, node: Uid, want: u32, turns: &[Value]) -> KeptObject<SaidView> {
+    let machine = MachineHash::of(&format!("m{number}"), &format!("s{number}")).unwrap();
+    let demand = json!({ "pool": "pods", "poolUID": POOL.to_string(), "family": "IPv4", "want": want });
+    let spec = json!({
+        "nodeUID": node.to_string(), "machine": machine.to_string(), "bootID": Uid(BOOT).to_string(),
+        "demand": [demand], "claims": turns,
+    });
+    let uid = Uid(1 << 64 | u128::from(number));
+    let object = json!({ "metadata": metadata(&format!("n{number}"), uid), "spec": spec });
+    let said = KeptObject::<SaidView>::of(serde_json::from_value(object).unwrap());
+    assert!(said.read.is_ok(), "{:?}", said.read);
+    said
+}
