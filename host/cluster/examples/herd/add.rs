@@ -16,7 +16,8 @@ use tenure_fixtures::wait;
 use tokio::runtime::Runtime;
 use tokio::time::Instant;
 
-use crate::{Failure, resident};
+use crate::Failure;
+use crate::operator::resident;
 
 /// The longest that the node may wait for its block.
 const LIMIT: Duration = Duration::from_secs(60);

@@ -1,5 +1,6 @@
 //! A simulated agent: its calls of the API server, in the order of a node's.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -44,13 +45,24 @@ pub(crate) struct SimulatedAgent {
     pub(crate) held: Vec<HeldBlock>,
     pub(crate) want: u32,
     pub(crate) heard: Option<CallId>,
+    /// The time after which it has the wish that all have at once.
+    pub(crate) asks_after: Duration,
 }
 
-/// Registers a Node, as its kubelet does.
+/// Registers a Node, as its kubelet does: with the labels and the images that a machine of a cloud has, of which the operator reads little.
 pub(crate) async fn register(client: &Client, number: usize) -> Result<HolderIdentity, Failure> {
     let name = format!("herd-{number}");
     let api: Api<Node> = Api::all(client.clone());
-    let node: Node = serde_json::from_value(kubelets_node(&name, &name, BOOT))?;
+    let mut node = kubelets_node(&name, &name, BOOT);
+    let labels = (0..14).map(|number| (format!("topology.example.com/label-{number}"), name.clone()));
+    node["metadata"]["labels"] = labels.collect::<BTreeMap<_, _>>().into_iter().collect();
+    let digest = "0123456789abcdef".repeat(4);
+    let images = (0..30).map(|number| {
+        let image = format!("registry.example.com/images/of-a-cluster-{number}");
+        json!({ "names": [format!("{image}@sha256:{digest}"), format!("{image}:v1.2.3")], "sizeBytes": 123_456_789 })
+    });
+    node["status"]["images"] = images.collect();
+    let node: Node = serde_json::from_value(node)?;
     let node = loop {
         match call(api.create(&PostParams::default(), &node)).await {
             Ok(node) => break node,
@@ -132,6 +144,7 @@ impl SimulatedAgent {
                     },
                     changed = wishes.changed(), if permit.is_none() => {
                         changed?;
+                        tokio::time::sleep(self.asks_after).await;
                         self.want = *wishes.borrow_and_update();
                         *asked = Instant::now();
                         self.say().await?;

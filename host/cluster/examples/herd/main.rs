@@ -1,24 +1,29 @@
 //! A herd of simulated agents against a real API server and the built operator, and what it costs them.
 //!
-//! `herd AGENTS ADDS` joins so many nodes at once, lets each ask for one block more and then for a third, and prints one line of JSON. Each agent does what that of a node does
+//! `herd AGENTS ADDS` joins so many nodes, lets each ask for one block more and then for a third, and prints one line of JSON. Each agent does what that of a node does
 //! on the network, in its order: apply NodeIPAM, watch it by name, GET a hinted block and then its space, apply what it holds. It has no pods: these
-//! cost the API server nothing, which is what `writes_at_rest` counts. Then so many pods are added on the node of a cluster, and as many on one without;
-//! and as many live on a node whose calls of the API server are counted.
+//! cost the API server nothing, which is what `writes_at_rest` counts. Then another operator takes over. With `ADDS`, so many pods are added on the node of
+//! a cluster, and as many on one without; and as many live on a node whose calls of the API server are counted.
+//!
+//! Nodes join 64 at a time, and ask for more within a time that grows with their number, by the demand of their pods: all of them in one instant would
+//! measure how one machine shares its processors between thousands of agents and the API server, and cost the operator its Lease.
 
 mod add;
 mod agent;
 mod life;
+mod operator;
 
 use std::error::Error;
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use k8s_openapi::jiff::Timestamp;
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use kube::{Client, ResourceExt as _};
 use serde_json::{Value, json};
@@ -27,7 +32,6 @@ use tenure_cluster::definitions::definitions;
 use tenure_cluster::{AddressPool, IPBlock};
 use tenure_fixtures::control_plane::proxy::FaultProxy;
 use tenure_fixtures::control_plane::{ADMIN_TOKEN, ControlPlane};
-use tenure_fixtures::node::binaries;
 use tenure_leases::PoolKey;
 use tokio::runtime::Runtime;
 use tokio::sync::{Semaphore, mpsc, watch};
@@ -35,6 +39,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use agent::{Counts, SimulatedAgent, register};
+use operator::{MeasuredOperator, peak, resident};
 
 /// Any error, also across tasks.
 type Failure = Box<dyn Error + Send + Sync>;
@@ -44,6 +49,12 @@ const LIMIT: Duration = Duration::from_secs(900);
 
 /// Joins under way at once: a cluster does not start within one second.
 const AT_ONCE: usize = 64;
+
+/// The time between two reports of the progress.
+const TICK: Duration = Duration::from_secs(10);
+
+/// The time between two nodes that ask for more, on average.
+const ASKS_EVERY: Duration = Duration::from_millis(25);
 
 fn main() -> Result<(), Failure> {
     let mut arguments = std::env::args().skip(1).map(|argument| argument.parse::<usize>());
@@ -73,7 +84,7 @@ fn pause(runtime: &Runtime, time: Duration) {
     runtime.block_on(async { tokio::time::sleep(time).await });
 }
 
-/// Measures with an operator, which ends with it.
+/// Measures with an operator, and then with its successor. Both end with it.
 fn with_operator(
     runtime: &Runtime,
     (kubeconfig, proxy): (&Path, &FaultProxy),
@@ -81,32 +92,30 @@ fn with_operator(
     agents: usize,
     adds: usize,
 ) -> Result<Value, Failure> {
-    let mut operator = start_operator(kubeconfig)?;
-    let measured = runtime.block_on(measure(client.clone(), agents, operator.id()));
-    let added = add::measure(runtime, client, kubeconfig, adds);
-    let lived = life::measure(runtime, client, proxy, adds);
-    // It may have ended by itself.
-    let _ = operator.kill();
-    let _ = operator.wait();
-    let mut all = measured?;
-    for more in [added?, lived?] {
-        if let (Some(all), Value::Object(more)) = (all.as_object_mut(), more) {
-            all.extend(more);
-        }
+    let mut operator = MeasuredOperator::start(kubeconfig, "first")?;
+    let measured = runtime.block_on(measure(client.clone(), agents, &mut operator));
+    let mut all = vec![measured.map_err(|error| operator.explain(error))?];
+    if adds > 0 {
+        all.push(add::measure(runtime, client, kubeconfig, adds)?);
+        all.push(life::measure(runtime, client, proxy, adds)?);
     }
+    operator.stop()?;
     let began = Instant::now();
-    let mut successor = start_operator(kubeconfig)?;
+    let successor = MeasuredOperator::start(kubeconfig, "successor")?;
     let granted = runtime.block_on(first_grant(client, agents, began));
-    let _ = successor.kill();
-    let _ = successor.wait();
-    if let Some(all) = all.as_object_mut() {
-        all.insert("restart_to_grant_seconds".to_owned(), json!(granted?.as_secs_f64()));
-    }
-    Ok(all)
+    let (granted, held) = granted.map_err(|error| successor.explain(error))?;
+    all.push(json!({
+        "restart_to_grant_seconds": granted.as_secs_f64(), "hold_to_grant_seconds": held,
+        "successor_megabytes": resident(successor.id())?, "successor_peak_megabytes": peak(successor.id())?,
+    }));
+    let all =
+        all.into_iter().filter_map(|part| if let Value::Object(part) = part { Some(part) } else { None });
+    Ok(Value::Object(all.flatten().collect()))
 }
 
-/// The time from the start of an operator to its first grant to a node that joins meanwhile, with everybody's blocks to list.
-async fn first_grant(client: &Client, number: usize, began: Instant) -> Result<Duration, Failure> {
+/// The time from the start of an operator to its first grant to a node that joins meanwhile, with everybody's blocks to list, and the seconds since it took
+/// the Lease.
+async fn first_grant(client: &Client, number: usize, began: Instant) -> Result<(Duration, f64), Failure> {
     let pool: AddressPool = call(Api::all(client.clone()).get("herd")).await?;
     let pool = PoolKey { name: "herd".into(), uid: pool.uid().ok_or("no uid")?.parse()? };
     let me = register(client, number).await?;
@@ -121,12 +130,18 @@ async fn first_grant(client: &Client, number: usize, began: Instant) -> Result<D
         held: vec![],
         want: 0,
         heard: None,
+        asks_after: Duration::ZERO,
     };
+    let deadline = tokio::time::sleep(LIMIT);
     tokio::select! {
         ended = agent.live(wishes, &leased, permit) => ended?,
         _ = leases.recv() => {}
+        () = deadline => return Err("a successor granted nothing".into()),
     }
-    Ok(began.elapsed())
+    let (granted, now) = (began.elapsed(), Timestamp::now());
+    let lease: Lease = call(Api::namespaced(client.clone(), "tenure-system").get("tenure-operator")).await?;
+    let taken = lease.spec.and_then(|spec| spec.acquire_time).ok_or("nobody has the Lease")?.0;
+    Ok((granted, now.duration_since(taken).as_secs_f64()))
 }
 
 /// Waits for a part of the start: the server, the definitions, the operator's namespace.
@@ -150,16 +165,7 @@ async fn install(kubeconfig: &Path) -> Result<Client, Failure> {
     Ok(client)
 }
 
-fn start_operator(kubeconfig: &Path) -> Result<Child, Failure> {
-    let mut command = Command::new("setpriv");
-    command.args(["--pdeathsig", "KILL"]).arg(binaries::find("tenure-operator")?);
-    command.args(["--identity", "herd", "--kubeconfig"]).arg(kubeconfig);
-    // As the chart starts it.
-    command.env("MALLOC_ARENA_MAX", "1");
-    Ok(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?)
-}
-
-async fn measure(client: Client, agents: usize, operator: u32) -> Result<Value, Failure> {
+async fn measure(client: Client, agents: usize, operator: &mut MeasuredOperator) -> Result<Value, Failure> {
     // 65,536 blocks of four addresses.
     let spec = json!({ "ipv4": { "cidrs": ["10.0.0.0/14"], "blockPrefix": 30 } });
     let pool = AddressPool::new("herd", serde_json::from_value(spec)?);
@@ -176,23 +182,26 @@ async fn measure(client: Client, agents: usize, operator: u32) -> Result<Value, 
         herd.spawn(async move {
             let permit = gate.acquire_owned().await?;
             let me = register(&client, number).await?;
-            let mut agent = SimulatedAgent { client, counts, pool, me, held: vec![], want: 0, heard: None };
+            // In another order than that in which the operator looks at them.
+            let asks_after = ASKS_EVERY * u32::try_from(number * 7919 % agents)?;
+            let (held, want, heard) = (vec![], 0, None);
+            let mut agent = SimulatedAgent { client, counts, pool, me, held, want, heard, asks_after };
             agent.live(wishes, &leased, permit).await
         });
     }
-    let joined = gather(&mut leases, &mut herd, agents).await?;
+    let joined = gather(&mut leases, &mut herd, agents, operator).await?;
     let joining = began.elapsed();
     let (writes, events) = counted(&counts);
     // At rest, nobody writes.
     tokio::time::sleep(Duration::from_secs(3)).await;
     let rest = counted(&counts);
     wish.send(2)?;
-    let grown = gather(&mut leases, &mut herd, agents).await?;
+    let grown = gather(&mut leases, &mut herd, agents, operator).await?;
     let after = counted(&counts);
-    // As many blocks as a cluster of that many nodes has; their time is not measured.
+    // As many blocks as a cluster of that many nodes has.
     wish.send(3)?;
-    gather(&mut leases, &mut herd, agents).await?;
-    let server = process("kube-apiserver", operator)?;
+    gather(&mut leases, &mut herd, agents, operator).await?;
+    let server = process("kube-apiserver", operator.id())?;
     let all = agents as f64;
     Ok(json!({
         "agents": agents,
@@ -205,7 +214,8 @@ async fn measure(client: Client, agents: usize, operator: u32) -> Result<Value, 
         "agent_writes_per_growth": (after.0 - rest.0) as f64 / all,
         "events_per_growth": (after.1 - rest.1) as f64 / all,
         "blocks": call(Api::<IPBlock>::all(client.clone()).list_metadata(&Default::default())).await?.items.len(),
-        "operator_megabytes": resident(operator)?, "server_megabytes": server.map(resident).transpose()?,
+        "operator_megabytes": resident(operator.id())?, "operator_peak_megabytes": peak(operator.id())?,
+        "server_megabytes": server.map(resident).transpose()?,
     }))
 }
 
@@ -218,13 +228,18 @@ async fn gather(
     leases: &mut mpsc::UnboundedReceiver<Duration>,
     herd: &mut JoinSet<Result<(), Failure>>,
     count: usize,
+    operator: &mut MeasuredOperator,
 ) -> Result<Vec<Duration>, Failure> {
-    let mut times = Vec::new();
+    let (mut times, mut ticks) = (Vec::new(), tokio::time::interval(TICK));
     let deadline = tokio::time::sleep(LIMIT);
     tokio::pin!(deadline);
     while times.len() < count {
         tokio::select! {
             lease = leases.recv() => times.push(lease.ok_or("the herd is gone")?),
+            _ = ticks.tick() => {
+                operator.check()?;
+                eprintln!("{} of {count} leases", times.len());
+            }
             Some(ended) = herd.join_next() => return Err(format!("an agent ended: {ended:?}").into()),
             () = &mut deadline => return Err(format!("{} of {count} leases came in time", times.len()).into()),
         }
@@ -236,14 +251,6 @@ async fn gather(
 fn millis(times: &[Duration], percent: usize) -> Option<f64> {
     let place = (times.len() * percent).div_ceil(100).max(1) - 1;
     times.get(place).map(|time| time.as_secs_f64() * 1000.0)
-}
-
-/// Resident memory of a process in megabytes.
-pub(crate) fn resident(process: u32) -> Result<f64, Failure> {
-    let status = fs::read_to_string(format!("/proc/{process}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS")?;
-    let kilobytes: f64 = line.split_whitespace().next().ok_or("no number")?.parse()?;
-    Ok(kilobytes * 1024.0 / 1e6)
 }
 
 /// The child of this program with a name, besides one.

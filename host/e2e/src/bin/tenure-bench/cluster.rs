@@ -40,16 +40,19 @@ pub(crate) fn measure(agents: u32, adds: u32) -> anyhow::Result<Vec<Row>> {
         Row::new(format!("lease of a block p99, {of} join"), seconds("join_lease_p99_ms")?)
             .raw("p50", seconds("join_lease_p50_ms")?)
             .raw("all of them", Unit::Seconds.of(number("join_seconds")?)),
-        Row::new(format!("lease of a block p99, {of} ask at once"), seconds("grow_lease_p99_ms")?)
+        Row::new(format!("lease of a block p99, {of} ask, 40 each second"), seconds("grow_lease_p99_ms")?)
             .raw("p50", seconds("grow_lease_p50_ms")?),
         Row::new(
-            "from the operator's start to its first grant",
-            Unit::Seconds.of(number("restart_to_grant_seconds")?),
+            "from holding the Lease to the operator's first grant",
+            Unit::Seconds.of(number("hold_to_grant_seconds")?),
         )
+        .at_most(5.0)
+        .raw("from its start", Unit::Seconds.of(number("restart_to_grant_seconds")?))
         .raw("blocks", Unit::Count.of(number("blocks")?)),
         Row::new(format!("RSS of the operator, {of}"), mb("operator_megabytes")?)
             .at_most(60.0)
-            .raw("blocks", Unit::Count.of(number("blocks")?))
+            .raw("at most", mb("operator_peak_megabytes")?)
+            .raw("its successor", mb("successor_megabytes")?)
             .raw("the API server", mb("server_megabytes")?),
         Row::new(
             "plugin ADD p50 on the node of a cluster, over a node without one",
