@@ -1,4 +1,8 @@
+#[cfg(feature = "cluster")]
+mod hour;
+
 use std::path::PathBuf;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tenure_rpc::client::connect;
@@ -32,6 +36,15 @@ impl Clock for Trap {
     }
 }
 
+/// The log of this process, which writes nothing.
+fn log() -> Control {
+    static LOG: LazyLock<Control> = LazyLock::new(|| {
+        let filter = "off".to_owned().try_into().unwrap();
+        tenure_observe::logging::init(tenure_observe::logging::Format::Text, filter).unwrap()
+    });
+    LOG.clone()
+}
+
 /// Sends an ADD.
 async fn add(socket: PathBuf, container: &str) -> Result<(), Error> {
     let config = r#"{"cniVersion":"1.1.0","name":"pods","ipam":{"type":"tenure","ranges":[[{"subnet":"10.7.0.0/24"}]]}}"#;
@@ -51,7 +64,6 @@ async fn a_writer_that_panics_ends_the_daemon_with_an_error_that_names_it() {
     let directory = tempfile::tempdir().unwrap();
     let (run_dir, state_dir) = (directory.path().join("run"), directory.path().join("state"));
     let clock = Arc::new(Trap::default());
-    let filter = "off".to_owned().try_into().unwrap();
     let outside = Surroundings {
         config_file: Arc::new(ConfigFile::new(None)),
         run_dir: &run_dir,
@@ -59,7 +71,7 @@ async fn a_writer_that_panics_ends_the_daemon_with_an_error_that_names_it() {
         identity: crate::identity::read(&Config::default().node, None).unwrap(),
         clock: Arc::clone(&clock) as _,
         compiler: Compiler::InProcess,
-        log: tenure_observe::logging::init(tenure_observe::logging::Format::Text, filter).unwrap(),
+        log: log(),
         reloads: crate::parts::ReloadRequests {
             hangups: tenure_supervise::hangups().unwrap(),
             followed: None,
