@@ -90,6 +90,16 @@ impl AwsNode {
         pod::add(&self.node, name, sandbox)
     }
 
+    /// Waits until the node has so many interfaces, and nothing is under way.
+    pub(crate) fn rests_with(&self, interfaces: usize) -> anyhow::Result<()> {
+        wait::holds(&format!("{interfaces} interfaces, and nothing under way"), LIMIT, || {
+            let shown = self.node.daemon.ctl(&["cloud"])?;
+            let is_idle = shown["intents"].as_array().is_some_and(Vec::is_empty);
+            Ok(is_idle && self.double.interfaces()?.len() == interfaces)
+        })
+        .with_context(|| format!("{:#?}", self.node.daemon.ctl(&["cloud"])))
+    }
+
     /// Removes a pod.
     pub(crate) fn del(&mut self, name: &str) -> anyhow::Result<()> {
         let (sandbox, _) = self.pods.remove(name).context("a pod")?;
