@@ -5,6 +5,8 @@
     reason = "clippy does not recognise a suite without a harness as test code"
 )]
 
+#[path = "aws/api_server.rs"]
+mod api_server;
 #[path = "aws/cluster.rs"]
 mod cluster;
 #[path = "aws/crashes.rs"]
@@ -51,6 +53,7 @@ fn main() -> ExitCode {
         .test("what_became_of_a_call_whose_answer_is_lost_is_found_out", NEEDS, crashes::lost_answers)
         .test("a_daemon_killed_at_each_call_of_shrinking_goes_on", NEEDS, crashes::shrinking)
         .test("a_node_restarts_while_ec2_and_the_metadata_are_silent", NEEDS, outage::silent)
+        .test("a_custom_network_restarts_while_everybody_is_silent", NEEDS, cluster::silent)
         .test("the_outage_of_an_unreachable_runtime_detaches_nothing", NEEDS, outage::unreachable_runtime)
         .test("a_node_moves_over_from_ipamd", NEEDS, moving::from_ipamd)
         .test("a_node_moves_back_to_ipamd", &[NEEDS, &[Need::GO]].concat(), moving::to_ipamd)
