@@ -12,6 +12,7 @@ use tenure_types::{
 use super::*;
 use crate::fake::FakeRuntime;
 
+mod foreign;
 mod pods;
 use crate::{Runtime, netns};
 
@@ -247,33 +248,4 @@ async fn an_imported_row_whose_container_is_gone_is_in_quarantine_and_others_are
         leaks.look(BEGIN + DOUBTFUL_AFTER).await;
         assert_eq!((doubted(&leaks).await.len(), held(&leaks).await), (expected, 1));
     }
-}
-
-#[tokio::test]
-async fn a_runtime_that_lists_none_of_the_living_pods_is_said() {
-    let directory = tempfile::tempdir().unwrap();
-    let (socket, netns) = (directory.path().join("cri.sock"), directory.path().join("netns"));
-    std::fs::write(&netns, "").unwrap();
-    let engine = engine("lives", &netns);
-    let clock = Arc::new(ManualClock::default());
-    let sandboxes = Arc::new(Sandboxes::new(Some(Runtime::at(socket.clone()))));
-    let mut leaks = Leaks::new(engine, sandboxes, Arc::clone(&clock) as _, || GRACE);
-    let wrong = |leaks: &Leaks| {
-        let wrong = leaks.engine.whats_wrong();
-        wrong.iter().map(|condition| (condition.name, condition.message.clone())).collect::<Vec<_>>()
-    };
-    let foreign = FakeRuntime(vec!["other"]).serve(&socket);
-    leaks.look(BEGIN).await;
-    assert_eq!(wrong(&leaks), [], "its ADD may be under way");
-    clock.advance(GRACE);
-    leaks.look(BEGIN).await;
-    let words = "the container runtime does not list the only living pod of this node";
-    assert_eq!(wrong(&leaks), [(tenure_types::ConditionName::RuntimeForeign, words.to_owned())]);
-    assert_eq!(held(&leaks).await, 1);
-
-    foreign.abort();
-    std::fs::remove_file(&socket).unwrap();
-    let _serving = FakeRuntime(vec!["lives"]).serve(&socket);
-    leaks.look(BEGIN).await;
-    assert_eq!(wrong(&leaks), []);
 }
