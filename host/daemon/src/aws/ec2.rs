@@ -23,17 +23,26 @@ const ENVIRONMENT: [&str; 2] = ["AWS_ENDPOINT_URL_EC2", "AWS_ENDPOINT_URL"];
 /// If an address is not a URL, or one at which others could listen in.
 #[cfg(feature = "aws")]
 pub(crate) fn ec2(config: &AwsTable, definition: &Attributes, region: &str) -> anyhow::Result<Arc<dyn Ec2>> {
-    use std::time::Duration;
+    let endpoint = endpoint(config, |name| std::env::var(name).ok()).map_err(anyhow::Error::msg)?;
+    let connection = connection(config, endpoint, definition, region);
+    Ok(Arc::new(tenure_aws::sdk::SdkEc2::new(&connection)?))
+}
 
-    use tenure_aws::sdk::{Ec2Connection, SdkEc2};
-
-    let mut connection = Ec2Connection::new(region);
-    connection.endpoint = endpoint(config, |name| std::env::var(name).ok()).map_err(anyhow::Error::msg)?;
+/// How EC2 of a region is reached at this address. Of the definition, which a policy has returned, only the patience counts.
+#[cfg(feature = "aws")]
+fn connection(
+    config: &AwsTable,
+    endpoint: Option<String>,
+    definition: &Attributes,
+    region: &str,
+) -> tenure_aws::sdk::Ec2Connection {
+    let mut connection = tenure_aws::sdk::Ec2Connection::new(region);
+    connection.endpoint = endpoint;
     connection.metadata.clone_from(&config.imds_endpoint);
     if let Some(seconds) = definition.get(SECONDS).and_then(|seconds| seconds.parse().ok()) {
-        connection.attempt = Duration::from_secs(seconds);
+        connection.attempt = std::time::Duration::from_secs(seconds);
     }
-    Ok(Arc::new(SdkEc2::new(&connection)?))
+    connection
 }
 
 /// EC2's address; `None` is the region's own. What tenured.toml says was checked when it was read.
@@ -84,6 +93,25 @@ mod tests {
         assert_eq!(named(None, &both), Ok(Some("https://a".to_owned())));
         assert_eq!(named(None, &both[..1]), Ok(Some("https://b".to_owned())));
         assert_eq!(named(None, &[("AWS_ENDPOINT_URL_EC2", "")]), Ok(None));
+    }
+
+    #[cfg(feature = "aws")]
+    #[test]
+    fn no_attribute_that_a_policy_returns_leads_requests_elsewhere() {
+        let evil = "https://ec2.evil.example";
+        let names = ["ec2.endpoint", "ec2_endpoint", "endpoint", "imds.endpoint", "imds_endpoint", "region"];
+        let pairs = names.into_iter().map(|name| (name, evil)).chain([(SECONDS, "7")]);
+        let definition = Attributes::new(pairs).unwrap();
+        let reached = |config: &AwsTable, endpoint: Option<&str>| {
+            let reached = connection(config, endpoint.map(str::to_owned), &definition, "eu-central-1");
+            assert_eq!(reached.attempt.as_secs(), 7, "the definition is read");
+            (reached.region, reached.endpoint, reached.metadata)
+        };
+        let region = "eu-central-1".to_owned();
+        assert_eq!(reached(&AwsTable::default(), None), (region.clone(), None, None));
+        let (here, metadata) = ("http://127.0.0.1:8101", Some("http://127.0.0.1:8102".to_owned()));
+        let config = AwsTable { imds_endpoint: metadata.clone(), ..AwsTable::default() };
+        assert_eq!(reached(&config, Some(here)), (region, Some(here.to_owned()), metadata));
     }
 
     #[test]
