@@ -20,9 +20,10 @@
 //! | `add OWNER [with NAME=VALUE, ...] [requesting ADDRESS, ...] -> OUTCOME` | adds an owner, with the labels and annotations that the policy may see, such as `pod.label.app=web`; a repeated ADD gets the same addresses |
 //! | `del OWNER` | deletes an owner, whose addresses then cool down |
 //! | `thaw` | ends the cooling of all addresses |
-//! | `supply POOL FIRST-LAST in SUBNET` | adds a range to a pool that the host supplies |
+//! | `supply POOL FIRST-LAST in SUBNET [with NAME=VALUE, ...]` | adds a range to a pool that the host supplies, with attributes such as `block=b1` |
 //! | `drain POOL FIRST-LAST` | such a range hands out nothing more |
 //! | `withdraw POOL FIRST-LAST` | removes such a range |
+//! | `plan [SITUATION] -> PLAN` | asks a policy that plans; nothing carries the plan out |
 //!
 //! An owner is a pod `NAMESPACE/NAME`, a `claim AGENT/NAME`, or any other word. An outcome is a list of addresses, one of
 //! each pool; `any` for any free address; or why there is none, with a part of the text or without:
@@ -33,16 +34,41 @@
 //! | `refused` | any refusal of the policy's |
 //! | `rejected` | the ledger does not accept the policy's answer |
 //! | `failed` | the policy panicked, or returned something malformed |
+//!
+//! A situation is an object, in which everything may be left out:
+//!
+//! ```text
+//! plan { "waiting": { "pods.v4": 3 } } -> request-block pods.v4 addresses=7
+//! plan {
+//!   "pending": [{ "kind": "request-block", "pool": "pods.v4", "attributes": { "addresses": "7" } }],
+//!   "objects": [{ "kind": "block", "name": "b1", "attributes": { "idle.seconds": "90" } }],
+//!   "attributes": { "preallocation": "4" }
+//! } -> none
+//! ```
+//!
+//! `tenurectl plan --explain --output json` shows a node's `objects` and `attributes` in this form. A plan is a list of effects, each as
+//! `KIND POOL NAME=VALUE ...`, in order and with all their attributes; only `reason` may be left out. A line that ends with a comma goes on
+//! in the next one. A value with a space, a comma or a double quote is in double quotes. `none` is a plan without effects, `any` is every plan, and a
+//! refusal or failure has the words above.
 
+mod effect;
+mod expected_plan;
+mod long;
 mod outcome;
 mod parse;
+mod plan;
 mod run;
+mod step;
 
 use std::path::{Path, PathBuf};
 
+pub use effect::CaseEffect;
+pub use expected_plan::ExpectedPlan;
 pub use outcome::ExpectedOutcome;
-pub use parse::{Case, CaseStep, Malformed, SupplyChange, parse};
+pub use parse::{Malformed, parse};
+pub use plan::{CaseObject, CaseSituation};
 pub use run::{CaseFailure, CaseRun, run};
+pub use step::{Case, CaseStep, SupplyChange};
 
 /// Why a folder of case files cannot be run.
 #[derive(Debug)]

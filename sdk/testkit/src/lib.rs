@@ -8,6 +8,7 @@ mod macros;
 mod native;
 mod node;
 mod planning;
+mod situation;
 mod subject;
 mod supply;
 
@@ -18,4 +19,4 @@ pub use subject::Subject;
 pub use tenure_types::{Error, ErrorCode};
 
 #[doc(hidden)]
-pub use macros::{run_folder, run_folder_stateful};
+pub use macros::run_cases;

@@ -2,8 +2,6 @@
 
 use std::path::Path;
 
-use tenure_sdk::{Policy, Stateful};
-
 use crate::{Native, cases};
 
 /// Makes a test that runs every case file of a folder, natively.
@@ -20,37 +18,34 @@ use crate::{Native, cases};
 /// tenure_testkit::cases!(Mine, "cases");
 /// ```
 ///
-/// A policy that keeps a state: `cases!(Mine, "cases", stateful)`.
+/// A policy that keeps a state: `cases!(Mine, "cases", stateful)`. One that plans: `cases!(Mine, "cases", planner)`, and with a state
+/// `cases!(Mine, "cases", stateful, planner)`.
 #[macro_export]
 macro_rules! cases {
     ($policy:ty, $folder:literal) => {
-        #[test]
-        fn cases() {
-            $crate::run_folder::<$policy>(concat!(env!("CARGO_MANIFEST_DIR"), "/", $folder));
-        }
+        $crate::cases!(@ $folder, || $crate::Native::<$policy>::new());
     };
     ($policy:ty, $folder:literal, stateful) => {
+        $crate::cases!(@ $folder, || $crate::Native::<$policy>::stateful());
+    };
+    ($policy:ty, $folder:literal, planner) => {
+        $crate::cases!(@ $folder, || $crate::Native::<$policy>::new().planning());
+    };
+    ($policy:ty, $folder:literal, stateful, planner) => {
+        $crate::cases!(@ $folder, || $crate::Native::<$policy>::stateful().planning());
+    };
+    (@ $folder:literal, $made:expr) => {
         #[test]
         fn cases() {
-            $crate::run_folder_stateful::<$policy>(concat!(env!("CARGO_MANIFEST_DIR"), "/", $folder));
+            $crate::run_cases(concat!(env!("CARGO_MANIFEST_DIR"), "/", $folder), $made);
         }
     };
 }
 
 /// Runs every case file of a folder, and panics with the failures.
 #[doc(hidden)]
-pub fn run_folder<P: Policy>(folder: &str) {
-    run_each(folder, Native::<P>::new);
-}
-
-/// The same for a policy that keeps a state.
-#[doc(hidden)]
-pub fn run_folder_stateful<P: Stateful>(folder: &str) {
-    run_each(folder, Native::<P>::stateful);
-}
-
 #[expect(clippy::panic, reason = "this is how a test fails")]
-fn run_each<P>(folder: &str, policy: fn() -> Native<P>) {
+pub fn run_cases<P>(folder: &str, policy: fn() -> Native<P>) {
     let cases = cases::read(Path::new(folder)).unwrap_or_else(|error| panic!("{error}"));
     assert!(!cases.is_empty(), "{folder} has no case files");
     let runs = cases.iter().map(|case| cases::run(case, policy));

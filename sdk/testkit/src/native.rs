@@ -10,12 +10,11 @@ use tenure_ledger::Book;
 use tenure_sdk::native::call;
 use tenure_sdk::{Config, ConfigError, Effect, Planner, Policy, Refusal, Stateful, SupplySituation};
 use tenure_types::{
-    Definition, Error, ErrorCode, LONGEST_STATE, NetworkConfig, NetworkName, Outcome, Request,
+    Definition, Error, ErrorCode, LONGEST_STATE, NetworkConfig, NetworkName, Outcome, PlanState, Request,
 };
 
-use crate::Subject;
-use crate::convert;
 use crate::host::{DefiningNetwork, Serving};
+use crate::{Subject, convert, situation};
 
 /// The function that makes a definition.
 type Define = fn(&Config) -> Result<tenure_sdk::Definition, ConfigError>;
@@ -23,11 +22,16 @@ type Define = fn(&Config) -> Result<tenure_sdk::Definition, ConfigError>;
 /// The function that answers a request, with the state that the policy keeps.
 type Propose = fn(&tenure_sdk::Request, &[u8]) -> Result<tenure_sdk::Outcome, Refusal>;
 
+/// The function that plans.
+type Plan = fn(&SupplySituation) -> Result<Vec<Effect>, Refusal>;
+
 /// A policy, called as a plain function on this thread.
 #[derive(Debug)]
 pub struct Native<P> {
     define: Define,
     propose: Propose,
+    /// `None` if the policy does not plan, or is not to be asked for plans.
+    plan: Option<Plan>,
     _policy: PhantomData<P>,
 }
 
@@ -37,7 +41,7 @@ impl<P: Policy> Native<P> {
     pub const fn new() -> Self {
         let propose: Propose =
             |request, _| P::propose(request).map(|proposal| tenure_sdk::Outcome { proposal, state: None });
-        Self { define: P::define, propose, _policy: PhantomData }
+        Self { define: P::define, propose, plan: None, _policy: PhantomData }
     }
 }
 
@@ -45,7 +49,7 @@ impl<P: Stateful> Native<P> {
     /// The policy with its state.
     #[must_use]
     pub const fn stateful() -> Self {
-        Self { define: P::define, propose: P::propose, _policy: PhantomData }
+        Self { define: P::define, propose: P::propose, plan: None, _policy: PhantomData }
     }
 }
 
@@ -74,17 +78,37 @@ impl<P> Subject for Native<P> {
         let state = outcome.state.map(Arc::from);
         Ok(Outcome { proposal: convert::proposal(outcome.proposal)?, state })
     }
+
+    fn plan(&self, state: &PlanState, book: &Arc<Book>) -> Result<Vec<tenure_types::Effect>, Error> {
+        let plan = self.plan.ok_or_else(|| {
+            let cause = "it is not asked for plans here: pass `planner` to `cases!`, or call `planning()`";
+            Error::new(ErrorCode::Internal, cause)
+        })?;
+        let effects = planned(plan, &situation::of(state), book)?;
+        effects.iter().map(situation::effect).collect()
+    }
 }
 
 impl<P: Planner> Native<P> {
-    /// Asks for a plan, and checks its form as the host does.
-    ///
-    /// # Errors
-    /// With the policy's refusal, why it failed, or why the host does not accept the plan's form.
-    pub fn plan(&self, situation: &SupplySituation, book: &Arc<Book>) -> Result<Vec<Effect>, Error> {
-        let host = Rc::new(Serving(Arc::clone(book)));
-        convert::plan(answer(|| call(host, || P::plan(situation)))?, book.pools().len())
+    /// The policy, which is also asked for plans: by the step `plan` of case files.
+    #[must_use]
+    pub const fn planning(self) -> Self {
+        Self { plan: Some(P::plan), ..self }
     }
+
+    /// Asks for a plan, and checks its form as the host does.
+    pub(crate) fn planned(
+        &self,
+        situation: &SupplySituation,
+        book: &Arc<Book>,
+    ) -> Result<Vec<Effect>, Error> {
+        planned(P::plan, situation, book)
+    }
+}
+
+fn planned(plan: Plan, situation: &SupplySituation, book: &Arc<Book>) -> Result<Vec<Effect>, Error> {
+    let host = Rc::new(Serving(Arc::clone(book)));
+    convert::plan(answer(|| call(host, || plan(situation)))?, book.pools().len())
 }
 
 /// A policy's answer. A panic fails the call, as a trap does in the sandbox.

@@ -14,6 +14,6 @@ impl<P: Planner> Node<Native<P>> {
     /// # Errors
     /// With the policy's refusal, why it failed, or why the host does not accept the plan's form.
     pub fn plan(&self, situation: &SupplySituation) -> Result<Vec<Effect>, Error> {
-        self.policy().plan(situation, self.book())
+        self.policy().planned(situation, self.book())
     }
 }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use tenure_ledger::Book;
-use tenure_types::{Definition, Error, NetworkConfig, NetworkName, Outcome, Request};
+use tenure_types::{
+    Definition, Effect, Error, ErrorCode, NetworkConfig, NetworkName, Outcome, PlanState, Request,
+};
 
 /// A policy that can be called: natively, as [`Native`](crate::Native), or in a sandbox.
 pub trait Subject {
@@ -19,4 +21,12 @@ pub trait Subject {
     /// # Errors
     /// With the policy's refusal, or why it failed.
     fn propose(&self, request: &Request, state: &[u8], book: &Arc<Book>) -> Result<Outcome, Error>;
+
+    /// Plans changes of the supply, which nothing carries out.
+    ///
+    /// # Errors
+    /// With the policy's refusal, or why it failed; `Internal` if it does not plan.
+    fn plan(&self, _: &PlanState, _: &Arc<Book>) -> Result<Vec<Effect>, Error> {
+        Err(Error::new(ErrorCode::Internal, "this policy does not plan"))
+    }
 }

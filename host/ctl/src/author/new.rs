@@ -7,7 +7,7 @@ use serde::Serialize;
 use tenure_types::{Error, ErrorCode, PolicyName};
 
 use super::language::Language;
-use super::template::{self, PLANNER, Sdk, files};
+use super::template::{self, Sdk, files};
 use crate::render::{Page, Shown};
 
 /// A new policy.
@@ -17,9 +17,6 @@ pub(crate) struct Created {
     pub(crate) language: &'static str,
     /// The files, by their paths in the folder.
     pub(crate) files: Vec<PathBuf>,
-    /// Whether the policy plans.
-    #[serde(skip)]
-    pub(crate) plans: bool,
 }
 
 impl Shown for Created {
@@ -30,11 +27,6 @@ impl Shown for Created {
             text.push_str(&format!("  {}\n", file.display()));
         }
         text.push_str(&format!("Next: tenurectl policy test {folder}\n"));
-        if self.plans {
-            text.push_str(&format!(
-                "      cargo test --manifest-path {folder}/Cargo.toml    also tests the plans\n"
-            ));
-        }
         text.into()
     }
 }
@@ -48,7 +40,6 @@ pub(super) fn new(
 ) -> Result<Created, Error> {
     let language = Language::named(language)?;
     let name = name(folder)?;
-    let plans = template == PLANNER;
     let template = template::of(language, template)?;
     let sdk = Sdk::read(sdk, template)?;
     let failed = |path: &Path, error: &std::io::Error| {
@@ -68,7 +59,7 @@ pub(super) fn new(
         fs::write(&file, text).map_err(|error| failed(&file, &error))?;
         created.push(path);
     }
-    Ok(Created { folder: folder.into(), language: language.name, files: created, plans })
+    Ok(Created { folder: folder.into(), language: language.name, files: created })
 }
 
 /// The name of the policy in a folder: the folder's, which every language must be able to use as a package's name.

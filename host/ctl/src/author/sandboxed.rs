@@ -9,8 +9,8 @@ use tenure_ledger::Book;
 use tenure_policy::{CallLimits, Compiler, Grants, PolicyRuntime, WasmPolicy};
 use tenure_testkit::Subject;
 use tenure_types::{
-    Definition, EffectKind, Error, ErrorCode, NetworkConfig, NetworkName, Outcome, PolicyName, PolicyStamp,
-    Request,
+    Definition, Effect, EffectKind, Error, ErrorCode, NetworkConfig, NetworkName, Outcome, PlanState,
+    PolicyName, PolicyStamp, Request,
 };
 
 /// The largest tier of memory that a node may grant a call, in MiB. Which of the tiers a policy needs is for `policy check` to say.
@@ -21,12 +21,14 @@ pub(super) const LARGEST_TIER: usize = 32;
 pub(super) struct Sandboxed(Arc<WasmPolicy>);
 
 impl Sandboxed {
-    /// Loads a component, whose calls may use the largest tier of memory.
+    /// Loads a component, whose calls may use the largest tier of memory, and whose plans may contain every effect.
     pub(super) fn load(file: &Path, bytes: &[u8]) -> Result<Self, Error> {
         // One call at a time: nothing here runs beside another.
         let limits = CallLimits { memory: LARGEST_TIER << 20, concurrency: 1, ..CallLimits::default() };
         let runtime = PolicyRuntime::new(limits, Compiler::InProcess)?;
-        Ok(Self(Arc::new(runtime.load(&name(file)?, bytes, None)?)))
+        let loaded = Self(Arc::new(runtime.load(&name(file)?, bytes, None)?));
+        loaded.limit(LARGEST_TIER << 20);
+        Ok(loaded)
     }
 
     /// Limits the memory of a call, in bytes.
@@ -53,6 +55,10 @@ impl Subject for Sandboxed {
 
     fn propose(&self, request: &Request, state: &[u8], book: &Arc<Book>) -> Result<Outcome, Error> {
         self.0.propose(request, state, book).map_err(|error| self.shown(error))
+    }
+
+    fn plan(&self, state: &PlanState, book: &Arc<Book>) -> Result<Vec<Effect>, Error> {
+        self.0.plan(state, book).map_err(|error| self.shown(error))
     }
 }
 

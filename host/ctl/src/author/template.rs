@@ -25,11 +25,8 @@ pub(super) const WIT: &str = include!(concat!(env!("OUT_DIR"), "/wit.rs"));
 /// The template that a language must have; a policy of it keeps no state and does not plan.
 pub(crate) const PLAIN: &str = "plain";
 
-/// The template of a policy that plans. Case files ask for no plans; its tests do.
-pub(super) const PLANNER: &str = "planner";
-
 /// Lists the templates' names. Not every language has each.
-pub(crate) const NAMES: [&str; 3] = [PLAIN, "stateful", PLANNER];
+pub(crate) const NAMES: [&str; 3] = [PLAIN, "stateful", "planner"];
 
 /// The source of the SDK's crates.
 #[derive(Debug, Clone, PartialEq, Eq)]

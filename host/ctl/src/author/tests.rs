@@ -26,7 +26,7 @@ fn digest() -> String {
 fn work_of_an_author() {
     let (file, language, sha256) = (PathBuf::from("zones/policy.wasm"), "rust", digest());
     let files = vec!["Cargo.toml".into()];
-    let created = Created { folder: "zones".into(), language, files, plans: false };
+    let created = Created { folder: "zones".into(), language, files };
     snapshot("created", &created);
     let built = Built { file: file.clone(), language, bytes: 96_154, sha256: digest() };
     snapshot("built", &built);
@@ -82,7 +82,6 @@ fn what_was_made_is_listed_with_the_next_step() {
         folder: "zones".into(),
         language: "rust",
         files: vec!["Cargo.toml".into(), "src/lib.rs".into()],
-        plans: false,
     };
     insta::assert_snapshot!(created.page(0), @"
     Created a policy in zones, in rust:
@@ -90,9 +89,6 @@ fn what_was_made_is_listed_with_the_next_step() {
       src/lib.rs
     Next: tenurectl policy test zones
     ");
-    let planner = Created { plans: true, ..created }.page(0).to_string();
-    let last = planner.lines().last().unwrap();
-    assert!(last.trim().starts_with("cargo test --manifest-path zones/Cargo.toml "), "{planner}");
     let built = Built {
         file: "zones/policy.wasm".into(),
         language: "rust",

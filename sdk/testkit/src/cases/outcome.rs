@@ -63,6 +63,11 @@ impl ExpectedOutcome {
         }
     }
 
+    /// Whether a word is one for a kind of refusal or failure.
+    pub(super) fn is_word(word: &str) -> bool {
+        WORDS.iter().any(|(known, _)| *known == word)
+    }
+
     /// Whether a step ended in this.
     pub(super) fn is(&self, ended: &Result<Vec<IpAddr>, Error>) -> bool {
         match (self, ended) {

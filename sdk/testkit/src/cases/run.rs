@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use tenure_types::Error;
 
-use super::{Case, CaseStep, ExpectedOutcome, SupplyChange};
+use super::{Case, CaseStep, ExpectedOutcome, SupplyChange, plan};
 use crate::{Node, Subject};
 
 /// The result of a case file.
@@ -105,43 +105,15 @@ fn take<S: Subject>(
                 Err(error) => Err(("a change of the supply".into(), error.to_string())),
             }
         }
+        CaseStep::Plan { situation, outcome, .. } => {
+            let planned =
+                situation.state(node.book()).and_then(|state| node.policy().plan(&state, node.book()));
+            plan::check(outcome, planned, node.book())
+        }
         CaseStep::Network { .. } => Ok(()),
     }
 }
 
 fn check(expected: &ExpectedOutcome, ended: &Result<Vec<IpAddr>, Error>) -> Result<(), (String, String)> {
     if expected.is(ended) { Ok(()) } else { Err((expected.to_string(), ExpectedOutcome::told(ended))) }
-}
-
-/// As a case file has it, on one line and without its outcome.
-impl fmt::Display for CaseStep {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Network { ipam, .. } => {
-                let words: Vec<_> = ipam.split_whitespace().collect();
-                write!(formatter, "network {}", words.join(" "))
-            }
-            Self::Add { owner, metadata, requested, .. } => {
-                write!(formatter, "add {owner}")?;
-                let list = |word: &str, values: Vec<String>| match values.as_slice() {
-                    [] => String::new(),
-                    values => format!(" {word} {}", values.join(", ")),
-                };
-                let metadata = metadata.iter().map(|(name, value)| format!("{name}={value}")).collect();
-                let requested = requested.iter().map(ToString::to_string).collect();
-                write!(formatter, "{}{}", list("with", metadata), list("requesting", requested))
-            }
-            Self::Del { owner } => write!(formatter, "del {owner}"),
-            Self::Thaw => formatter.write_str("thaw"),
-            Self::Supply { pool, change: SupplyChange::Add(range) } => {
-                write!(formatter, "supply {pool} {range} in {}", range.subnet)
-            }
-            Self::Supply { pool, change: SupplyChange::Drain(range) } => {
-                write!(formatter, "drain {pool} {range}")
-            }
-            Self::Supply { pool, change: SupplyChange::Withdraw(range) } => {
-                write!(formatter, "withdraw {pool} {range}")
-            }
-        }
-    }
 }

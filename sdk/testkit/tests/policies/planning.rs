@@ -4,7 +4,8 @@ use tenure_sdk::{
     Config, ConfigError, Cooling, Definition, Effect, EffectKind, Planner, Policy, PoolDefinition, Proposal,
     Range, Refusal, Request, SupplySituation, configuration, ledger,
 };
-use tenure_testkit::{ErrorCode, define};
+use tenure_testkit::cases::{Case, parse, run};
+use tenure_testkit::{ErrorCode, Native, define};
 
 /// Requests a block if fewer than 4 addresses are free. Its configuration may make it plan nonsense.
 struct Blocks;
@@ -32,6 +33,7 @@ impl Planner for Blocks {
             Some("kind") => return Ok(vec![Effect::new(EffectKind::Other("reboot".into()), 0)]),
             Some("many") => return Ok(vec![request(0); 257]),
             Some("attributes") => return Ok(vec![request(0).with("a name", "x")]),
+            Some("reason") => return Ok(vec![request(0).with("reason", "3 are free, 4 are wanted")]),
             Some("panic") => assert!(root.get("misbehave")?.is_none(), "no plan today"),
             Some(_) => return Err(Refusal::not_yet("later")),
             None => {}
@@ -89,5 +91,74 @@ fn a_plan_that_the_host_would_not_accept_fails() {
         let node = define::<Blocks>(&format!(r#"{{ "misbehave": "{misbehaviour}" }}"#)).unwrap();
         let error = node.plan(&SupplySituation::default()).unwrap_err();
         assert!(error.code == code && error.cause.contains(cause), "{misbehaviour}: {error}");
+    }
+}
+
+fn failure(text: &str) -> Option<String> {
+    let case = Case { path: "cases/x.txt".into(), steps: parse(text).unwrap() };
+    run(&case, || Native::<Blocks>::new().planning()).failure.map(|failure| failure.to_string())
+}
+
+#[test]
+fn a_case_file_asks_for_plans_in_situations_of_its_own() {
+    let passes = r#"network { }
+plan -> request-block blocks
+plan -> any
+supply blocks 10.1.1.16-10.1.1.23 in 10.1.0.0/16 with block=one, zone=a
+plan -> none
+plan {
+  "waiting": { "blocks": 5 },
+  "pending": [{ "kind": "give-back-block", "pool": "blocks", "attributes": { "block": "one" } }],
+  "objects": [{ "kind": "block", "name": "one" }],
+  "attributes": { "preallocation": "4" }
+} -> request-block blocks
+network { "misbehave": "reason" }
+plan -> request-block blocks
+plan -> request-block blocks reason="3 are free, 4 are wanted"
+network { "misbehave": "many" }
+plan -> failed "257 effects"
+network { "misbehave": "later" }
+plan -> not-yet "later"
+"#;
+    assert_eq!(failure(passes), None);
+}
+
+#[test]
+fn a_plan_that_differs_is_shown_with_the_one_that_it_must_be() {
+    let told = |step: &str| failure(&format!("network {{ }}\n{step}\n")).unwrap();
+    insta::assert_snapshot!(told("plan -> none"), @"");
+    insta::assert_snapshot!(
+        told("plan -> request-block blocks addresses=4,\n  give-back-block blocks block=\"a b\""),
+        @""
+    );
+    insta::assert_snapshot!(told("plan { \"waiting\": { \"pods\": 1 } } -> any"), @"");
+    insta::assert_snapshot!(told("plan -> exhausted"), @"");
+    let reason = failure("network { \"misbehave\": \"reason\" }\nplan -> request-block blocks reason=none");
+    insta::assert_snapshot!(reason.unwrap(), @"");
+    let case = Case { path: "cases/x.txt".into(), steps: parse("network { }\nplan -> any").unwrap() };
+    let unasked = run(&case, Native::<Blocks>::new).failure.unwrap();
+    assert!(unasked.got.contains("pass `planner` to `cases!`"), "{unasked}");
+}
+
+#[test]
+fn a_malformed_plan_is_refused_with_its_line() {
+    for (step, said) in [
+        ("plan", "-> OUTCOME"),
+        ("plan ->", "expected `any`, `none`, effects or a refusal"),
+        ("plan { \"waits\": 1 } -> any", "unknown field `waits`"),
+        ("plan { \"waiting\": 1 -> any", "after `plan`"),
+        (
+            "plan { \"pending\": [{ \"kind\": \"reboot\", \"pool\": \"a\" }] } -> any",
+            "`reboot` is not an effect",
+        ),
+        ("plan -> reboot blocks", "the effects are attach-interface"),
+        ("plan -> request-block", "expected `KIND POOL NAME=VALUE ...`"),
+        ("plan -> request-block blocks 4", "`4` is not NAME=VALUE"),
+        ("plan -> request-block blocks a=\"b", "not a text in double quotes"),
+        ("plan -> exhausted because", "double quotes"),
+        ("supply blocks 10.1.1.16-10.1.1.23 in 10.1.0.0/16 with block", "`block` is not NAME=VALUE"),
+    ] {
+        let wrong = parse(&format!("network {{ }}\n{step}")).unwrap_err();
+        assert!(wrong.line == 2 && wrong.message.contains(said), "{step}: {wrong:?}");
     }
 }
