@@ -17,7 +17,7 @@ use tenure_fixtures::node::binaries;
 const MARK: &str = "@@next-command";
 
 /// The longest that the examples may be, formatted and with their documentation.
-const LINES: [(&str, usize); 2] = [("zones", 40), ("tenants", 60)];
+const LINES: [(&str, usize); 2] = [("zones", 40), ("tenants", 50)];
 
 fn main() -> ExitCode {
     Suite::new()

@@ -444,7 +444,7 @@ func (x *DeclareClaimsRequest) GetFromScope() string {
 
 type DeclareClaimsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Claims that were made, or made anew because they held other addresses than declared.
+	// Claims that were made, or made again because they held other addresses than declared.
 	Created []*Claim `protobuf:"bytes,1,rep,name=created,proto3" json:"created,omitempty"`
 	// Claims that were there.
 	Kept []*Claim `protobuf:"bytes,2,rep,name=kept,proto3" json:"kept,omitempty"`
@@ -745,7 +745,7 @@ type WatchClaimsRequest struct {
 	// As for Declare.
 	RoutesApart bool `protobuf:"varint,2,opt,name=routes_apart,json=routesApart,proto3" json:"routes_apart,omitempty"`
 	// As for List. A watch of one scope renews the leases of that scope's claims only. To it, a claim that another scope takes over has ended, with
-	// the reason "scope"; one that resumes from a version may be told of the end of claims of other scopes, too.
+	// the reason "scope"; one that resumes from a version may hear about the end of claims of other scopes, too.
 	Scope         *string `protobuf:"bytes,3,opt,name=scope,proto3,oneof" json:"scope,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -997,7 +997,7 @@ type Claim struct {
 	Agent   string                 `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
 	Network string                 `protobuf:"bytes,2,opt,name=network,proto3" json:"network,omitempty"`
 	Name    string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
-	// The number of its allocation. It stays as long as the claim does, across restarts and reboots; a claim that was released and made anew has
+	// The number of its allocation. It stays as long as the claim does, across restarts and reboots; a claim that was released and made again has
 	// a greater one. See ReleaseClaimRequest.
 	Generation uint64 `protobuf:"varint,4,opt,name=generation,proto3" json:"generation,omitempty"`
 	// At most one from each pool of the network, in the order of the pools.
@@ -1156,7 +1156,7 @@ type MissingFamily struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Family Family                 `protobuf:"varint,1,opt,name=family,proto3,enum=tenure.v1.Family" json:"family,omitempty"`
 	// "no-pool": the network has no pool of it. "pool-exhausted": none is free at present. "available": the network could give one by now; a claim
-	// that is released and ensured anew would have it, and perhaps other addresses than before. "unknown": a delegate serves the network.
+	// that is released and ensured again would have it, and perhaps other addresses than before. "unknown": a delegate serves the network.
 	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	// The same, for people.
 	Message       string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
@@ -1233,7 +1233,7 @@ type ClaimAddress struct {
 	// The MTU: "mtu" among the attributes of the address, its range or its pool, the first of these that has it as a number; else 0.
 	Mtu uint32 `protobuf:"varint,8,opt,name=mtu,proto3" json:"mtu,omitempty"`
 	// Whether its range is draining or no longer one of the network's. The address stays with the claim; the operator would like to have
-	// it back: release the claim and claim anew.
+	// it back: release the claim and claim again.
 	Leaving bool `protobuf:"varint,9,opt,name=leaving,proto3" json:"leaving,omitempty"`
 	// Whether the agent has all addresses of the prefix, for instance to delegate them. The network then has ranges of prefixes of this length;
 	// pods get nothing from them.

@@ -23,6 +23,31 @@ impl Node {
         self.get(key)?.ok_or_else(missing)
     }
 
+    /// The string of a key that must be there.
+    ///
+    /// ```
+    /// # use tenure_sdk_config::Node;
+    /// let tenant = Node::parse("ipam.tenants[0]", r#"{"name": "shop", "quota": 50}"#)?;
+    /// assert_eq!((tenant.need_text("name")?.as_str(), tenant.need_count("quota")?), ("shop", 50));
+    /// assert_eq!(tenant.need_text("zone").unwrap_err().to_string(), "ipam.tenants[0].zone: is missing");
+    /// assert_eq!(tenant.need_count("name").unwrap_err().path, "ipam.tenants[0].name");
+    /// # Ok::<(), tenure_sdk_config::ConfigError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If it is absent or another value, or if this is not an object.
+    pub fn need_text(&self, key: &str) -> Result<String, ConfigError> {
+        self.need(key)?.text().map(str::to_owned)
+    }
+
+    /// The non-negative integer of a key that must be there.
+    ///
+    /// # Errors
+    /// If it is absent or another value, or if this is not an object.
+    pub fn need_count(&self, key: &str) -> Result<u32, ConfigError> {
+        self.need(key)?.count()
+    }
+
     /// A key's non-negative integer; `None` if the key is absent.
     ///
     /// ```

@@ -30,7 +30,7 @@ fn check(namespace: &str) -> Result<(), Refusal> {
     if ledger::count_of("pod.namespace", namespace) < quota {
         return Ok(());
     }
-    Err(Refusal::OverQuota(format!("namespace {namespace} has reached its quota of {quota}")))
+    Err(Refusal::over_quota(format!("namespace {namespace} has reached its quota of {quota}")))
 }
 
 tenure_sdk::export!(Quota);

@@ -16,10 +16,9 @@ impl Policy for Tenants {
         let mut pools = Vec::new();
         for tenant in config.root()?.get_list("tenants")? {
             tenant.get_texts("namespaces")?;
-            tenant.need("quota")?.count()?;
+            tenant.need_count("quota")?;
             for set in configuration::ranges(tenant.path())? {
-                let pool = PoolDefinition::new(tenant.need("name")?.text()?, set);
-                pools.push(PoolDefinition { need: Need::Optional, ..pool });
+                pools.push(PoolDefinition::optional(tenant.need_text("name")?, set));
             }
         }
         Ok(Definition::of(pools, Cooling::Preferred))
@@ -29,26 +28,18 @@ impl Policy for Tenants {
         let namespace = request.namespace().unwrap_or_default();
         for tenant in configuration::root()?.get_list("tenants")? {
             if tenant.get_texts("namespaces")?.iter().any(|own| own == namespace) {
-                return of_tenant(&tenant);
+                return of_tenant(&tenant.need_text("name")?, tenant.need_count("quota")?);
             }
         }
-        Err(Refusal::Other(format!("namespace {namespace:?} belongs to no tenant")))
+        Err(Refusal::denied(format!("namespace {namespace:?} belongs to no tenant")))
     }
 }
 
-fn of_tenant(tenant: &Node) -> Result<Proposal, Refusal> {
-    let (name, quota) = (tenant.need("name")?, tenant.need("quota")?.count()?);
-    let name = name.text()?;
+fn of_tenant(name: &str, quota: u32) -> Result<Proposal, Refusal> {
     if ledger::count_of(TENANT, name) >= quota {
-        return Err(Refusal::OverQuota(format!("tenant {name} has reached its quota of {quota}")));
+        return Err(Refusal::over_quota(format!("tenant {name} has reached its quota of {quota}")));
     }
-    let pool = ledger::pool_named(name);
-    let free = pool.and_then(|pool| Some((pool, Shelf::of(pool).next_in_turn()?)));
-    let (pool, address) = free.ok_or_else(|| Refusal::exhausted(format!("tenant {name} is full")))?;
-    let mut proposal = Proposal::new();
-    proposal.assign(pool, address);
-    proposal.tags.set(TENANT, name);
-    Ok(proposal)
+    Ok(Proposal::of_pool(name)?.with_tag(TENANT, name))
 }
 
 tenure_sdk::export!(Tenants);

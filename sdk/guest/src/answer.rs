@@ -154,6 +154,33 @@ impl Proposal {
         Ok(proposal)
     }
 
+    /// The next address in turn of the pool with this name alone.
+    ///
+    /// ```no_run
+    /// # use tenure_sdk::{Proposal, Refusal};
+    /// # fn propose(tenant: &str) -> Result<Proposal, Refusal> {
+    /// Ok(Proposal::of_pool(tenant)?.with_tag("tenant", tenant))
+    /// # }
+    /// # let _ = propose;
+    /// ```
+    ///
+    /// # Errors
+    /// [`Refusal::Exhausted`] names the pool if it has no free address, or if the network has no such pool.
+    pub fn of_pool(name: &str) -> Result<Self, Refusal> {
+        let full = || Refusal::exhausted(format!("no address is free in pool {name}"));
+        let pool = ledger::pool_named(name).ok_or_else(full)?;
+        let mut proposal = Self::new();
+        proposal.assign(pool, ledger::Shelf::of(pool).next_in_turn().ok_or_else(full)?);
+        Ok(proposal)
+    }
+
+    /// Adds a tag, by which [`ledger::count_of`](crate::ledger::count_of) counts the allocation.
+    #[must_use]
+    pub fn with_tag(mut self, name: &str, value: impl Into<String>) -> Self {
+        self.tags.set(name, value);
+        self
+    }
+
     /// Adds an address of a pool.
     pub fn assign(&mut self, pool: u32, address: IpAddr) {
         self.assignments.push(Assignment { pool, address, attributes: Attributes::new() });
@@ -199,6 +226,16 @@ impl Refusal {
     /// No address is free.
     pub fn exhausted(text: impl Into<String>) -> Self {
         Self::Exhausted(text.into())
+    }
+
+    /// A rule does not allow the request.
+    pub fn denied(text: impl Into<String>) -> Self {
+        Self::Denied(text.into())
+    }
+
+    /// The owner, or its group, has as much as it may have.
+    pub fn over_quota(text: impl Into<String>) -> Self {
+        Self::OverQuota(text.into())
     }
 
     /// No address is free yet, and it is not known when one will be; [`Delay::retry_after_seconds`] says it.

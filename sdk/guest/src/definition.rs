@@ -125,6 +125,17 @@ impl PoolDefinition {
         Self { name: name.into(), supply: Supply::Configuration, need, ranges, attributes }
     }
 
+    /// A pool with ranges of the configuration, of which an allocation may have an address.
+    ///
+    /// ```
+    /// # use tenure_sdk::{Need, PoolDefinition, RangeSet};
+    /// assert_eq!(PoolDefinition::optional("shop", RangeSet::default()).need, Need::Optional);
+    /// ```
+    #[must_use]
+    pub fn optional(name: impl Into<String>, ranges: RangeSet) -> Self {
+        Self { need: Need::Optional, ..Self::new(name, ranges) }
+    }
+
     /// A pool whose ranges the host supplies, of which each allocation must have an address.
     ///
     /// Blocks of a cluster come to pools by their names: to `NAME.v4` and `NAME.v6` those of the AddressPool `NAME`, if `[cluster] networks`

@@ -68,7 +68,7 @@ pub struct DeclareClaimsRequest {
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct DeclareClaimsResponse {
-    /// Claims that were made, or made anew because they held other addresses than declared.
+    /// Claims that were made, or made again because they held other addresses than declared.
     #[prost(message, repeated, tag = "1")]
     pub created: ::prost::alloc::vec::Vec<Claim>,
     /// Claims that were there.
@@ -128,7 +128,7 @@ pub struct WatchClaimsRequest {
     #[prost(bool, tag = "2")]
     pub routes_apart: bool,
     /// As for List. A watch of one scope renews the leases of that scope's claims only. To it, a claim that another scope takes over has ended, with
-    /// the reason "scope"; one that resumes from a version may be told of the end of claims of other scopes, too.
+    /// the reason "scope"; one that resumes from a version may hear about the end of claims of other scopes, too.
     #[prost(string, optional, tag = "3")]
     pub scope: ::core::option::Option<::prost::alloc::string::String>,
 }
@@ -177,7 +177,7 @@ pub struct Claim {
     pub network: ::prost::alloc::string::String,
     #[prost(string, tag = "3")]
     pub name: ::prost::alloc::string::String,
-    /// The number of its allocation. It stays as long as the claim does, across restarts and reboots; a claim that was released and made anew has
+    /// The number of its allocation. It stays as long as the claim does, across restarts and reboots; a claim that was released and made again has
     /// a greater one. See ReleaseClaimRequest.
     #[prost(uint64, tag = "4")]
     pub generation: u64,
@@ -217,7 +217,7 @@ pub struct MissingFamily {
     #[prost(enumeration = "Family", tag = "1")]
     pub family: i32,
     /// "no-pool": the network has no pool of it. "pool-exhausted": none is free at present. "available": the network could give one by now; a claim
-    /// that is released and ensured anew would have it, and perhaps other addresses than before. "unknown": a delegate serves the network.
+    /// that is released and ensured again would have it, and perhaps other addresses than before. "unknown": a delegate serves the network.
     #[prost(string, tag = "2")]
     pub reason: ::prost::alloc::string::String,
     /// The same, for people.
@@ -259,7 +259,7 @@ pub struct ClaimAddress {
     #[prost(uint32, tag = "8")]
     pub mtu: u32,
     /// Whether its range is draining or no longer one of the network's. The address stays with the claim; the operator would like to have
-    /// it back: release the claim and claim anew.
+    /// it back: release the claim and claim again.
     #[prost(bool, tag = "9")]
     pub leaving: bool,
     /// Whether the agent has all addresses of the prefix, for instance to delegate them. The network then has ranges of prefixes of this length;

@@ -16,8 +16,8 @@ add db/a -> 10.1.1.3
 add web/b -> over-quota "tenant shop has reached its quota of 2"
 add vault/a -> 10.1.2.2
 add vault/b -> 10.1.2.3
-add vault/c -> exhausted "tenant bank is full"
-add other/a -> refused "namespace \"other\" belongs to no tenant"
+add vault/c -> exhausted "no address is free in pool bank"
+add other/a -> denied "namespace \"other\" belongs to no tenant"
 del web/a
 add web/b -> 10.1.1.4
 
