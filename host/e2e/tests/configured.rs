@@ -361,6 +361,10 @@ fn granted() -> anyhow::Result<()> {
     let shown = inspected(&daemon, "mine")?;
     let worlds = json!([{ "name": "planner", "granted": false }, { "name": "stateful", "granted": false }]);
     ensure!(shown.pointer("/grants/worlds") == Some(&worlds), "least by default: {shown}");
+    let notice = "it plans, and is never asked for a plan: neither the world planner nor effects are granted";
+    let listed = daemon.ctl(&["policy", "list"])?;
+    ensure!(text(&shown, "/notice").starts_with(notice) && listed.to_string().contains(notice), "{shown}");
+    ensure!(!daemon.log(notice).is_empty(), "the log does not say that its plans change nothing");
     ensure!(shown.pointer("/grants/networks") == Some(&json!(["net", "blue-*"])), "{shown}");
     ensure!(shown.pointer("/grants/memory_bytes") == Some(&json!(4 << 20)), "{shown}");
     ensure!(shown.pointer("/grants/deadline_ms") == Some(&json!(20)), "{shown}");
@@ -377,6 +381,7 @@ fn granted() -> anyhow::Result<()> {
     let worlds = json!([{ "name": "planner", "granted": false }, { "name": "stateful", "granted": true }]);
     ensure!(shown.pointer("/grants/worlds") == Some(&worlds), "{shown}");
     ensure!(shown.pointer("/grants/effects") == Some(&json!(["assign-prefix"])), "{shown}");
+    ensure!(text(&shown, "/notice").contains("the world planner is not granted to it"), "{shown}");
     // An operator's own word grants no network that the configuration does not.
     let refused = daemon.ctl_output(&["policy", "activate", "net", "host-local"])?;
     ensure!(refused.status.success(), "host-local is not bounded");
@@ -396,6 +401,10 @@ fn metered() -> anyhow::Result<()> {
     daemon.configure(&followed("mine", &hostile))?;
     daemon.start_again()?;
     let before = inspected(&daemon, "mine")?;
+    ensure!(
+        before.pointer("/meter/calls").is_none_or(|calls| *calls == json!(0)),
+        "nobody was served: {before}"
+    );
     let misbehaving = |how: &str| {
         let mut net = network("net", "mine");
         if let Some(ipam) = net.pointer_mut("/ipam").and_then(Value::as_object_mut) {
@@ -412,6 +421,7 @@ fn metered() -> anyhow::Result<()> {
     let count = |of: &Value, key: &str| of.pointer(&format!("/meter/{key}")).and_then(Value::as_u64);
     ensure!(count(&shown, "rejections/outside") == Some(1), "{shown}");
     ensure!(count(&shown, "failures/trap") >= Some(5), "{shown}");
+    ensure!(count(&shown, "trial_calls") > Some(24), "the conformance suite: {shown}");
     for key in ["calls", "processor_us", "host_calls"] {
         ensure!(count(&shown, key) > count(&before, key), "{key}: {shown}");
     }

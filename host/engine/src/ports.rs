@@ -5,6 +5,7 @@
 
 mod delegate;
 mod dels;
+mod details;
 mod links;
 mod other_ipams;
 mod predecessors;
@@ -26,6 +27,7 @@ pub use tenure_types::Clock;
 
 pub use self::delegate::{Delegate, DelegateFailure, Giving};
 pub use self::dels::{DELS_REMEMBERED, DelRecord, ServedDel};
+pub use self::details::Details;
 pub use self::links::{LinkKey, Links};
 pub use self::other_ipams::{Compared, IsKnown, OtherIpams, Reservation};
 pub use self::predecessors::Predecessors;
@@ -313,23 +315,6 @@ pub struct CatalogueEntry {
     pub loading: bool,
     /// Why its file cannot be used as it is now, although the policy itself can.
     pub file_problem: Option<String>,
-}
-
-/// A loaded policy's abilities, grants and use.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Details {
-    /// The worlds that it exports besides `policy`, and whether each is granted; one that is not is never called.
-    pub worlds: Vec<(&'static str, bool)>,
-    /// The effects that its plans may contain.
-    pub effects: Vec<&'static str>,
-    /// The processor time of a call.
-    pub deadline: Duration,
-    /// The memory of a call, in bytes.
-    pub memory: u64,
-    /// Whether it may serve without passing the conformance suite.
-    pub unchecked: bool,
-    /// Use by its calls.
-    pub meter: Meter,
 }
 
 /// Makes facts durable, in the order in which they were staged.

@@ -26,7 +26,7 @@ use crate::loader::{
     AcceptedReleases, CatalogueSource, Catalogued, ComponentStore, KeptComponents, Load, LoadFailure,
     LoadState, Loader, PolicyRuntime, Rank, SignedRelease, Sources, Trusted, TrustedKeys, Verified,
 };
-use crate::sandbox::{AskedPolicy, Grants};
+use crate::sandbox::{AskedPolicy, Grants, WasmPolicy};
 
 type Loaded = HashMap<(PolicyName, Arc<str>), Arc<AskedPolicy>>;
 
@@ -297,6 +297,9 @@ fn load(
                 .map_err(failed)?;
         }
         let policy = runtime.load(&stamp.name, &component, Some(&stamp.digest)).map_err(failed)?;
+        if let Some(notice) = details(&policy).notice(&stamp.name) {
+            tracing::warn!(policy = %stamp, "{notice}");
+        }
         note_release(&accepted, stamp, &verified);
         // Without a copy, the node depends on the component's file.
         if let Err(error) = bytes.kept.put(stamp, &component, signature.flatten().as_deref()) {
@@ -304,6 +307,19 @@ fn load(
         }
         Ok(AskedPolicy::new(policy))
     })
+}
+
+/// The abilities of a policy and its present grants, without its use.
+fn details(policy: &WasmPolicy) -> Details {
+    let (grants, limits) = (policy.grants(), policy.limits());
+    Details {
+        worlds: policy.worlds(),
+        effects: grants.effects.iter().map(|effect| effect.name()).collect(),
+        deadline: limits.deadline,
+        memory: u64::try_from(limits.memory).unwrap_or(u64::MAX),
+        unchecked: grants.unchecked,
+        meter: Meter::default(),
+    }
 }
 
 /// Notes the release of a policy that is loaded, so that no older one passes from now on.
@@ -412,15 +428,7 @@ impl Catalogue for Policies {
     fn details(&self, stamp: &PolicyStamp) -> Option<Details> {
         let loaded = hold_shared(&self.loaded);
         let policy = loaded.get(&(stamp.name.clone(), Arc::clone(&stamp.digest)))?;
-        let (grants, limits) = (policy.policy().grants(), policy.policy().limits());
-        Some(Details {
-            worlds: policy.policy().worlds(),
-            effects: grants.effects.iter().map(|effect| effect.name()).collect(),
-            deadline: limits.deadline,
-            memory: u64::try_from(limits.memory).unwrap_or(u64::MAX),
-            unchecked: grants.unchecked,
-            meter: policy.meter(),
-        })
+        Some(Details { meter: policy.meter(), ..details(policy.policy()) })
     }
 
     fn meters(&self) -> Vec<(PolicyStamp, Meter)> {

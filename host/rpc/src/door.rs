@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_socket_that_was_deleted_is_made_anew_and_its_connections_live() {
+    async fn a_socket_that_was_deleted_is_recreated_and_its_connections_live() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("cni.sock");
         let mut door = Open::at(&path);

@@ -8,7 +8,7 @@ pub type Counts = Vec<(&'static str, u64)>;
 /// The meters of one policy, since it was loaded.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Meter {
-    /// Calls, however they ended. A call that was cut short and made again counts once.
+    /// Calls for requests and plans, however they ended. A call that was cut short and made again counts once.
     pub calls: u64,
     /// The processor time of all calls.
     pub processor: Duration,
@@ -22,4 +22,8 @@ pub struct Meter {
     pub refusals: Counts,
     /// Answers that the ledger rejected, by the name of the rule that they broke.
     pub rejections: Counts,
+    /// Calls that served nobody, of which nothing else here counts anything: the conformance suite, a shadow, a comparison.
+    pub trial_calls: u64,
+    /// The processor time of these.
+    pub trial_processor: Duration,
 }

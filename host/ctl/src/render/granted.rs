@@ -41,6 +41,13 @@ pub(super) fn meter(meter: &PolicyMeter) -> Vec<(&'static str, String)> {
     {
         lines.push((head, counted(counts)));
     }
+    if meter.trial_calls > 0 {
+        let (calls, us) = (meter.trial_calls, meter.trial_processor_us);
+        let trial = format!(
+            "{calls} calls besides, of the conformance suite, shadows and comparisons; {us} us in all"
+        );
+        lines.push(("on trial", trial));
+    }
     lines
 }
 

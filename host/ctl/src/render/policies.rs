@@ -13,10 +13,10 @@ impl Shown for ListPoliciesResponse {
     /// A row for each policy; below the table, why a policy cannot be used.
     fn page(&self, _: u64) -> Page {
         let table = Table::of(&self.policies)
-            .column("POLICY", name)
+            .name("POLICY", name)
             .column("SHA256", |of| or_dash(&short(sha256(of))))
-            .column("SOURCE", |of| clean(&of.source))
-            .column("NETWORKS", users)
+            .name("SOURCE", |of| clean(&of.source))
+            .prose("NETWORKS", users)
             .prose("USABLE", |of| match (of.problem.is_empty(), of.loading) {
                 (true, _) => "yes",
                 (false, true) => "not yet",
@@ -48,6 +48,9 @@ fn problems(of: &v1::Policy) -> String {
     let mut problems = String::new();
     if !of.problem.is_empty() {
         problems.extend([&name, ": ", &clean(&of.problem), "\n"]);
+    }
+    if !of.notice.is_empty() {
+        problems.extend([&name, ": ", &clean(&of.notice), "\n"]);
     }
     for benched in &of.benched {
         problems.extend([&name, ": benched: ", &clean(benched), "\n"]);
@@ -94,6 +97,7 @@ mod tests {
                     networks: vec!["blue".into(), "pods".into()],
                     shadows: vec!["red".into()],
                     problem: String::new(),
+                    notice: "it plans, and is never asked for a plan".into(),
                     ..Policy::default()
                 },
                 Policy {
@@ -109,6 +113,7 @@ mod tests {
         POLICY      SHA256        SOURCE                 NETWORKS                  USABLE
         host-local  9f86d081884c  embedded               blue, pods, red (shadow)  yes
         mine        -             /etc/tenure/mine.wasm  -                         no
+        host-local: it plans, and is never asked for a plan
         mine: No such file or directory
         ");
     }

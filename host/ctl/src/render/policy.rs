@@ -37,6 +37,9 @@ impl Shown for InspectPolicyResponse {
                     format!("no: {}", clean(&version.problem))
                 },
             );
+            if !version.notice.is_empty() {
+                line("notice", clean(&version.notice));
+            }
             for benched in &version.benched {
                 line("benched", clean(benched));
             }
@@ -61,8 +64,12 @@ impl Shown for LoadedPolicy {
             signer => format!(", signed by {}", clean(signer)),
         };
         let PolicyRef { name, sha256 } = answer.policy.clone().unwrap_or_default();
+        let notice = match answer.notice.as_str() {
+            "" => String::new(),
+            notice => format!("  notice {}\n", clean(notice)),
+        };
         format!(
-        "loaded {}{signed}\n  sha256 {}\n  from   {}\n  networks that another version serves keep it until `tenurectl policy activate NETWORK {}`\n",
+        "loaded {}{signed}\n  sha256 {}\n  from   {}\n{notice}  networks that another version serves keep it until `tenurectl policy activate NETWORK {}`\n",
         policy(answer.policy.as_ref()),
         clean(&sha256),
         clean(source),
@@ -86,7 +93,7 @@ impl Shown for GetPolicyHistoryResponse {
             .column("AGE", |step| Cell::ago(step.at_ms, now_ms))
             .column("STEP", |step| clean(&step.kind))
             .column("BY", |step| or_dash(&step.by))
-            .column("POLICY", |step| policy(step.policy.as_ref()))
+            .name("POLICY", |step| policy(step.policy.as_ref()))
             .prose("REASON", |step| or_dash(&clean(&step.reason)));
         Page::from(format!("{} serves{watched}\n\n", policy(self.now.as_ref()))).table(table)
     }
@@ -120,7 +127,10 @@ mod tests {
                 networks: vec!["pods".into(), "blue-*".into()],
                 ..PolicyGrants::default()
             }),
+            notice: "it plans, and is never asked for a plan".into(),
             meter: Some(PolicyMeter {
+                trial_calls: 60,
+                trial_processor_us: 700,
                 calls: 12,
                 processor_us: 144,
                 memory_peak_bytes: 70_000,
@@ -149,6 +159,7 @@ mod tests {
           shadows   -
           served    -
           usable    yes
+          notice    it plans, and is never asked for a plan
           worlds    policy, stateful (not granted, and never called)
           networks  pods, blue-*
           ranges    any
@@ -161,6 +172,7 @@ mod tests {
           failed    0
           refused   2 exhausted
           rejected  3 held, 1 outside
+          on trial  60 calls besides, of the conformance suite, shadows and comparisons; 700 us in all
 
         host-local
           sha256    9f86d081884c7d659a2feaa0c55ad015
@@ -203,7 +215,7 @@ mod tests {
 
     #[test]
     fn loading_says_what_was_loaded() {
-        let answer = LoadPolicyResponse { policy: stamp("zones"), signer: String::new() };
+        let answer = LoadPolicyResponse { policy: stamp("zones"), ..LoadPolicyResponse::default() };
         let source = "oci://registry.example.com/zones@sha256:4b30".to_owned();
         insta::assert_snapshot!(LoadedPolicy { source, answer }.page(0), @"
         loaded zones@9f86d081884c
@@ -211,6 +223,10 @@ mod tests {
           from   oci://registry.example.com/zones@sha256:4b30
           networks that another version serves keep it until `tenurectl policy activate NETWORK zones`
         ");
+        let answer =
+            LoadPolicyResponse { policy: stamp("zones"), notice: "it plans".into(), signer: "RWQ".into() };
+        let noticed = LoadedPolicy { source: "zones.wasm".into(), answer }.page(0).to_string();
+        assert!(noticed.contains("\n  from   zones.wasm\n  notice it plans\n"), "{noticed}");
         insta::assert_snapshot!(UnloadPolicyResponse { policy: stamp("zones") }.page(0), @"unloaded zones@9f86d081884c");
     }
 }

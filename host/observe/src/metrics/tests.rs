@@ -86,6 +86,7 @@ fn metered(digest: &str, calls: u64) -> (PolicyStamp, Meter) {
         failures: vec![("trap", 1), ("memory", 2)],
         refusals: vec![("exhausted", 3)],
         rejections: vec![("held", 4)],
+        ..Meter::default()
     };
     (PolicyStamp { name: PolicyName::new("mine").unwrap(), digest: digest.into() }, meter)
 }

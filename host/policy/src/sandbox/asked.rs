@@ -28,6 +28,8 @@ use crate::decisions::Tape;
 #[derive(Debug)]
 pub struct AskedPolicy {
     policy: Arc<WasmPolicy>,
+    /// The same for calls that serve nobody, which are metered apart.
+    trial: Arc<WasmPolicy>,
     /// Of definitions and migrations: they read what was written elsewhere, and never run on the calling thread.
     definitions: Arc<Trust>,
     proposals: Arc<Trust>,
@@ -40,7 +42,8 @@ impl AskedPolicy {
     #[must_use]
     pub fn new(policy: WasmPolicy) -> Self {
         let (definitions, proposals) = (Arc::default(), Arc::default());
-        Self { policy: Arc::new(policy), definitions, proposals, recorded: true }
+        let trial = Arc::new(policy.metered_apart());
+        Self { policy: Arc::new(policy), trial, definitions, proposals, recorded: true }
     }
 
     /// Begins to record a proposal, if it is to be recorded.
@@ -107,13 +110,13 @@ impl AskedPolicy {
         answer.await.unwrap_or_else(|_| Err(self.unfinished()))
     }
 
-    /// Does work with the policy on a thread of the lowest priority, to its end.
+    /// Does work that serves nobody with the policy on a thread of the lowest priority, to its end.
     pub(crate) async fn beside<T: Send + 'static>(
         &self,
         work: impl FnOnce(&WasmPolicy) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let (sender, answer) = oneshot::channel();
-        let policy = Arc::clone(&self.policy);
+        let policy = Arc::clone(&self.trial);
         self.policy.sandbox().behind().run(Job {
             policy: Arc::clone(&self.policy.stamp().digest),
             // The caller may be gone.
@@ -154,12 +157,14 @@ impl Policy for AskedPolicy {
     }
 
     fn on_trial(&self) -> Option<Arc<dyn Policy>> {
-        let (policy, definitions) = (Arc::clone(&self.policy), Arc::clone(&self.definitions));
-        Some(Arc::new(Self { policy, definitions, proposals: Arc::clone(&self.proposals), recorded: false }))
+        let (policy, trial) = (Arc::clone(&self.trial), Arc::clone(&self.trial));
+        let (definitions, proposals) = (Arc::clone(&self.definitions), Arc::clone(&self.proposals));
+        Some(Arc::new(Self { policy, trial, definitions, proposals, recorded: false }))
     }
 
     fn meter(&self) -> Meter {
-        self.policy.meters().read()
+        let Meter { calls, processor, .. } = self.trial.meters().read();
+        Meter { trial_calls: calls, trial_processor: processor, ..self.policy.meters().read() }
     }
 
     fn define<'a>(&'a self, network: &'a NetworkName, config: &'a NetworkConfig) -> Answer<'a, Definition> {

@@ -91,6 +91,7 @@ impl PolicyMeters {
             failures: counts(&PolicyFailure::ALL.map(PolicyFailure::name), &self.failures),
             refusals: counts(&REFUSALS, &self.refusals),
             rejections: rejections.iter().map(|(rule, count)| (*rule, *count)).collect(),
+            ..Meter::default()
         }
     }
 }

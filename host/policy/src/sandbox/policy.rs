@@ -37,11 +37,11 @@ pub struct WasmPolicy {
     sandbox: Arc<PolicySandbox>,
     stamp: Arc<PolicyStamp>,
     lines: Arc<LineCounts>,
-    meters: PolicyMeters,
+    meters: Arc<PolicyMeters>,
     /// Imports are linked and exports found once, not per call; a call looks only at the types of its own function.
     instance: InstancePre<CallContext>,
-    network: network::GuestIndices,
-    pub(super) abilities: Abilities,
+    network: Arc<network::GuestIndices>,
+    pub(super) abilities: Arc<Abilities>,
     granted: Arc<Granted>,
 }
 
@@ -54,11 +54,24 @@ impl WasmPolicy {
         granted: Arc<Granted>,
     ) -> wasmtime::Result<Self> {
         let instance = sandbox.linker().instantiate_pre(component)?;
-        let abilities = Abilities::of(&instance);
-        let network = network::GuestIndices::new(&instance)?;
-        let (stamp, lines) = (Arc::new(stamp), Arc::default());
-        let meters = PolicyMeters::default();
+        let abilities = Arc::new(Abilities::of(&instance));
+        let network = Arc::new(network::GuestIndices::new(&instance)?);
+        let (stamp, lines, meters) = (Arc::new(stamp), Arc::default(), Arc::default());
         Ok(Self { sandbox, stamp, lines, meters, instance, network, abilities, granted })
+    }
+
+    /// The same policy with meters of its own, which begin at zero.
+    pub(super) fn metered_apart(&self) -> Self {
+        Self {
+            sandbox: Arc::clone(&self.sandbox),
+            stamp: Arc::clone(&self.stamp),
+            lines: Arc::clone(&self.lines),
+            meters: Arc::default(),
+            instance: self.instance.clone(),
+            network: Arc::clone(&self.network),
+            abilities: Arc::clone(&self.abilities),
+            granted: Arc::clone(&self.granted),
+        }
     }
 
     pub(super) fn store(&self, sight: CallView, patience: Patience) -> Store<CallContext> {

@@ -92,6 +92,24 @@ fn each_call_is_metered_however_it_ends() {
 }
 
 #[test]
+fn calls_that_serve_nobody_are_metered_apart() {
+    let asked = Asked::hostile();
+    asked.ask("");
+    let served = asked.policy.meter();
+    let on_trial = asked.policy.on_trial().unwrap();
+    let config =
+        Arc::new(NetworkConfig { ipam: r#"{"subnet": "10.1.2.0/29"}"#.into(), attributes: Vec::new() });
+    for _ in 0..3 {
+        wait(on_trial.define(&asked.request.network, &config)).unwrap();
+    }
+    on_trial.rejected("held");
+    let meter = asked.policy.meter();
+    assert_eq!((meter.trial_calls, meter.calls), (3, 2), "{meter:?}");
+    assert!(meter.trial_processor > Duration::ZERO && meter.processor == served.processor, "{meter:?}");
+    assert!(meter.rejections.is_empty() && meter.host_calls == served.host_calls, "{meter:?}");
+}
+
+#[test]
 fn rejections_are_counted_by_rule() {
     let asked = Asked::hostile();
     for rule in ["held", "outside", "held"] {

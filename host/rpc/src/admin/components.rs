@@ -8,6 +8,7 @@ use tenure_types::{Error, ErrorCode, PolicyName, Result};
 use tonic::{Status, Streaming};
 
 use super::exchange::{selected, to_the_end};
+use super::granted;
 use super::shown::policy_ref;
 use crate::status::to_status;
 use crate::v1;
@@ -29,16 +30,17 @@ pub(super) async fn load(
             return Err(to_status(&Error::new(ErrorCode::PolicyUnloadable, cause)));
         }
     }
-    let engine = Arc::clone(engine);
+    let loading = Arc::clone(engine);
     let v1::LoadPolicyHead { name, sha256, signature, source, older } = head.unwrap_or_default();
     let loaded = async {
         let name = PolicyName::new(name).map_err(|error| Error::new(ErrorCode::UnknownPolicy, error))?;
         let sha256 = sha256.trim().to_ascii_lowercase();
         let offered = Offered { name, bytes, sha256, signature, source, older };
-        to_the_end(async move { engine.load_policy(offered).await }).await
+        to_the_end(async move { loading.load_policy(offered).await }).await
     };
     let loaded = loaded.await.map_err(|error| to_status(&error))?;
-    Ok(v1::LoadPolicyResponse { policy: Some(policy_ref(&loaded.policy)), signer: loaded.signer })
+    let notice = granted::notice(engine, &loaded.policy);
+    Ok(v1::LoadPolicyResponse { policy: Some(policy_ref(&loaded.policy)), signer: loaded.signer, notice })
 }
 
 pub(super) async fn unload(engine: &Arc<Engine>, policy: &str) -> Result<v1::UnloadPolicyResponse> {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use tenure_engine::Engine;
 use tenure_engine::ports::Details;
-use tenure_types::{Meter, PolicyName};
+use tenure_types::{Meter, PolicyName, PolicyStamp};
 
 use crate::v1;
 
@@ -26,6 +26,11 @@ pub(super) fn grants(engine: &Engine, policy: &PolicyName, details: &Details) ->
     }
 }
 
+/// Tells what a policy cannot do with its present grants; empty if it can do all, or is not loaded.
+pub(super) fn notice(engine: &Engine, policy: &PolicyStamp) -> String {
+    engine.policy_details(policy).and_then(|details| details.notice(&policy.name)).unwrap_or_default()
+}
+
 /// Converts the resources that a policy's calls have used.
 pub(super) fn meter(meter: &Meter) -> v1::PolicyMeter {
     let counts = |counts: &[(&'static str, u64)]| -> HashMap<String, u64> {
@@ -39,5 +44,7 @@ pub(super) fn meter(meter: &Meter) -> v1::PolicyMeter {
         failures: counts(&meter.failures),
         refusals: counts(&meter.refusals),
         rejections: counts(&meter.rejections),
+        trial_calls: meter.trial_calls,
+        trial_processor_us: u64::try_from(meter.trial_processor.as_micros()).unwrap_or(u64::MAX),
     }
 }

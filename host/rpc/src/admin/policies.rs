@@ -21,6 +21,7 @@ pub(super) fn list(engine: &Engine) -> v1::ListPoliciesResponse {
         loading: known.loading,
         file_problem: known.file_problem,
         benched: engine.benched(&known.policy),
+        notice: granted::notice(engine, &known.policy),
         policy: Some(policy_ref(&known.policy)),
     });
     v1::ListPoliciesResponse { policies: policies.collect() }
@@ -36,6 +37,7 @@ pub(super) fn inspect(engine: &Engine, policy: &str) -> Result<v1::InspectPolicy
         .map(|known| (engine.policy_details(&known.policy), known))
         .map(|(details, known)| v1::PolicyVersion {
             benched: engine.benched(&known.policy),
+            notice: granted::notice(engine, &known.policy),
             grants: details.as_ref().map(|details| granted::grants(engine, &known.policy.name, details)),
             meter: details.as_ref().map(|details| granted::meter(&details.meter)),
             serves: uses.serves(&known.policy),

@@ -105,7 +105,7 @@ impl ClaimsService {
 fn claim_of(rights: &Rights, config: &Configuration<'_>, call: &Invocation) -> Result<ClaimKey> {
     if call.interface != INTERFACE {
         let cause = format_args!(
-            "an agent's claims are about {INTERFACE} and told apart by CNI_CONTAINERID, not by CNI_IFNAME={}",
+            "agent claims always use {INTERFACE}; use CNI_CONTAINERID, not CNI_IFNAME={}, to tell them apart",
             call.interface
         );
         return Err(Error::new(ErrorCode::ClaimInvalid, cause));

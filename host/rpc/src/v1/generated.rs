@@ -671,7 +671,7 @@ pub struct DeclareClaimsRequest {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct DeclareClaimsResponse {
-    /// Claims that were made, or made anew because they held other addresses than declared.
+    /// Claims that were made, or made again because they held other addresses than declared.
     #[prost(message, repeated, tag = "1")]
     pub created: ::prost::alloc::vec::Vec<Claim>,
     /// Claims that were there.
@@ -736,7 +736,7 @@ pub struct WatchClaimsRequest {
     #[prost(bool, tag = "2")]
     pub routes_apart: bool,
     /// As for List. A watch of one scope renews the leases of that scope's claims only. To it, a claim that another scope takes over has ended, with
-    /// the reason "scope"; one that resumes from a version may be told of the end of claims of other scopes, too.
+    /// the reason "scope"; one that resumes from a version may hear about the end of claims of other scopes, too.
     #[prost(string, optional, tag = "3")]
     pub scope: ::core::option::Option<::prost::alloc::string::String>,
 }
@@ -789,7 +789,7 @@ pub struct Claim {
     pub network: ::prost::alloc::string::String,
     #[prost(string, tag = "3")]
     pub name: ::prost::alloc::string::String,
-    /// The number of its allocation. It stays as long as the claim does, across restarts and reboots; a claim that was released and made anew has
+    /// The number of its allocation. It stays as long as the claim does, across restarts and reboots; a claim that was released and made again has
     /// a greater one. See ReleaseClaimRequest.
     #[prost(uint64, tag = "4")]
     pub generation: u64,
@@ -831,7 +831,7 @@ pub struct MissingFamily {
     #[cfg_attr(feature = "serde", serde(serialize_with = "crate::json::family"))]
     pub family: i32,
     /// "no-pool": the network has no pool of it. "pool-exhausted": none is free at present. "available": the network could give one by now; a claim
-    /// that is released and ensured anew would have it, and perhaps other addresses than before. "unknown": a delegate serves the network.
+    /// that is released and ensured again would have it, and perhaps other addresses than before. "unknown": a delegate serves the network.
     #[prost(string, tag = "2")]
     pub reason: ::prost::alloc::string::String,
     /// The same, for people.
@@ -874,7 +874,7 @@ pub struct ClaimAddress {
     #[prost(uint32, tag = "8")]
     pub mtu: u32,
     /// Whether its range is draining or no longer one of the network's. The address stays with the claim; the operator would like to have
-    /// it back: release the claim and claim anew.
+    /// it back: release the claim and claim again.
     #[prost(bool, tag = "9")]
     pub leaving: bool,
     /// Whether the agent has all addresses of the prefix, for instance to delegate them. The network then has ranges of prefixes of this length;
@@ -2411,6 +2411,9 @@ pub struct Policy {
     /// Where its calls are refused because it keeps failing: a message for each network.
     #[prost(string, repeated, tag = "8")]
     pub benched: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// What it cannot do with its present grants, and what to do; empty if it can do all.
+    #[prost(string, tag = "9")]
+    pub notice: ::prost::alloc::string::String,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -2465,6 +2468,9 @@ pub struct PolicyVersion {
     /// What its calls have used since it was loaded; absent if it is not loaded.
     #[prost(message, optional, tag = "13")]
     pub meter: ::core::option::Option<PolicyMeter>,
+    /// What it cannot do with its present grants, and what to do; empty if it can do all.
+    #[prost(string, tag = "14")]
+    pub notice: ::prost::alloc::string::String,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -2518,6 +2524,11 @@ pub struct PolicyMeter {
     pub refusals: ::std::collections::HashMap<::prost::alloc::string::String, u64>,
     #[prost(map = "string, uint64", tag = "7")]
     pub rejections: ::std::collections::HashMap<::prost::alloc::string::String, u64>,
+    /// Calls that served nobody and count nowhere else here: the conformance suite, a shadow, a comparison; and their processor time.
+    #[prost(uint64, tag = "8")]
+    pub trial_calls: u64,
+    #[prost(uint64, tag = "9")]
+    pub trial_processor_us: u64,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -2555,6 +2566,9 @@ pub struct LoadPolicyResponse {
     /// The key that signed it; empty if no signature was checked.
     #[prost(string, tag = "2")]
     pub signer: ::prost::alloc::string::String,
+    /// What it cannot do with its present grants, and what to do; empty if it can do all.
+    #[prost(string, tag = "3")]
+    pub notice: ::prost::alloc::string::String,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
