@@ -20,6 +20,7 @@ mod granted;
 mod import;
 mod install;
 mod log;
+mod narrow;
 mod network;
 mod networks;
 mod page;

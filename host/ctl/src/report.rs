@@ -8,6 +8,8 @@ mod installed;
 mod pulled;
 #[cfg(test)]
 pub(crate) mod tests;
+#[cfg(test)]
+mod widths;
 
 use std::collections::BTreeSet;
 use std::iter;

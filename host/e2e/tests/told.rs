@@ -85,6 +85,15 @@ fn shown() -> anyhow::Result<()> {
         shim.call("ADD", &Attachment::of("4c01db0b339c7a9a".repeat(4)), &of_network(network, subnet))?
             .result()?;
     }
+    // The longest names of Kubernetes, and an address of each family.
+    let (namespace, pod) = ("n".repeat(63), "p".repeat(253));
+    let arguments = format!("IgnoreUnknown=1;K8S_POD_NAMESPACE={namespace};K8S_POD_NAME={pod}");
+    let mut dual = of_network("dual", "10.88.0.0/24");
+    if let Some(sets) = dual.pointer_mut("/ipam/ranges").and_then(Value::as_array_mut) {
+        sets.push(json!([{ "subnet": "2001:db80:1234:5678:9abc:def0::/96" }]));
+    }
+    let shim = daemon.shim()?.env("CNI_ARGS", arguments);
+    shim.call("ADD", &Attachment::of("c2"), &dual)?.result()?;
     // What was just begun is as old as it is, and no `0s`.
     for arguments in [
         &["allocations"][..],
@@ -100,6 +109,12 @@ fn shown() -> anyhow::Result<()> {
         let fits = text.lines().all(|line| line.chars().count() <= COLUMNS);
         ensure!(fits || arguments.contains(&"wide"), "{arguments:?}:\n{text}");
     }
+    let whole = format!("{namespace}/{pod}");
+    let (table, wide) =
+        (for_people(&daemon, &["allocations", "dual"])?, ["allocations", "dual", "-o", "wide"]);
+    let addresses = ["10.88.0.2/24", "2001:db80:1234:5678:9abc:def0:0:2/96"];
+    ensure!(table.contains('…') && addresses.iter().all(|address| table.contains(address)), "{table}");
+    ensure!(for_people(&daemon, &wide)?.contains(&whole), "the wide table does not have the whole name");
     let named = daemon.ctl(&["networks", "storage"])?;
     ensure!(named.pointer("/networks/0/name") == Some(&json!("storage")), "{named}");
     ensure!(named.pointer("/networks/1").is_none(), "{named}");

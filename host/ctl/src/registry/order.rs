@@ -26,7 +26,7 @@ pub(super) enum What {
 /// The credentials of a request.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) enum Auth {
-    /// Nobody in particular.
+    /// None: the request is anonymous.
     Anonymous,
     /// A user name and a password, or a token in its place.
     Basic(String, String),

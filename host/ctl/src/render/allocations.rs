@@ -67,13 +67,13 @@ impl AllocationList {
 /// The columns of allocations.
 fn table(rows: &[Allocation], now_ms: u64) -> Grid {
     let table = Table::of(rows)
-        .column("NETWORK", |of| clean(&of.network))
-        .column("ADDRESSES", addresses)
-        .column("POD", pod)
-        .column("OWNER", owner)
+        .name("NETWORK", |of| clean(&of.network))
+        .list("ADDRESSES", addresses)
+        .name("POD", pod)
+        .name("OWNER", owner)
         .column("INTERFACE", |of| or_dash(&of.interface))
         .column("AGE", |of| Cell::age(now_ms.saturating_sub(of.allocated_at_ms)))
-        .column("TAGS", |of| pairs(&of.tags))
+        .name("TAGS", |of| pairs(&of.tags))
         .wide("GENERATION", |of| of.generation)
         .wide("POLICY", |of| policy(of.policy.as_ref()))
         .wide("CONTAINER", |of| or_dash(&of.container_id))

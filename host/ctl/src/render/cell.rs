@@ -43,6 +43,11 @@ impl Cell {
         if self.is_repeated && !is_whole { "" } else { &self.text }
     }
 
+    /// The width of its longest word.
+    pub(super) fn longest_word(&self) -> usize {
+        self.text.split_whitespace().map(|word| word.chars().count()).max().unwrap_or_default()
+    }
+
     /// The width of its longest line.
     pub(super) fn width(&self) -> usize {
         self.text.lines().map(|line| line.chars().count()).max().unwrap_or_default()

@@ -12,14 +12,14 @@ use crate::report::{ClaimList, ClaimOfAgent, ReleasedClaim};
 impl Shown for ClaimList {
     fn page(&self, now_ms: u64) -> Page {
         let table = Table::of(&self.claims)
-            .column("AGENT", |of| clean(&of.claim.agent))
-            .column("SCOPE", |of| or_dash(&clean(&of.claim.scope)))
-            .column("NETWORK", |of| clean(&of.claim.network))
-            .column("NAME", |of| clean(&of.claim.name))
-            .column("ADDRESSES", |of| addresses(&of.claim))
+            .name("AGENT", |of| clean(&of.claim.agent))
+            .wide("SCOPE", |of| or_dash(&clean(&of.claim.scope)))
+            .name("NETWORK", |of| clean(&of.claim.network))
+            .name("NAME", |of| clean(&of.claim.name))
+            .list("ADDRESSES", |of| addresses(&of.claim))
             .column("AGE", |of| Cell::age(of.claim.age_ms))
-            .column("LAST HEARD", |of| last_heard(of, now_ms))
-            .column("WATCHING", watching)
+            .prose("LAST HEARD", |of| last_heard(of, now_ms))
+            .wide("WATCHING", watching)
             .prose("STATE", |of| state(of, now_ms))
             .wide("GENERATION", |of| of.claim.generation)
             .wide("RANGES", |of| ranges(&of.claim));
@@ -54,7 +54,7 @@ impl Shown for ReleasedClaim {
 
 fn addresses(claim: &Claim) -> String {
     let addresses: Vec<_> = claim.addresses.iter().map(|address| address.address.clone()).collect();
-    joined(&addresses, ",")
+    joined(&addresses, ", ")
 }
 
 /// The pools that the addresses are from, with the attributes of their ranges.

@@ -26,11 +26,11 @@ impl Shown for GetCloudResponse {
     fn page(&self, now_ms: u64) -> Page {
         let under_way = Table::of(&self.intents)
             .column("UNDER WAY", |of| clean(&of.kind))
-            .column("WHAT", |of| or_dash(&pairs(&of.attributes)))
+            .prose("WHAT", |of| or_dash(&pairs(&of.attributes).replace(',', ", ")))
             .column("BEGAN", |of| Cell::ago(of.since_ms, now_ms))
-            .column("STEP", step);
+            .prose("STEP", step);
         let quarantine = Table::of(&self.quarantine)
-            .column("QUARANTINED", |of| clean(&of.interface))
+            .name("QUARANTINED", |of| clean(&of.interface))
             .column("RANGE", |of| clean(&of.net))
             .column("FOR", |of| Cell::age(of.age_ms))
             .prose("WHY IT STAYS", |of| clean(&of.reason));
@@ -81,9 +81,9 @@ fn interfaces(interfaces: &[CloudInterface]) -> Table<'_, CloudInterface> {
         number(interface.carries.iter().map(of).fold(0, u64::saturating_add))
     };
     Table::of(interfaces)
-        .column("INTERFACE", |of| clean(&of.id))
+        .name("INTERFACE", |of| clean(&of.id))
         .column("DEVICE", device)
-        .column("SUBNET", |of| or_dash(&of.subnet))
+        .wide("SUBNET", |of| or_dash(&of.subnet))
         .column("ADDRESS", |of| or_dash(&of.address))
         .number("RANGES", |of| of.carries.len())
         .number("HELD", |of| sum(of, |range| range.held))

@@ -13,32 +13,32 @@ impl Shown for GetClusterResponse {
     fn page(&self, _: u64) -> Page {
         let blocks = Table::of(&self.blocks)
             .column("BLOCK", |of| clean(&of.cidr))
-            .column("POOL", |of| clean(&of.pool))
-            .column("NETWORK", |of| or_dash(&clean(&of.network)))
-            .column("STATE", |of| clean(&of.hold))
+            .name("POOL", |of| clean(&of.pool))
+            .wide("NETWORK", |of| or_dash(&clean(&of.network)))
+            .prose("STATE", |of| clean(&of.hold))
             .number("IN USE", |of| of.in_use)
             .number("COOLING", |of| of.cooling)
             .number("FREE", |of| of.free)
-            .column("EMPTY FOR", empty)
-            .column("MARK", |of| or_dash(&clean(&of.mark)));
+            .prose("EMPTY FOR", empty)
+            .name("MARK", |of| or_dash(&clean(&of.mark)));
         let demands = Table::of(&self.demands)
-            .column("WANTS", |of| clean(&of.pool))
+            .name("WANTS", |of| clean(&of.pool))
             .column("FAMILY", |of| clean(&of.family))
             .number("BLOCKS", |of| of.want)
             .number("IN USE", |of| of.in_use)
             .column("WAITS FOR ONE", |of| of.waits_ms.map_or_else(|| Cell::from("-"), Cell::age))
-            .column("BECAUSE", |of| or_dash(&clean(&of.reason)));
+            .prose("BECAUSE", |of| or_dash(&clean(&of.reason)));
         let pools = Table::of(&self.pools)
-            .column("SETTINGS OF", |of| clean(&of.name))
+            .name("SETTINGS OF", |of| clean(&of.name))
             .number("GENERATION", |of| of.generation.to_string())
             .column("GATEWAY", |of| or_dash(&clean(&of.gateway)))
-            .column("ROUTES", |of| or_dash(&clean(&of.routes.join(", "))))
+            .list("ROUTES", |of| or_dash(&clean(&of.routes.join(", "))))
             .column("COOLDOWN", |of| {
                 duration(u64::try_from(of.cooldown_seconds).unwrap_or_default().saturating_mul(1000))
             });
         let acks = Table::of(&self.acks)
             .column("ANSWER", |of| clean(&of.answer))
-            .column("MARK", |of| clean(&of.mark))
+            .name("MARK", |of| clean(&of.mark))
             .column("LEASE", |of| clean(&of.uid));
         Page::from(head(self))
             .table_or(blocks, "No block is leased yet.\n")

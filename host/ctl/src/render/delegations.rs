@@ -11,10 +11,10 @@ use super::table::Table;
 impl Shown for ListDelegationsResponse {
     fn page(&self, now_ms: u64) -> Page {
         let table = Table::of(&self.delegations)
-            .column("NETWORK", |of| clean(&of.network))
-            .column("DELEGATE", |of| clean(&of.delegate))
-            .column("OWNER", owner)
-            .column("ADDRESSES", |of| or_dash(&joined(&of.addresses, ",")))
+            .name("NETWORK", |of| clean(&of.network))
+            .name("DELEGATE", |of| clean(&of.delegate))
+            .name("OWNER", owner)
+            .list("ADDRESSES", |of| or_dash(&joined(&of.addresses, ", ")))
             .column("STATE", |of| of.phase.clone())
             .column("SINCE", |of| Cell::ago(of.since_ms, now_ms))
             .prose("PROBLEM", problem);

@@ -1,4 +1,4 @@
-//! Folding of sentences to a width.
+//! Folding of sentences to a width, and shortening of names.
 
 use std::borrow::Cow;
 
@@ -23,9 +23,35 @@ pub(super) fn fold(text: &str, width: usize) -> Cow<'_, str> {
     folded.into()
 }
 
+/// The text with lines of at most `width` characters: the middle of a longer line is left out.
+pub(super) fn shorten(text: Cow<'_, str>, width: usize) -> Cow<'_, str> {
+    if text.lines().all(|line| line.chars().count() <= width) {
+        return text;
+    }
+    let short = |line: &str| {
+        let (length, kept) = (line.chars().count(), width.saturating_sub(1));
+        if length <= width {
+            return line.to_owned();
+        }
+        // The end tells pods of one Deployment apart.
+        let before = kept / 2;
+        let (begin, end) = (line.chars().take(before), line.chars().skip(length - (kept - before)));
+        begin.chain(['…']).chain(end).collect()
+    };
+    text.lines().map(short).collect::<Vec<String>>().join("\n").into()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::fold;
+    use super::{fold, shorten};
+
+    #[test]
+    fn a_long_name_keeps_its_beginning_and_its_end() {
+        assert_eq!(shorten("shop/web-0".into(), 10), "shop/web-0");
+        assert_eq!(shorten("shop/web-7d9f8b6c5-x2k4q".into(), 12), "shop/…-x2k4q");
+        assert_eq!(shorten("one\nimmeasurable".into(), 4), "one\ni…le");
+        assert_eq!(shorten("häuser".into(), 1), "…");
+    }
 
     #[test]
     fn lines_end_between_words() {

@@ -13,8 +13,8 @@ impl Shown for ImportReport {
     /// A row for each attachment, then what was not imported, then the totals.
     fn page(&self, _: u64) -> Page {
         let table = Table::of(&self.judged)
-            .column("NETWORK", |Judged { entry, .. }| clean(&entry.network))
-            .column("ADDRESSES", |Judged { entry, .. }| joined(&entry.entry.addresses, ", "))
+            .name("NETWORK", |Judged { entry, .. }| clean(&entry.network))
+            .list("ADDRESSES", |Judged { entry, .. }| joined(&entry.entry.addresses, ", "))
             .column("CONTAINER", |Judged { entry, .. }| or_dash(&short(&entry.entry.container_id)))
             .column("INTERFACE", |Judged { entry, .. }| or_dash(&entry.entry.interface))
             .prose("RESULT", |judged| result(&judged.outcome));

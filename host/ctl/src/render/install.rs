@@ -10,7 +10,7 @@ impl Shown for InstallReport {
     /// A row for each file, then the notes.
     fn page(&self, _: u64) -> Page {
         let table = Table::of(&self.files)
-            .column("FILE", |of| clean(&of.file.to_string_lossy()))
+            .name("FILE", |of| clean(&of.file.to_string_lossy()))
             .column("KIND", |of| kind(of.kind))
             .column("VERSION", |of| or_dash(&of.version))
             .prose("RESULT", |of| result(of, self.applied));

@@ -28,17 +28,17 @@ impl Shown for ListNetworksResponse {
     fn page(&self, now_ms: u64) -> Page {
         let rows: Vec<_> = self.networks.iter().flat_map(PoolOfNetwork::all).collect();
         let table = Table::of(&rows)
-            .column("NETWORK", |of| Cell::unless(of.is_further, clean(&of.network.name)))
-            .column("POOL", |of| of.text(|pool| or_dash(&pool.name)))
+            .name("NETWORK", |of| Cell::unless(of.is_further, clean(&of.network.name)))
+            .name("POOL", |of| of.text(|pool| or_dash(&pool.name)))
             .column("SUPPLY", |of| of.text(|pool| supply(&pool.supply)))
-            .column("NEED", |of| of.text(|pool| or_dash(&pool.need)))
+            .wide("NEED", |of| of.text(|pool| or_dash(&pool.need)))
             .number("HELD", |of| of.pool.map_or(0, |pool| pool.held))
             .number("COOLING", |of| of.pool.map_or(0, |pool| pool.cooling))
             .number("TOTAL", |of| {
                 of.pool.map_or_else(|| 0_u64.into(), |pool| Cell::valued(total(pool.total), pool.total))
             })
             .number("USE", |of| of.pool.map_or_else(|| "-".into(), usage))
-            .column("RANGES", |of| of.text(ranges))
+            .list("RANGES", |of| of.text(ranges))
             .wide("POLICY", |of| policy(of.network.policy.as_ref()))
             .wide("ATTRIBUTES", |of| of.text(|pool| or_dash(&pairs(&pool.attributes))));
         let none =

@@ -68,6 +68,20 @@ impl Page {
         self.text(text)
     }
 
+    /// The tables as they are printed for people, without those that have no rows.
+    #[cfg(test)]
+    pub(crate) fn tables(&self) -> Vec<String> {
+        let printed = |part: &PageBlock| match part {
+            PageBlock::Table(grid, _) if !grid.is_empty() => {
+                let mut text = String::new();
+                grid.print(&View::default(), &mut Vec::new(), &mut text);
+                Some(text)
+            }
+            _ => None,
+        };
+        self.parts.iter().filter_map(printed).collect()
+    }
+
     /// The page as it is printed.
     ///
     /// # Errors

@@ -17,7 +17,7 @@ impl Shown for ExplainPlanResponse {
     /// The state, and then what would be done in it.
     fn page(&self, _: u64) -> Page {
         let pools = Table::of(&self.pools)
-            .column("POOL", |pool| clean(&pool.name))
+            .name("POOL", |pool| clean(&pool.name))
             .number("TOTAL", |pool| pool.total)
             .number("HELD", |pool| pool.held)
             .number("COOLING", |pool| pool.cooling)
@@ -29,9 +29,9 @@ impl Shown for ExplainPlanResponse {
         // What the policy is told besides the pools.
         let told: Vec<_> = objects.chain(iter::once(node)).chain(pending).collect();
         let told = Table::of(&told)
-            .column("OBJECT", |(kind, ..)| kind.clone())
-            .column("NAME", |(_, name, _)| name.clone())
-            .prose("FACTS", |(.., attributes)| facts(attributes));
+            .name("OBJECT", |(kind, ..)| kind.clone())
+            .name("NAME", |(_, name, _)| name.clone())
+            .prose("FACTS", |(.., attributes)| facts(attributes).replace(',', ", "));
         let (network, policy) = (clean(&self.network), policy(self.policy.as_ref()));
         Page::from(format!("network {network}, policy {policy}\n\n"))
             .table(pools)

@@ -10,8 +10,8 @@ impl Shown for PullReport {
     /// A row for each policy.
     fn page(&self, _: u64) -> Page {
         let table = Table::of(&self.policies)
-            .column("POLICY", |of| clean(&of.name))
-            .column("REFERENCE", |of| clean(&of.reference))
+            .name("POLICY", |of| clean(&of.name))
+            .name("REFERENCE", |of| clean(&of.reference))
             .column("RESULT", |of| outcome(of.outcome))
             .prose("PROBLEM", |of| or_dash(&of.problem));
         Page::default().table(table)

@@ -12,11 +12,11 @@ use crate::report::{AddedToQuarantine, LiftedQuarantine};
 impl Shown for ListQuarantineResponse {
     fn page(&self, now_ms: u64) -> Page {
         let table = Table::of(&self.addresses)
-            .column("NETWORK", |of| clean(&of.network))
+            .name("NETWORK", |of| clean(&of.network))
             .column("ADDRESS", |of| clean(&of.address))
             .column("KIND", |of| clean(&of.kind))
             .column("SINCE", |of| Cell::ago(of.since_ms, now_ms))
-            .column("OWNER", |of| or_dash(&clean(&of.owner)))
+            .name("OWNER", |of| or_dash(&clean(&of.owner)))
             .prose("REASON", |of: &QuarantinedAddress| or_dash(&clean(&of.reason)));
         Page::default().table_or(table, "Nothing is in quarantine.\n")
     }

@@ -17,10 +17,10 @@ impl Shown for Repair {
             _ => clean(&of.outcome.outcome),
         };
         let table = Table::of(&self.repaired)
-            .column("NETWORK", |of| clean(&of.finding.network))
-            .column("ADDRESSES", |of| joined(&of.finding.addresses, ", "))
-            .column("POD", |of| pod_name(&of.finding.pod_namespace, &of.finding.pod_name))
-            .column("OWNER", |of| clean(&of.finding.subject))
+            .name("NETWORK", |of| clean(&of.finding.network))
+            .list("ADDRESSES", |of| joined(&of.finding.addresses, ", "))
+            .name("POD", |of| pod_name(&of.finding.pod_namespace, &of.finding.pod_name))
+            .name("OWNER", |of| clean(&of.finding.subject))
             .column("ALLOCATION", |of| of.finding.generation)
             .prose("RESULT", result);
         let mut out = String::new();

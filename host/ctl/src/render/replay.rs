@@ -20,11 +20,11 @@ impl Shown for Replayed {
     /// The differences and their number.
     fn page(&self, _: u64) -> Page {
         let table = Table::of(&self.differences)
-            .column("NETWORK", |of| clean(&of.network))
+            .name("NETWORK", |of| clean(&of.network))
             .column("DECISION", |of| of.number)
             .column("TIME", |of| Cell::valued(time(of.at_ms), of.at_ms))
-            .column("POD", who)
-            .column("VERDICT", verdict)
+            .name("POD", who)
+            .prose("VERDICT", verdict)
             .prose("RECORDED", |of| clean(&words(&of.recorded, &of.now).0))
             .prose("NOW", |of| clean(&words(&of.recorded, &of.now).1));
         let names: Vec<_> = self.recorded.iter().map(stamp).collect();

@@ -36,7 +36,7 @@ impl Shown for Shadowed {
         let counts = Table::of(&counts).column("DECISIONS", |of| of.0).number("COUNT", |of| of.1);
         let differences = Table::of(&answer.differences)
             .column("AGE", |of| Cell::ago(of.at_ms, now_ms))
-            .column("OWNER", |of| clean(&of.owner))
+            .name("OWNER", |of| clean(&of.owner))
             .prose("DIFFERENCE", |of| clean(&of.verdict))
             .prose("DECIDED", |of| clean(&of.served))
             .prose("IN THE SHADOW", |of| clean(&of.candidate));

@@ -25,7 +25,7 @@ impl Shown for PolicyStateReport {
         let table = Table::of(&states)
             .column("VERSION", |(state, _)| state.version)
             .column("BYTES", |(state, _)| state.state.len())
-            .column("WRITTEN BY", |(state, _)| policy(state.policy.as_ref()))
+            .name("WRITTEN BY", |(state, _)| policy(state.policy.as_ref()))
             .column("AGE", |(state, _)| Cell::ago(state.at_ms, now_ms))
             .column("IN USE", |(_, is_in_use)| if *is_in_use { "yes" } else { "no" });
         Page::default().table(table)

@@ -18,6 +18,11 @@ impl Default for View {
 }
 
 impl View {
+    /// Whether tables must fit on a terminal: those for people do, and rows without heads are for programs.
+    pub(super) fn is_narrow(&self) -> bool {
+        self.has_heads && !self.is_wide
+    }
+
     /// Checks that the column to sort by is one of these.
     ///
     /// # Errors

@@ -13,9 +13,25 @@ pub(super) fn filled<M: prost::Message + Default>(name: &str) -> M {
     Filler::default().message(message).transcode_to().unwrap()
 }
 
+/// The sources of texts and of numbers of 64 bits, by their fields.
+pub(super) struct Values {
+    /// The text of a field, by its full name and its name with its place in a list.
+    pub(super) text: fn(&str, &str) -> String,
+    /// The number of a field, by its name and a number that counts upwards.
+    pub(super) number: fn(&str, u32) -> u64,
+}
+
+/// The same with other texts and numbers.
+pub(super) fn filled_with<M: prost::Message + Default>(name: &str, values: Values) -> M {
+    let pool = DescriptorPool::decode(tenure_rpc::v1::FILE_DESCRIPTOR_SET).unwrap();
+    let message = pool.get_message_by_name(&format!("tenure.v1.{name}")).unwrap();
+    Filler { number: 1_000_000, values: Some(values) }.message(message).transcode_to().unwrap()
+}
+
 #[derive(Default)]
 struct Filler {
     number: u32,
+    values: Option<Values>,
 }
 
 impl Filler {
@@ -50,6 +66,11 @@ impl Filler {
 
     fn one(&mut self, field: &FieldDescriptor, text: &str) -> Value {
         self.number += 1;
+        match (field.kind(), &self.values) {
+            (Kind::String, Some(values)) => return Value::String((values.text)(field.full_name(), text)),
+            (Kind::Uint64, Some(values)) => return Value::U64((values.number)(field.name(), self.number)),
+            _ => {}
+        }
         match field.kind() {
             Kind::String => Value::String(text.to_owned()),
             Kind::Bytes => Value::Bytes(text.to_owned().into_bytes().into()),

@@ -56,5 +56,5 @@ pub(super) fn calls<'a, 'b>(calls: &'a [(&'b str, CloudCall<'b>)]) -> Table<'a, 
         .number("OK", |(_, call)| call.succeeded)
         .number("BUDGET", |(_, call)| call.budget())
         .number("PER SECOND", |(_, call)| call.per_second())
-        .column("FAILED", |(_, call)| or_dash(&call.failed.join(", ")))
+        .prose("FAILED", |(_, call)| or_dash(&call.failed.join(", ")))
 }

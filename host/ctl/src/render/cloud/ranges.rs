@@ -26,7 +26,7 @@ impl<'a> Carried<'a> {
 /// The table of unusual ranges.
 pub(super) fn unusual<'a, 'b>(unusual: &'a [Carried<'b>]) -> Table<'a, Carried<'b>> {
     Table::of(unusual)
-        .column("INTERFACE", |of| clean(&of.interface.id))
+        .name("INTERFACE", |of| clean(&of.interface.id))
         .column("RANGE", |of| clean(&of.range.net))
         .number("HELD", |of| number(of.range.held))
         .number("COOLING", |of| number(of.range.cooling))
