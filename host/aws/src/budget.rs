@@ -67,7 +67,7 @@ pub type Place<'a> = (&'a str, Unit);
 
 /// Why a call is not made, and for how long.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Grudge {
+pub struct BlockedCall {
     /// Until when.
     pub until: Duration,
     /// The meaning of EC2's failure.
@@ -85,7 +85,7 @@ pub struct Budget {
     buckets: BTreeMap<&'static str, Bucket>,
     subnets: BTreeMap<(String, Unit), Exhausted>,
     /// By call, and by subnet if only that is wrong.
-    grudges: BTreeMap<(&'static str, Option<String>), Grudge>,
+    blocked: BTreeMap<(&'static str, Option<String>), BlockedCall>,
     /// How long each call is not made that was denied, or refused for a reason that is not known here.
     denied: BTreeMap<(&'static str, Option<String>), Pause>,
 }
@@ -103,8 +103,8 @@ impl Budget {
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let jitter = Jitter::new(seed);
-        let (buckets, subnets, grudges, denied) = Default::default();
-        Self { jitter, buckets, subnets, grudges, denied }
+        let (buckets, subnets, blocked, denied) = Default::default();
+        Self { jitter, buckets, subnets, blocked, denied }
     }
 
     /// Takes a token for a call.
@@ -119,10 +119,10 @@ impl Budget {
     /// A call succeeded.
     pub fn succeeded(&mut self, call: &'static str, place: Option<Place<'_>>, now: Duration) {
         self.buckets.entry(call).or_insert_with(|| Bucket::new(published(call), now)).succeeded();
-        self.grudges.remove(&(call, None));
+        self.blocked.remove(&(call, None));
         self.denied.remove(&(call, None));
         if let Some((subnet, unit)) = place {
-            self.grudges.remove(&(call, Some(subnet.to_owned())));
+            self.blocked.remove(&(call, Some(subnet.to_owned())));
             self.denied.remove(&(call, Some(subnet.to_owned())));
             self.subnets.remove(&(subnet.to_owned(), unit));
         }
@@ -152,7 +152,7 @@ impl Budget {
             Failure::Configuration => self.pause(error, place.map(|(subnet, _)| subnet), now),
             Failure::InstanceState => {
                 let until = now.saturating_add(self.jitter.around(NOT_RUNNING));
-                self.bear_until(error, None, until);
+                self.block_until(error, None, until);
             }
             _ => {}
         }
@@ -160,7 +160,7 @@ impl Budget {
 
     /// Forgets that a call was refused: nothing depends on it, or somebody else has made it since.
     pub fn forgive(&mut self, call: &'static str) {
-        self.grudges.remove(&(call, None));
+        self.blocked.remove(&(call, None));
         self.denied.remove(&(call, None));
     }
 
@@ -186,10 +186,10 @@ impl Budget {
 
     /// Why a call should not be made at all, or not in a subnet.
     #[must_use]
-    pub fn grudge(&self, call: &'static str, subnet: Option<&str>, now: Duration) -> Option<&Grudge> {
-        let general = self.grudges.get(&(call, None));
-        let own = subnet.and_then(|subnet| self.grudges.get(&(call, Some(subnet.to_owned()))));
-        general.into_iter().chain(own).find(|grudge| grudge.until > now)
+    pub fn blocked(&self, call: &'static str, subnet: Option<&str>, now: Duration) -> Option<&BlockedCall> {
+        let general = self.blocked.get(&(call, None));
+        let own = subnet.and_then(|subnet| self.blocked.get(&(call, Some(subnet.to_owned()))));
+        general.into_iter().chain(own).find(|blocked| blocked.until > now)
     }
 
     /// A wait, jittered.
@@ -211,13 +211,16 @@ impl Budget {
     }
 
     /// The calls that are not made, each with the subnet if only that is wrong.
-    pub fn grudges(&self, now: Duration) -> impl Iterator<Item = (&'static str, Option<&str>, &Grudge)> {
-        self.remembered().filter(move |(_, _, grudge)| grudge.until > now)
+    pub fn blocked_calls(
+        &self,
+        now: Duration,
+    ) -> impl Iterator<Item = (&'static str, Option<&str>, &BlockedCall)> {
+        self.remembered().filter(move |(_, _, blocked)| blocked.until > now)
     }
 
     /// The same with the calls that may be made again, and were not or have not succeeded since.
-    pub fn remembered(&self) -> impl Iterator<Item = (&'static str, Option<&str>, &Grudge)> {
-        self.grudges.iter().map(|((call, subnet), grudge)| (*call, subnet.as_deref(), grudge))
+    pub fn remembered(&self) -> impl Iterator<Item = (&'static str, Option<&str>, &BlockedCall)> {
+        self.blocked.iter().map(|((call, subnet), blocked)| (*call, subnet.as_deref(), blocked))
     }
 
     fn exhausted(&mut self, subnet: &str, unit: Unit, now: Duration) {
@@ -233,13 +236,13 @@ impl Budget {
         let pause = self.denied.entry((error.action, subnet.map(str::to_owned))).or_default();
         pause.extend_up_to(LONGEST, now, &mut self.jitter);
         let until = pause.until;
-        self.bear_until(error, subnet, until);
+        self.block_until(error, subnet, until);
     }
 
-    fn bear_until(&mut self, error: &CallError, subnet: Option<&str>, until: Duration) {
+    fn block_until(&mut self, error: &CallError, subnet: Option<&str>, until: Duration) {
         let CallError { code, message, .. } = error;
         let why = format!("{code}: {message}");
-        let grudge = Grudge { until, failure: error.failure, code: code.clone(), why };
-        self.grudges.insert((error.action, subnet.map(str::to_owned)), grudge);
+        let blocked = BlockedCall { until, failure: error.failure, code: code.clone(), why };
+        self.blocked.insert((error.action, subnet.map(str::to_owned)), blocked);
     }
 }

@@ -61,12 +61,12 @@ pub struct Barred {
 impl Barred {
     /// The calls that a budget does not allow at a time.
     pub(crate) fn all(budget: &Budget, now: Duration) -> Vec<Self> {
-        let barred = budget.grudges(now).map(|(call, subnet, grudge)| Self {
+        let barred = budget.blocked_calls(now).map(|(call, subnet, blocked)| Self {
             call,
             subnet: subnet.map(str::to_owned),
-            code: grudge.code.clone(),
-            why: grudge.why.clone(),
-            left: grudge.until.saturating_sub(now),
+            code: blocked.code.clone(),
+            why: blocked.why.clone(),
+            left: blocked.until.saturating_sub(now),
         });
         barred.collect()
     }

@@ -193,9 +193,9 @@ pub(crate) enum World {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ExchangeTable {
-    /// Seconds that a policy is watched after it began to serve a network. Meanwhile each request that it does not answer is put to the policy before it, too. 0: it is not watched.
+    /// Seconds that a policy is watched after it began to serve a network. Meanwhile each request that it does not answer is put to the previous policy, too. 0: it is not watched.
     pub(crate) watch_seconds: u32,
-    /// A watched policy is rolled back when it does not answer more than this percentage of the requests, and at least three, that the policy before would have answered. 100: never.
+    /// A watched policy is rolled back when more than this percentage of the requests, and at least three, failed that the previous policy would have answered. 100: never.
     #[schemars(range(max = 100))]
     pub(crate) worse_percent: u32,
 }

@@ -104,20 +104,20 @@ fn prefixes() -> &'static [Images] {
 fn check_recovery(disk: &SimDisk) -> Option<Images> {
     let boot = BootId("00000000-0000-4000-8000-000000000001".to_owned());
     let looked = images(recover_read_only(disk, &boot, NOW));
-    let mended = images(recover(disk, &boot, NOW));
-    assert_eq!(looked, mended, "read-only recovery found a different state than recovery");
-    let mended = mended?;
+    let repaired = images(recover(disk, &boot, NOW));
+    assert_eq!(looked, repaired, "read-only recovery found a different state than recovery");
+    let repaired = repaired?;
     let again = recover(disk, &boot, NOW);
     assert_eq!(
         again.as_ref().map(|again| again.report.cut_bytes).ok(),
         Some(0),
         "a second recovery repaired the log again"
     );
-    assert_eq!(images(again).as_ref(), Some(&mended), "a second recovery found a different state");
-    for image in mended.values() {
+    assert_eq!(images(again).as_ref(), Some(&repaired), "a second recovery found a different state");
+    for image in repaired.values() {
         check_image(image);
     }
-    Some(mended)
+    Some(repaired)
 }
 
 fn images(recovered: Result<Recovered, Error>) -> Option<Images> {

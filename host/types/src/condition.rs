@@ -97,7 +97,7 @@ conditions! {
         "it clears by itself once the operator has granted a block; if it persists, see `tenurectl cluster`";
     /// A reload refused the configuration; the previous one stays in force.
     ConfigurationRefused = "configuration-refused", Degraded,
-        "fix the file and run `tenurectl reload`; until then a restart would fail";
+        "fix the file, or put it back, and run `tenurectl reload`; until then a restart would fail, or run without it";
     /// A non-essential part of the daemon failed and is being restarted.
     PartFailed = "part-failed", Degraded, "no immediate action is needed; please report it with the daemon's log";
     /// The kernel cannot be made or kept as the node's pods and interfaces want it; ADD of pods with a link fails.

@@ -97,18 +97,18 @@ fn what_is_refused_denied_or_misconfigured_is_not_repeated_for_long_and_says_why
     let mut budget = Budget::new(1);
     let call = "CreateNetworkInterface";
     budget.failed(&error(call, Failure::Refused), Some(("subnet-1", Unit::Address)), seconds(0));
-    let grudge = budget.grudge(call, None, seconds(0)).unwrap();
-    assert_eq!(grudge.why, "Code: words");
-    assert!((seconds(22)..=seconds(38)).contains(&grudge.until), "{grudge:?}");
-    assert!(budget.grudge(call, None, seconds(38)).is_none(), "it ends");
+    let blocked = budget.blocked(call, None, seconds(0)).unwrap();
+    assert_eq!(blocked.why, "Code: words");
+    assert!((seconds(22)..=seconds(38)).contains(&blocked.until), "{blocked:?}");
+    assert!(budget.blocked(call, None, seconds(38)).is_none(), "it ends");
     budget.failed(&error(call, Failure::Denied), None, seconds(38));
-    let until = budget.grudge(call, None, seconds(38)).unwrap().until;
+    let until = budget.blocked(call, None, seconds(38)).unwrap().until;
     assert!((seconds(83)..=seconds(113)).contains(&until), "the next is twice as long: {until:?}");
     budget.succeeded(call, None, seconds(1));
-    assert!(budget.grudge(call, None, seconds(1)).is_none());
+    assert!(budget.blocked(call, None, seconds(1)).is_none());
     budget.failed(&error(call, Failure::Configuration), Some(("subnet-1", Unit::Address)), seconds(0));
-    assert!(budget.grudge(call, Some("subnet-1"), seconds(0)).is_some());
-    assert!(budget.grudge(call, Some("subnet-2"), seconds(0)).is_none(), "only that subnet is wrong");
+    assert!(budget.blocked(call, Some("subnet-1"), seconds(0)).is_some());
+    assert!(budget.blocked(call, Some("subnet-2"), seconds(0)).is_none(), "only that subnet is wrong");
 }
 
 #[test]
@@ -126,6 +126,6 @@ fn waits_differ_by_seed_and_repeat_with_it() {
 fn what_is_never_allowed_is_not_asked_for_at_once_again() {
     let mut budget = Budget::new(1);
     budget.failed(&error("DetachNetworkInterface", Failure::Never), None, seconds(0));
-    assert!(budget.grudge("DetachNetworkInterface", None, seconds(20)).is_some());
-    assert!(budget.grudge("DetachNetworkInterface", None, seconds(40)).is_none());
+    assert!(budget.blocked("DetachNetworkInterface", None, seconds(20)).is_some());
+    assert!(budget.blocked("DetachNetworkInterface", None, seconds(40)).is_none());
 }

@@ -115,7 +115,7 @@ impl AwsCore {
     /// Whether EC2 has refused a call just before.
     fn is_refused(&self, call: &'static str) -> bool {
         let now = self.now();
-        self.state().budget.grudge(call, None, now).is_some()
+        self.state().budget.blocked(call, None, now).is_some()
     }
 
     /// The time at which EC2 is asked again.

@@ -60,7 +60,7 @@ impl AwsCore {
         let mut carries: Vec<_> = known.into_iter().flat_map(|known| known.carries.keys().copied()).collect();
         // A describe may still show it, so it is nothing new.
         carries.extend(state.seen.just_taken(interface, now));
-        let wait = |call| Some(state.budget.grudge(call, None, now)?.until.saturating_sub(now));
+        let wait = |call| Some(state.budget.blocked(call, None, now)?.until.saturating_sub(now));
         let [detaches_in, deletes_in] = names::REMOVING.map(wait);
         drop(state);
         if let Some(book) = book {

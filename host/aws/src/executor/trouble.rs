@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::budget::{Budget, Grudge};
+use crate::budget::{BlockedCall, Budget};
 use crate::port::{CallError, Failure};
 
 /// How often a call that changes something is not answered before that is said; what becomes of one lost answer is found out.
@@ -69,25 +69,25 @@ impl Silences {
 
 /// Says what EC2 refuses; `None` if it refuses nothing that this node wants.
 pub(super) fn refusal(budget: &Budget, now: Duration) -> Option<String> {
-    let of_somebody = |(_, _, grudge): &(&'static str, Option<&str>, &Grudge)| {
-        REFUSALS.contains(&grudge.failure) && grudge.until.saturating_add(UNTRIED) > now
+    let of_somebody = |(_, _, blocked): &(&'static str, Option<&str>, &BlockedCall)| {
+        REFUSALS.contains(&blocked.failure) && blocked.until.saturating_add(UNTRIED) > now
     };
     let mut refused: Vec<_> = budget.remembered().filter(of_somebody).collect();
     // A wrong clock explains all others.
-    refused.sort_by_key(|(_, _, grudge)| (!is_of_clock(grudge), grudge.failure));
-    let ((call, subnet, grudge), others) = refused.split_first()?;
+    refused.sort_by_key(|(_, _, blocked)| (!is_of_clock(blocked), blocked.failure));
+    let ((call, subnet, blocked), others) = refused.split_first()?;
     let more = if others.is_empty() { String::new() } else { format!("; {} more", others.len()) };
-    Some(format!("{}{more}", refused_words(call, *subnet, grudge)))
+    Some(format!("{}{more}", refused_words(call, *subnet, blocked)))
 }
 
 /// A refusal for people.
-fn refused_words(call: &str, subnet: Option<&str>, grudge: &Grudge) -> String {
+fn refused_words(call: &str, subnet: Option<&str>, blocked: &BlockedCall) -> String {
     let place = subnet.map_or_else(String::new, |subnet| format!(" in {subnet}"));
-    let why = &grudge.why;
-    if is_of_clock(grudge) {
+    let why = &blocked.why;
+    if is_of_clock(blocked) {
         return format!("EC2 finds the time of this node wrong, so set its clock: {call}: {why}");
     }
-    match permission(call, grudge) {
+    match permission(call, blocked) {
         Some(permission) => {
             format!("the node's role lacks the permission {permission}, so EC2 refuses {call}{place}: {why}")
         }
@@ -95,16 +95,16 @@ fn refused_words(call: &str, subnet: Option<&str>, grudge: &Grudge) -> String {
     }
 }
 
-fn is_of_clock(grudge: &Grudge) -> bool {
-    grudge.code == "RequestExpired"
+fn is_of_clock(blocked: &BlockedCall) -> bool {
+    blocked.code == "RequestExpired"
 }
 
 /// The permission that is missing: what EC2 names, as it does where a call needs another one besides its own, or the call's own.
-fn permission(call: &str, grudge: &Grudge) -> Option<String> {
-    if !matches!(&*grudge.code, "UnauthorizedOperation" | "AccessDenied" | "AccessDeniedException") {
+fn permission(call: &str, blocked: &BlockedCall) -> Option<String> {
+    if !matches!(&*blocked.code, "UnauthorizedOperation" | "AccessDenied" | "AccessDeniedException") {
         return None;
     }
-    let named = grudge.why.split_once("perform: ").and_then(|(_, rest)| rest.split_whitespace().next());
+    let named = blocked.why.split_once("perform: ").and_then(|(_, rest)| rest.split_whitespace().next());
     let named = named.filter(|name| name.starts_with("ec2:"));
     Some(named.map_or_else(|| format!("ec2:{call}"), |name| name.trim_end_matches(['.', ',']).to_owned()))
 }
@@ -114,9 +114,9 @@ mod tests {
     use super::*;
     use crate::samples::seconds;
 
-    fn grudge(code: &str, message: &str) -> Grudge {
+    fn blocked(code: &str, message: &str) -> BlockedCall {
         let failure = Failure::Denied;
-        Grudge { until: seconds(30), failure, code: code.to_owned(), why: format!("{code}: {message}") }
+        BlockedCall { until: seconds(30), failure, code: code.to_owned(), why: format!("{code}: {message}") }
     }
 
     #[test]
@@ -139,13 +139,13 @@ mod tests {
 
     #[test]
     fn a_refusal_names_the_call_once_and_what_is_missing() {
-        let words = |grudge: &Grudge, subnet| refused_words("CreateNetworkInterface", subnet, grudge);
+        let words = |blocked: &BlockedCall, subnet| refused_words("CreateNetworkInterface", subnet, blocked);
         let denied = "UnauthorizedOperation";
         assert_eq!(
-            words(&grudge(denied, "You are not authorized."), None),
+            words(&blocked(denied, "You are not authorized."), None),
             "the node's role lacks the permission ec2:CreateNetworkInterface, so EC2 refuses CreateNetworkInterface: UnauthorizedOperation: You are not authorized."
         );
-        let other = grudge(
+        let other = blocked(
             denied,
             "User: x is not authorized to perform: ec2:CreateTags because no policy allows it",
         );
@@ -153,11 +153,11 @@ mod tests {
             words(&other, None).starts_with("the node's role lacks the permission ec2:CreateTags, so EC2")
         );
         assert_eq!(
-            words(&grudge("RequestExpired", "Request has expired."), None),
+            words(&blocked("RequestExpired", "Request has expired."), None),
             "EC2 finds the time of this node wrong, so set its clock: CreateNetworkInterface: RequestExpired: Request has expired."
         );
         assert_eq!(
-            words(&grudge("InvalidSubnetID.NotFound", "no"), Some("subnet-7")),
+            words(&blocked("InvalidSubnetID.NotFound", "no"), Some("subnet-7")),
             "EC2 refuses CreateNetworkInterface in subnet-7: InvalidSubnetID.NotFound: no"
         );
     }

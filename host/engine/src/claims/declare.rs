@@ -25,10 +25,10 @@ const MOST_ROUNDS: usize = 16;
 /// The most changes that are carried out at once.
 const MOST_AT_ONCE: usize = MOST_IN_A_PIECE;
 
-/// What a declaration has done, or would do.
+/// The effect of a declaration, or of its dry run.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Declared {
-    /// The claims that were made, or made anew with other addresses.
+    /// The claims that were made, or made again with other addresses.
     pub created: Vec<Claimed>,
     /// The claims that were there and stay.
     pub kept: Vec<Claimed>,
@@ -120,7 +120,7 @@ impl AgentClaims {
         Ok(declared)
     }
 
-    /// What a declaration of an agent is about: the claims of the scope that declares, and those that it takes over.
+    /// The claims that a declaration of an agent concerns: those of its scope, and those that it takes over.
     fn own(&self, agent: &Agent, wanted: &BTreeMap<ClaimKey, &Ask>) -> Own {
         let node = self.core.committer.node();
         let mut own = Own::default();
@@ -188,7 +188,7 @@ impl AgentClaims {
         Err(Error::new(ErrorCode::NotReady, cause))
     }
 
-    /// What delegates give for the claims that are missing on their networks. They are asked before the networks' turns are
+    /// Asks delegates for the addresses of the claims that are missing on their networks. They are asked before the networks' turns are
     /// taken, because they may be slow; what is not used in the end is given back.
     async fn given_for(
         &self,

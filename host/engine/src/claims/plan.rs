@@ -1,4 +1,4 @@
-//! What a declaration does on one network: the facts that bring the agent's claims in line with it, on a draft of the network's
+//! The effect of a declaration on one network: the facts that bring the agent's claims in line with it, on a draft of the network's
 //! book, as far as the network's policy has proposed addresses for what is missing.
 
 use std::collections::BTreeMap;
@@ -24,11 +24,11 @@ pub(super) struct Portion<'a> {
     /// The claims that are no longer declared.
     pub(super) gone: Vec<&'a ClaimKey>,
     pub(super) wanted: Vec<(&'a ClaimKey, &'a Ask)>,
-    /// What the network's policy has proposed so far.
+    /// The proposals of the network's policy so far.
     pub(super) proposals: Proposals,
 }
 
-/// What a policy has proposed for claims that are not made yet. Another policy, or another state of it, makes all of them void.
+/// Proposals of a policy for claims that are not made yet. Another policy, or another state of it, makes all of them void.
 #[derive(Default)]
 pub(super) struct Proposals {
     by_claim: BTreeMap<ClaimKey, Proposed>,
@@ -104,7 +104,7 @@ pub(super) struct Layout<'a> {
     pub(super) missing: Option<(Arc<dyn Policy>, Vec<Missing<'a>>)>,
 }
 
-/// What a declaration does on one network.
+/// The effect of a declaration on one network.
 pub(super) struct Plan {
     /// The book with the facts applied, as far as a policy has to see them.
     draft: Arc<Book>,

@@ -1,4 +1,4 @@
-//! What has changed about claims since a version, for agents that watch theirs.
+//! Changes of claims since a version, for agents that watch theirs.
 //!
 //! A version is a place in the log, within one run of the daemon; it is opaque to agents. Only a bounded number of past
 //! releases is kept: a watch that asks about an older version, or one of another run, gets the whole list.
@@ -48,7 +48,7 @@ struct AgentFeed {
     changed: watch::Sender<u64>,
 }
 
-/// What has changed since a version.
+/// The changes since a version.
 pub(crate) struct Since {
     pub(crate) version: String,
     pub(crate) is_all: bool,
@@ -105,7 +105,7 @@ impl Feed {
         (u64::from_str_radix(run, 16).ok()? == self.run).then(|| place.parse().ok()).flatten()
     }
 
-    /// What has changed for an agent since a version.
+    /// Returns the changes for an agent since a version.
     pub(crate) fn since(&self, agent: &AgentName, version: Option<&str>) -> Since {
         let state = hold(&self.state);
         let after = version.and_then(|version| self.place(version));
@@ -124,7 +124,7 @@ impl Feed {
         }
     }
 
-    /// Those of these claims that have changed after a place, or whose networks have.
+    /// Returns the claims that have changed after a place, or whose networks have.
     pub(crate) fn changed_after(&self, keys: Vec<ClaimKey>, after: u64) -> Vec<ClaimKey> {
         let state = hold(&self.state);
         let has_changed = |key: &ClaimKey| {

@@ -30,7 +30,7 @@ impl Engine {
         self.claims.network_changes()
     }
 
-    /// What has changed about an agent's claims since a version, or all of them; durable when this returns.
+    /// Returns the changes of an agent's claims since a version, or all of them; durable when this returns.
     ///
     /// # Errors
     /// `NotReady` while the state is lost, `CheckpointFailed` and `DiskFull`.
@@ -54,7 +54,7 @@ impl Engine {
     /// carried out some at a time instead, so that no network is kept for long.
     ///
     /// # Errors
-    /// As [`ensure`](Self::ensure), except that a claim which holds other addresses is made anew; then nothing is changed, or the
+    /// As [`ensure`](Self::ensure), except that a claim which holds other addresses is made again; then nothing is changed, or the
     /// error says that some of many changes were carried out. `NotReady` if the networks change too fast.
     pub async fn declare(&self, agent: &Agent, asks: &[Ask], apply: bool) -> Result<Declared> {
         self.claims.declare(agent, asks, apply).await

@@ -97,8 +97,8 @@ impl Book {
         })
     }
 
-    /// Checks a proposal as [`admit`](Self::admit) does, but as if the owner had no addresses yet. For policies that are
-    /// asked without effect.
+    /// Checks a proposal as [`admit`](Self::admit) does, but as if the owner had no addresses yet. For policies whose
+    /// answer nothing is made of.
     ///
     /// # Errors
     /// As [`admit`](Self::admit).

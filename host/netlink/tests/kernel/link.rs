@@ -13,7 +13,7 @@ use crate::world::{World, link};
 
 pub(crate) fn tests(suite: &mut Suite) {
     suite.test("a_pods_link_is_made_once", made_once);
-    suite.test("each_difference_of_a_link_is_found_and_mended", differences);
+    suite.test("each_difference_of_a_link_is_found_and_fixed", differences);
     suite.test("a_link_goes_without_its_pods_namespace_and_only_by_its_owner", removed);
     suite.test("what_is_no_pods_namespace_is_refused", refused);
     suite.test("a_strangers_link_of_the_same_name_stays", taken);
