@@ -68,10 +68,10 @@ mod tests {
             ..pod.clone()
         };
         insta::assert_snapshot!(ListDelegationsResponse { delegations: vec![pod, left] }.page(61_000), @r"
-        NETWORK  DELEGATE  OWNER              ADDRESSES         STATE   SINCE   PROBLEM
-        pods     azure     0123456789ab/eth0  10.1.0.2,fd00::2  in-use  1m ago  -
-        pods     azure     router of cilium   -                 open    1m ago  3 attempts: delegate azure:
-                                                                                it did not end\u{7}
+        NETWORK  DELEGATE  OWNER              ADDRESSES          STATE   SINCE   PROBLEM
+        pods     azure     0123456789ab/eth0  10.1.0.2, fd00::2  in-use  1m ago  -
+        pods     azure     router of cilium   -                  open    1m ago  3 attempts: delegate azure:
+                                                                                 it did not end\u{7}
         ");
         insta::assert_snapshot!(ListDelegationsResponse::default().page(0), @"No delegate was asked for anything: `delegate` in `[networks.NAME]` names one.");
     }

@@ -1,5 +1,7 @@
 //! Narrowing of a table to the width of a terminal.
 
+use std::borrow::Cow;
+
 /// The width that a table for people has at most.
 const WIDTH: usize = 100;
 
@@ -43,6 +45,13 @@ pub(super) fn narrow(columns: &[Narrowing], widths: &mut [usize]) {
             *widest -= 1;
         }
     }
+}
+
+/// Whether a row does not fit: its columns have these widths, and its cells may be wider.
+pub(super) fn exceeds(texts: &[Cow<'_, str>], widths: &[usize]) -> bool {
+    let longest = |text: &str| text.lines().map(|line| line.chars().count()).max().unwrap_or_default();
+    let cells = texts.iter().zip(widths).map(|(text, width)| longest(text).max(*width));
+    cells.sum::<usize>() + GAP * widths.len().saturating_sub(1) > WIDTH
 }
 
 fn sentences(column: Narrowing, to: usize) -> Option<usize> {

@@ -11,7 +11,7 @@ use std::cmp::Ordering;
 
 use super::cell::Cell;
 use super::fold::{fold, shorten};
-use super::narrow::{GAP, Narrowing, narrow};
+use super::narrow::{GAP, Narrowing, exceeds, narrow};
 use super::view::View;
 
 /// Rows of one kind and their columns. Each column says once how a row's cell reads and sorts.
@@ -130,9 +130,16 @@ impl Grid {
         let sorted_by = self.columns.iter().find(|column| view.sorts_by(column.head));
         let is_whole = sorted_by.is_some() || !view.has_heads;
         for row in self.order(sorted_by) {
-            let columns = columns.iter().zip(widths.iter());
-            let cells: Vec<_> = columns
-                .map(|(column, width)| (column.text(row, is_whole, view, *width), column.kind))
+            let texts: Vec<_> = columns
+                .iter()
+                .zip(widths.iter())
+                .map(|(column, width)| column.text(row, is_whole, view, *width))
+                .collect();
+            let is_too_wide = view.is_narrow() && exceeds(&texts, widths);
+            let cells: Vec<_> = texts
+                .into_iter()
+                .zip(columns.iter().zip(widths.iter()))
+                .map(|(text, (column, width))| (column.short(text, is_too_wide, *width), column.kind))
                 .collect();
             let height = cells.iter().map(|(text, _)| text.lines().count()).max().unwrap_or_default().max(1);
             for at in 0..height {
@@ -156,15 +163,20 @@ impl Grid {
 }
 
 impl Column {
-    /// The text of a row's cell, which fits into the width if it is a sentence or a name.
+    /// The text of a row's cell, folded if it is a sentence or a list.
     fn text(&self, row: usize, is_whole: bool, view: &View, width: usize) -> Cow<'_, str> {
         let text = self.cells.get(row).map_or("", |cell| cell.shown(is_whole));
         match self.kind {
-            _ if !view.is_narrow() => text.into(),
-            ColumnKind::Text | ColumnKind::Number => text.into(),
-            ColumnKind::Prose => shorten(fold(text, width), width),
-            ColumnKind::List => fold(text, width),
-            ColumnKind::Name => shorten(text.into(), width),
+            ColumnKind::Prose | ColumnKind::List if view.is_narrow() => fold(text, width),
+            _ => text.into(),
+        }
+    }
+
+    /// The text of a cell in a row that does not fit: a name or a sentence is shortened.
+    fn short<'a>(&self, text: Cow<'a, str>, is_too_wide: bool, width: usize) -> Cow<'a, str> {
+        match self.kind {
+            ColumnKind::Prose | ColumnKind::Name if is_too_wide => shorten(text, width),
+            _ => text,
         }
     }
 

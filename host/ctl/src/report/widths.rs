@@ -31,7 +31,7 @@ fn text(field: &str, text: &str) -> String {
     match name {
         "address" if field.ends_with("CloudInterface.address") => "255.255.254.254".to_owned(),
         "first" | "last" => V6.replace("/128", ""),
-        "addresses" | "address" | "gateways" | "net" | "cidr" | "ranges" | "routes" => {
+        "addresses" | "address" | "gateways" | "net" | "cidr" | "ranges" => {
             if is_second || !text.contains('-') { V6 } else { V4 }.to_owned()
         }
         "id" | "interface" if field.contains("Cloud") => "eni-0123456789abcdef0".to_owned(),
@@ -45,7 +45,8 @@ fn text(field: &str, text: &str) -> String {
         "hold" => "contested".to_owned(),
         "phase" => "leaving".to_owned(),
         "family" => "IPv6".to_owned(),
-        "gateway" => "First".to_owned(),
+        "gateway" => V6.replace("/128", ""),
+        "routes" => "2001:db80:1234:5678::/64".to_owned(),
         "supply" => "configuration".to_owned(),
         "need" => "optional".to_owned(),
         "by" => "operator".to_owned(),

@@ -126,15 +126,35 @@ plan -> not-yet "later"
 #[test]
 fn a_plan_that_differs_is_shown_with_the_one_that_it_must_be() {
     let told = |step: &str| failure(&format!("network {{ }}\n{step}\n")).unwrap();
-    insta::assert_snapshot!(told("plan -> none"), @"");
+    insta::assert_snapshot!(told("plan -> none"), @"
+    cases/x.txt:2: plan
+      expected: none
+      got:      request-block blocks
+    ");
     insta::assert_snapshot!(
         told("plan -> request-block blocks addresses=4,\n  give-back-block blocks block=\"a b\""),
-        @""
+        @r#"
+        cases/x.txt:2: plan
+          expected: request-block blocks addresses=4, give-back-block blocks block="a b"
+          got:      request-block blocks
+        "#
     );
-    insta::assert_snapshot!(told("plan { \"waiting\": { \"pods\": 1 } } -> any"), @"");
-    insta::assert_snapshot!(told("plan -> exhausted"), @"");
+    insta::assert_snapshot!(told("plan { \"waiting\": { \"pods\": 1 } } -> any"), @r#"
+    cases/x.txt:2: plan { "waiting": { "pods": 1 } }
+      expected: any
+      got:      invalid-environment "the network has no pool pods, only blocks"
+    "#);
+    insta::assert_snapshot!(told("plan -> exhausted"), @"
+    cases/x.txt:2: plan
+      expected: exhausted
+      got:      request-block blocks
+    ");
     let reason = failure("network { \"misbehave\": \"reason\" }\nplan -> request-block blocks reason=none");
-    insta::assert_snapshot!(reason.unwrap(), @"");
+    insta::assert_snapshot!(reason.unwrap(), @r#"
+    cases/x.txt:2: plan
+      expected: request-block blocks reason=none
+      got:      request-block blocks reason="3 are free, 4 are wanted"
+    "#);
     let case = Case { path: "cases/x.txt".into(), steps: parse("network { }\nplan -> any").unwrap() };
     let unasked = run(&case, Native::<Blocks>::new).failure.unwrap();
     assert!(unasked.got.contains("pass `planner` to `cases!`"), "{unasked}");

@@ -69,9 +69,9 @@ fn an_ordinary_node_has_a_row_for_each_interface_and_call() {
     pods: EC2 said 12s ago what the node has
     pods: the instance type has room for 3 interfaces, each with 4 IPv4 addresses or prefixes, its own address included, and 4 of IPv6
 
-    INTERFACE  DEVICE  SUBNET    ADDRESS   RANGES  HELD  COOLING  FREE  DUTY     STATE
-    eni-0      0       subnet-1  10.0.0.4       1     9        2     5  primary  confirmed
-    eni-1      1       subnet-1  10.0.0.5       1     1        0     0  managed  confirmed
+    INTERFACE  DEVICE  ADDRESS   RANGES  HELD  COOLING  FREE  DUTY     STATE
+    eni-0      0       10.0.0.4       1     9        2     5  primary  confirmed
+    eni-1      1       10.0.0.5       1     1        0     0  managed  confirmed
 
     last plan 3s ago: nothing to do
 
@@ -170,12 +170,12 @@ fn what_is_out_of_the_ordinary_has_its_section_and_its_reason() {
     pods: the last answer of EC2 does not count: EC2 shows 0 interfaces\u{7}
     pods: what the instance type can have is not known yet
 
-    INTERFACE  DEVICE  SUBNET    ADDRESS   RANGES  HELD  COOLING  FREE  DUTY                  STATE
-    eni-0      0       subnet-1  10.0.0.4       1     1        0  many  primary               confirmed
-    eni-1      1       subnet-1  10.0.0.5       2     1        0     0  managed               confirmed
-    eni-2      1/2     subnet-1  10.0.0.6       0     0        0     0  foreign: it is on     confirmed
-                                                                        network card 1
-    eni-9      -       -         -              1     1        0     0  -                     gone for 1m 40s
+    INTERFACE  DEVICE  ADDRESS   RANGES  HELD  COOLING  FREE  DUTY                       STATE
+    eni-0      0       10.0.0.4       1     1        0  many  primary                    confirmed
+    eni-1      1       10.0.0.5       2     1        0     0  managed                    confirmed
+    eni-2      1/2     10.0.0.6       0     0        0     0  foreign: it is on network  confirmed
+                                                              card 1
+    eni-9      -       -              1     1        0     0  -                          gone for 1m 40s
 
     INTERFACE  RANGE         HELD  COOLING  STATE
     eni-1      10.0.0.9/32      1        0  doubtful for 30s
@@ -185,9 +185,9 @@ fn what_is_out_of_the_ordinary_has_its_section_and_its_reason() {
     QUARANTINED  RANGE         FOR     WHY IT STAYS
     eni-9        10.0.0.48/28  1m 40s  1 addresses of it have owners
 
-    UNDER WAY         WHAT                         BEGAN    STEP
-    attach-interface  addresses=2,subnet=subnet-1  1m ago   attach eni-3 at 2, for 5s
-    assign-address    -                            58s ago  waits for another one on the interface
+    UNDER WAY         WHAT                          BEGAN    STEP
+    attach-interface  addresses=2, subnet=subnet-1  1m ago   attach eni-3 at 2, for 5s
+    assign-address    -                             58s ago  waits for another one on the interface
 
     last plan 3s ago: nothing has begun
       refused: detach-interface interface=eni-1: it is in doubt

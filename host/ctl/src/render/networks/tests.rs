@@ -75,17 +75,17 @@ fn networks_show_their_pools_and_what_is_to_be_known() {
     };
     let text = answer.page(3_600_000).to_string();
     insta::assert_snapshot!(text, @"
-    NETWORK  POOL   SUPPLY  NEED      HELD  COOLING  TOTAL  USE  RANGES
-    pods     v4     config  always      77        2    154  50%  10.1.0.2-10.1.0.100
-                                                                 draining 10.1.0.200-10.1.0.254
-             v6     config  always      77        2  ~2^64   0%  draining 2001:db8:1234:5678::-
-                                                                 2001:db8:1234:5678:7fff:ffff:ffff:ffff
-    storage  0      config  always       0        2   2700   0%  10.9.0.1-10.9.0.9
-                                                                 10.9.1.1-10.9.1.9
-                                                                 10.9.2.1-10.9.2.9
-                                                                 10.9.3.1-10.9.3.9
-                                                                 and 296 more
-             eni-1  host    optional     0        2      0    -  none
+    NETWORK  POOL   SUPPLY  HELD  COOLING  TOTAL  USE  RANGES
+    pods     v4     config    77        2    154  50%  10.1.0.2-10.1.0.100
+                                                       draining 10.1.0.200-10.1.0.254
+             v6     config    77        2  ~2^64   0%  draining 2001:db8:1234:5678::-
+                                                       2001:db8:1234:5678:7fff:ffff:ffff:ffff
+    storage  0      config     0        2   2700   0%  10.9.0.1-10.9.0.9
+                                                       10.9.1.1-10.9.1.9
+                                                       10.9.2.1-10.9.2.9
+                                                       10.9.3.1-10.9.3.9
+                                                       and 296 more
+             eni-1  host       0        2      0    -  none
 
     pods: host-local@9f86d081884c, chosen by an operator 58m 20s ago; before that, highest-first
     pods: overlaps storage: both could hand out the same address
@@ -110,9 +110,9 @@ fn an_older_daemons_networks_are_shown_as_far_as_they_are_known() {
     };
     let empty = Network { name: "storage".into(), policy: stamp("host-local"), ..Network::default() };
     insta::assert_snapshot!(ListNetworksResponse { networks: vec![pods, empty] }.page(0), @"
-    NETWORK  POOL  SUPPLY  NEED  HELD  COOLING  TOTAL  USE  RANGES
-    pods     -     -       -        7        0     99   7%  10.1.0.2-10.1.0.100
-    storage  -     -       -        0        0      0    -  -
+    NETWORK  POOL  SUPPLY  HELD  COOLING  TOTAL  USE  RANGES
+    pods     -     -          7        0     99   7%  10.1.0.2-10.1.0.100
+    storage  -     -          0        0      0    -  -
 
     pods: highest-first@9f86d081884c, chosen by an operator
     storage: host-local@9f86d081884c

@@ -46,7 +46,7 @@ fn a_plan_is_shown_with_its_arithmetic_and_the_state_that_it_is_from() {
     ipv4      5     4        1     0        2
 
     OBJECT     NAME              FACTS
-    interface  eni-0             primary=true,slots.free=1
+    interface  eni-0             primary=true, slots.free=1
     node       -                 interfaces.free=1
     under way  attach-interface  addresses=2
 
