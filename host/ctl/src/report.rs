@@ -8,7 +8,7 @@ mod installed;
 mod pulled;
 #[cfg(test)]
 pub(crate) mod tests;
-#[cfg(test)]
+#[cfg(all(test, feature = "author"))]
 mod widths;
 
 use std::collections::BTreeSet;

@@ -30,7 +30,7 @@ impl Shown for GetClusterResponse {
             .prose("BECAUSE", |of| or_dash(&clean(&of.reason)));
         let pools = Table::of(&self.pools)
             .name("SETTINGS OF", |of| clean(&of.name))
-            .wide("GENERATION", |of| of.generation)
+            .wide("GENERATION", |of| of.generation.to_string())
             .column("GATEWAY", |of| or_dash(&clean(&of.gateway)))
             .list("ROUTES", |of| or_dash(&clean(&of.routes.join(", "))))
             .column("COOLDOWN", |of| {

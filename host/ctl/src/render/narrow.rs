@@ -32,7 +32,7 @@ pub(super) enum Narrowing {
 
 /// The steps in which columns become narrower, each down to a width: first what costs lines, and then what costs letters.
 const STEPS: [(fn(Narrowing, usize) -> Option<usize>, usize); 5] =
-    [(sentences, 20), (lists, 0), (names, 16), (sentences, 8), (names, 4)];
+    [(sentences, 20), (lists, 0), (names, 16), (sentences, 6), (names, 4)];
 
 /// Takes what is beyond [`WIDTH`] from the widest columns.
 pub(super) fn narrow(columns: &[Narrowing], widths: &mut [usize]) {
@@ -86,6 +86,6 @@ mod tests {
         assert_eq!(narrowed([10, 20, 40, 40]), [10, 20, 40, 24]);
         assert_eq!(narrowed([10, 20, 60, 40]), [10, 20, 44, 20]);
         assert_eq!(narrowed([10, 320, 60, 40]), [10, 34, 30, 20]);
-        assert_eq!(narrowed([60, 320, 60, 40]), [60, 4, 30, 8], "nothing more can be spared");
+        assert_eq!(narrowed([60, 320, 60, 40]), [60, 4, 30, 6], "nothing more can be spared");
     }
 }

@@ -25,7 +25,7 @@ pub(super) struct Values {
 pub(super) fn filled_with<M: prost::Message + Default>(name: &str, values: Values) -> M {
     let pool = DescriptorPool::decode(tenure_rpc::v1::FILE_DESCRIPTOR_SET).unwrap();
     let message = pool.get_message_by_name(&format!("tenure.v1.{name}")).unwrap();
-    Filler { number: 1_000_000, values: Some(values) }.message(message).transcode_to().unwrap()
+    Filler { number: 100_000, values: Some(values) }.message(message).transcode_to().unwrap()
 }
 
 #[derive(Default)]

@@ -19,7 +19,7 @@ const V4: &str = "255.255.254.254/32";
 const V6: &str = "2001:db80:1234:5678:9abc:def0:1234:5678/128";
 
 /// A message with the longest texts that a node can report: names up to the limits of Kubernetes, and addresses of both families; numbers have
-/// seven digits, and ages are a hundred days.
+/// six digits, and ages are a hundred days.
 fn longest<M: prost::Message + Default>(name: &str) -> M {
     filled_with(name, Values { text, number })
 }

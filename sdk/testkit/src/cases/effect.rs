@@ -69,7 +69,7 @@ pub(super) fn index(book: &Book, name: &str) -> Result<usize, Error> {
     let found = book.pools().iter().position(|pool| pool.name.as_str() == name);
     found.ok_or_else(|| {
         let names: Vec<_> = book.pools().iter().map(|pool| pool.name.as_str()).collect();
-        let cause = format_args!("the network has no pool {name}, only {}", names.join(", "));
+        let cause = format!("the network has no pool {name}, only {}", names.join(", "));
         Error::new(ErrorCode::InvalidEnvironment, cause)
     })
 }

@@ -23,8 +23,9 @@ impl<'a> LongStep<'a> {
     /// If the object is not written as JSON.
     pub(super) fn begin(text: &'a str) -> Result<Option<Self>, String> {
         let first = text.trim_start_matches([' ', '\t']);
-        let verb =
-            |verb| first.strip_prefix(verb).filter(|after: &&str| !after.starts_with(char::is_alphanumeric));
+        let verb = |verb: &str| {
+            first.strip_prefix(verb).filter(|after: &&str| !after.starts_with(char::is_alphanumeric))
+        };
         let (plans, after) = match (verb("network"), verb("plan")) {
             (Some(after), _) => (false, after),
             (None, Some(after)) => (true, after),
