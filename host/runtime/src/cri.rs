@@ -9,7 +9,7 @@ use tenure_types::{Error, ErrorCode};
 use tonic::transport::{self, Channel, Endpoint};
 use tonic::{Code, Status};
 
-use crate::listed::ListedSandboxes;
+use crate::listed::{ListedSandbox, SandboxList};
 use crate::v1::runtime_service_client::RuntimeServiceClient;
 use crate::v1::{
     ListPodSandboxRequest, NamespaceMode, PodSandbox, PodSandboxFilter, PodSandboxState,
@@ -56,14 +56,6 @@ impl Runtime {
     pub fn for_people(mut self) -> Self {
         self.deadline = PEOPLES_DEADLINE;
         self
-    }
-
-    /// All sandboxes that the runtime knows, in any state.
-    ///
-    /// # Errors
-    /// `Unreachable` if the runtime cannot be queried.
-    pub(crate) async fn sandboxes(&self) -> Result<ListedSandboxes, Error> {
-        self.in_time(async { Ok(ListedSandboxes::of(list(&mut self.client().await?).await?)) }).await
     }
 
     /// The name of the pod with this uid; `None` if the runtime knows none. It is asked for this pod alone.
@@ -151,6 +143,18 @@ impl Runtime {
             Err(Error::new(ErrorCode::Unreachable, cause))
         })
     }
+}
+
+#[tonic::async_trait]
+impl SandboxList for Runtime {
+    async fn list(&self) -> Result<Vec<ListedSandbox>, Error> {
+        let listed = self.in_time(async { list(&mut self.client().await?).await }).await?;
+        Ok(listed.into_iter().map(item).collect())
+    }
+}
+
+fn item(PodSandbox { id, metadata, created_at, .. }: PodSandbox) -> ListedSandbox {
+    ListedSandbox { id, pod_uid: metadata.map(|metadata| metadata.uid).unwrap_or_default(), created_at }
 }
 
 async fn list(client: &mut RuntimeServiceClient<Channel>) -> Result<Vec<PodSandbox>, Error> {

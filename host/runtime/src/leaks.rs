@@ -85,7 +85,9 @@ impl Leaks {
     async fn wait(&self, pause: Duration) {
         let regular = tokio::time::sleep(pause);
         match self.sandboxes.pods() {
+            // In this order, so that a simulation repeats. What changed at the same time is not lost: its look follows this one.
             Some(pods) => tokio::select! {
+                biased;
                 () = regular => {}
                 () = pods.changed() => tokio::time::sleep(AFTER_CHANGE).await,
             },

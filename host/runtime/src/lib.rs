@@ -34,6 +34,7 @@ pub use addresses::Addresses;
 pub use cri::{PodName, Runtime};
 pub use evidence::{SandboxEvidence, SandboxStanding, WitnessVerdict};
 pub use leaks::Leaks;
+pub use listed::{ListedSandbox, SandboxList};
 pub use living::who_may_live;
 pub use pods::{PodReport, PodWitness};
 pub use sandboxes::Sandboxes;

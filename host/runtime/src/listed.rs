@@ -1,11 +1,32 @@
-//! The runtime's list of sandboxes.
+//! The runtime's list of sandboxes, and the port to it.
 
 use std::collections::HashMap;
+use std::fmt::Debug;
 
-use tenure_types::Allocation;
+use tenure_types::{Allocation, Error};
 
 use crate::WitnessVerdict;
-use crate::v1::PodSandbox;
+
+/// A sandbox in the list, in any state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedSandbox {
+    /// The sandbox's id, which CNI calls the container's.
+    pub id: String,
+    /// The uid of its pod; empty if the runtime names none.
+    pub pod_uid: String,
+    /// Its creation, in nanoseconds since 1970.
+    pub created_at: i64,
+}
+
+/// The container runtime, as a witness of sandboxes.
+#[tonic::async_trait]
+pub trait SandboxList: Debug + Send + Sync {
+    /// All sandboxes that the runtime knows, in one complete answer.
+    ///
+    /// # Errors
+    /// `Unreachable` if the runtime cannot be queried.
+    async fn list(&self) -> Result<Vec<ListedSandbox>, Error>;
+}
 
 /// One complete answer of the runtime.
 #[derive(Debug, Default)]
@@ -17,23 +38,16 @@ pub(crate) struct ListedSandboxes {
 }
 
 impl ListedSandboxes {
-    pub(crate) fn of(list: Vec<PodSandbox>) -> Self {
+    pub(crate) fn of(list: Vec<ListedSandbox>) -> Self {
         let mut listed = Self::default();
-        for sandbox in list {
-            let uid = sandbox.metadata.map(|metadata| metadata.uid).unwrap_or_default();
-            if !uid.is_empty() {
-                let newest = listed.newest.entry(uid.clone()).or_default();
-                *newest = sandbox.created_at.max(*newest);
+        for ListedSandbox { id, pod_uid, created_at } in list {
+            if !pod_uid.is_empty() {
+                let newest = listed.newest.entry(pod_uid.clone()).or_default();
+                *newest = created_at.max(*newest);
             }
-            listed.pods.insert(sandbox.id, uid);
+            listed.pods.insert(id, pod_uid);
         }
         listed
-    }
-
-    /// The ids, for tests.
-    #[cfg(test)]
-    pub(crate) fn ids(&self) -> impl Iterator<Item = &str> {
-        self.pods.keys().map(String::as_str)
     }
 
     /// Whether the runtime lists a container.

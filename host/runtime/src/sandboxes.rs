@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use tenure_types::{Allocation, Error};
 
-use crate::listed::ListedSandboxes;
+use crate::listed::{ListedSandboxes, SandboxList};
 use crate::{PodReport, PodWitness, Runtime, SandboxEvidence, WitnessVerdict, netns};
 
 /// The sources that report sandboxes.
 #[derive(Debug)]
 pub struct Sandboxes {
-    runtime: Option<Runtime>,
+    runtime: Option<Arc<dyn SandboxList>>,
     pods: Option<Arc<dyn PodWitness>>,
 }
 
@@ -18,7 +18,13 @@ impl Sandboxes {
     /// Uses the runtime's list, too, if one is configured.
     #[must_use]
     pub fn new(runtime: Option<Runtime>) -> Self {
-        Self { runtime, pods: None }
+        Self { runtime: runtime.map(|runtime| Arc::new(runtime) as _), pods: None }
+    }
+
+    /// Uses this list of the runtime's.
+    #[must_use]
+    pub fn listed_by(runtime: Arc<dyn SandboxList>) -> Self {
+        Self { runtime: Some(runtime), pods: None }
     }
 
     /// The same, with the API server as a further witness.
@@ -61,8 +67,8 @@ impl Sandboxes {
     async fn listed(&self) -> (Option<ListedSandboxes>, Option<Error>) {
         match &self.runtime {
             None => (None, None),
-            Some(runtime) => match runtime.sandboxes().await {
-                Ok(listed) => (Some(listed), None),
+            Some(runtime) => match runtime.list().await {
+                Ok(listed) => (Some(ListedSandboxes::of(listed)), None),
                 Err(error) => (None, Some(error)),
             },
         }

@@ -16,8 +16,8 @@ async fn a_pod_counts_that_runs_in_a_network_of_its_own() {
         let ids: HashSet<String> = sandboxes.iter().map(ToString::to_string).collect();
         let serving = FakeRuntime(sandboxes).serve(&runtime.socket);
         assert_eq!(runtime.has_pods().await.unwrap(), expected, "{ids:?}");
-        let listed = runtime.sandboxes().await.unwrap();
-        assert_eq!(listed.ids().map(str::to_owned).collect::<HashSet<_>>(), ids);
+        let listed = runtime.list().await.unwrap();
+        assert_eq!(listed.into_iter().map(|sandbox| sandbox.id).collect::<HashSet<_>>(), ids);
         serving.abort();
     }
 }
@@ -25,7 +25,7 @@ async fn a_pod_counts_that_runs_in_a_network_of_its_own() {
 #[tokio::test]
 async fn a_runtime_that_is_not_there_says_nothing() {
     let runtime = Runtime::at("/nonexistent/cri.sock".into());
-    assert_eq!(runtime.sandboxes().await.unwrap_err().code, ErrorCode::Unreachable);
+    assert_eq!(runtime.list().await.unwrap_err().code, ErrorCode::Unreachable);
     assert_eq!(runtime.has_pods().await.unwrap_err().code, ErrorCode::Unreachable);
 }
 
