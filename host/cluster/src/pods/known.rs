@@ -99,6 +99,9 @@ fn entry(mut pod: ObjectMeta) -> Option<(PodKey, ListedPod)> {
 
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
     use super::*;
 
     fn metadata(name: &str, uid: &str) -> ObjectMeta {
@@ -142,6 +145,16 @@ mod tests {
         assert!(known.follow(Event::Apply(metadata("a", "2"))), "made again under the same name");
         assert!(known.follow(Event::Delete(metadata("a", "2"))));
         assert!(!known.follow(Event::Delete(metadata("a", "2"))));
+    }
+
+    #[test]
+    fn a_pod_that_is_being_deleted_is_there() {
+        let mut known = KnownPods::default();
+        known.follow(Event::InitDone);
+        known.follow(Event::Apply(metadata("a", "1")));
+        let deletion_timestamp = Some(Time(Timestamp::UNIX_EPOCH));
+        let being_deleted = ObjectMeta { deletion_timestamp, ..metadata("a", "1") };
+        assert!(!known.follow(Event::Apply(being_deleted)) && known.has(&pod("a", "1")));
     }
 
     #[test]

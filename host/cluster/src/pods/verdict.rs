@@ -70,6 +70,8 @@ fn says_not_found(error: &ApiCallError, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
     use kube::core::Status;
     use kube::core::response::StatusDetails;
     use serde_json::json;
@@ -121,6 +123,20 @@ mod tests {
             let words = format!("{answer:?}");
             assert_eq!(judge(&asked(uid), answer), expected, "{words}");
         }
+    }
+
+    /// Its containers run through the time that it has to end, and longer. Phases aside, its status says nothing.
+    #[test]
+    fn a_pod_that_is_being_deleted_or_disrupted_is_there() {
+        let mut being_deleted = pod(UUID, None, "Running").unwrap();
+        being_deleted.metadata.deletion_timestamp = Some(Time(Timestamp::UNIX_EPOCH));
+        assert_eq!(judge(&asked(UUID), Ok(being_deleted)), Present);
+        let condition = json!({ "type": "DisruptionTarget", "status": "True" });
+        let disrupted = json!({
+            "metadata": { "name": "front-0", "uid": UUID },
+            "status": { "phase": "Running", "conditions": [condition] },
+        });
+        assert_eq!(judge(&asked(UUID), Ok(serde_json::from_value(disrupted).unwrap())), Present);
     }
 
     #[test]

@@ -21,6 +21,7 @@ use crate::world::{LIMIT, World};
 pub(crate) const TESTS: &[Test] = &[
     ("pods::a_pod_without_its_sandbox_gives_its_address_back_and_a_living_one_keeps_its_own", reclaimed),
     ("pods::a_pod_that_was_deleted_by_force_and_runs_on_keeps_its_address", forced),
+    ("pods::a_pod_that_has_finished_keeps_its_address_until_its_sandbox_is_gone", finished),
 ];
 
 /// A daemon whose only network has ranges of its own, and which asks the API server about its pods.
@@ -154,9 +155,7 @@ fn reclaimed(world: &mut World) -> anyhow::Result<()> {
     let replaced = node.add(world, "replaced", "c-replaced")?;
     node.list(world, vec!["other", format!("late@{replaced}").leak()])?;
     ensure!(node.containers()?.len() == 4);
-    let status = Patch::Merge(json!({ "status": { "phase": "Succeeded" } }));
-    let patch = PatchParams::default();
-    world.runtime.block_on(call(pods(world).patch_status::<Value>("finished", &patch, &status)))?;
+    succeed(world, "finished")?;
     delete(world, "ended")?;
     wait::holds("the addresses without a sandbox to be free", LIMIT, || {
         Ok(node.containers()? == ["c-living"])
@@ -178,4 +177,27 @@ fn forced(world: &mut World) -> anyhow::Result<()> {
     node.list(world, vec![])?;
     wait::holds("the address to be free", LIMIT, || Ok(node.containers()?.is_empty()))?;
     wait::holds("the event on the pod", LIMIT, || Ok(events(world, &uid)? == ["AddressReclaimed"]))
+}
+
+/// A Job's pod, say: the API server has it, and its sandbox stays for a while.
+fn finished(world: &mut World) -> anyhow::Result<()> {
+    let mut node = PodNode::start(world, "crimson", vec!["c-done"])?;
+    node.add(world, "done", "c-done")?;
+    succeed(world, "done")?;
+    wait::holds("the finding", LIMIT, || Ok(node.findings()? == ["pod-gone"]))?;
+    // That another address is freed proves that the daemon has looked twice.
+    node.add(world, "passes", "c-passes")?;
+    delete(world, "passes")?;
+    wait::holds("the other address to be free", LIMIT, || Ok(node.containers()? == ["c-done"]))?;
+    node.list(world, vec![])?;
+    wait::holds("the address to be free", LIMIT, || Ok(node.containers()?.is_empty()))?;
+    delete(world, "done")
+}
+
+/// Ends a pod's containers, as its kubelet says.
+fn succeed(world: &World, pod: &str) -> anyhow::Result<()> {
+    let status = Patch::Merge(json!({ "status": { "phase": "Succeeded" } }));
+    let patch = PatchParams::default();
+    world.runtime.block_on(call(pods(world).patch_status::<Value>(pod, &patch, &status)))?;
+    Ok(())
 }
