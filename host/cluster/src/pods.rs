@@ -20,6 +20,8 @@ mod lookup;
 mod namespaces;
 mod node;
 mod questions;
+#[cfg(test)]
+mod simulation;
 mod verdict;
 mod watch;
 mod witness;

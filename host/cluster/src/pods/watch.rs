@@ -4,9 +4,10 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
+use futures_util::stream::BoxStream;
 use k8s_openapi::api::core::v1::Pod;
 use kube::core::{ObjectMeta, PartialObjectMeta};
-use kube::runtime::watcher::{Config, Event};
+use kube::runtime::watcher::{Config, Event, Result};
 use kube::{Api, Client};
 use tenure_effects::budget::Jitter;
 
@@ -22,27 +23,41 @@ pub struct PodWatch {
     client: Client,
     node: String,
     pods: Arc<PodsOfNode>,
+    /// The seed of the pauses after interruptions.
+    seed: u64,
 }
 
 impl PodWatch {
     /// The watch of a node's pods, which fills the witness.
     #[must_use]
     pub fn new(client: Client, node: &str, pods: Arc<PodsOfNode>) -> Self {
-        Self { client, node: node.to_owned(), pods }
+        Self { client, node: node.to_owned(), pods, seed: RandomState::new().hash_one(node) }
     }
 
     /// Watches for as long as it is polled. After an interruption everything is listed again, after a pause that grows.
     pub async fn follow(&mut self) {
-        let of_node = Config::default().fields(&format!("spec.nodeName={},{UNFINISHED}", self.node));
-        let pods: Api<PartialObjectMeta<Pod>> = Api::all(self.client.clone());
-        let jitter = Jitter::new(RandomState::new().hash_one(&self.node));
-        let mut events = relisting(pods, of_node, jitter);
+        let mut events = self.events();
         while let Some(event) = events.next().await {
             match event {
-                Ok(event) => self.pods.follow(metadata(event)),
+                Ok(event) => self.pods.follow(event),
                 Err(error) => self.pods.interrupted(&error),
             }
         }
+    }
+
+    /// The events of the watch, which does not end.
+    pub(super) fn events(&self) -> BoxStream<'static, Result<Event<ObjectMeta>>> {
+        let of_node = Config::default().fields(&format!("spec.nodeName={},{UNFINISHED}", self.node));
+        let pods: Api<PartialObjectMeta<Pod>> = Api::all(self.client.clone());
+        relisting(pods, of_node, Jitter::new(self.seed)).map(|event| event.map(metadata)).boxed()
+    }
+}
+
+#[cfg(test)]
+impl PodWatch {
+    /// The same with the pauses of a seed.
+    pub(super) fn seeded(self, seed: u64) -> Self {
+        Self { seed, ..self }
     }
 }
 
