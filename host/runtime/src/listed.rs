@@ -14,7 +14,7 @@ pub struct ListedSandbox {
     pub id: String,
     /// The uid of its pod; empty if the runtime names none.
     pub pod_uid: String,
-    /// Its creation, in nanoseconds since 1970.
+    /// The time of its creation, in nanoseconds since 1970.
     pub created_at: i64,
 }
 

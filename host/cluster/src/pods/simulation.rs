@@ -14,16 +14,16 @@
 mod agent;
 mod door;
 mod pod;
-mod promises;
 mod runtime;
 mod server;
 mod service;
+mod status;
 mod watching;
 mod world;
 
 use tenure_fixtures::random::many_seeds;
 
-use self::world::{Tally, World};
+use self::world::{HistoryTally, PodWorld};
 
 /// Histories of a test run.
 const SEEDS: u64 = 8;
@@ -52,7 +52,7 @@ enum Planted {
     ErrorIsAbsence,
     /// A list that is cut off counts as complete.
     CutListIsComplete,
-    /// What the owner has by now is freed, and not what was looked at.
+    /// Frees what the owner has by now, and not what was looked at.
     GenerationIgnored,
 }
 
@@ -70,21 +70,21 @@ const PLANTED: [(Planted, u64); 10] = [
     (Planted::GenerationIgnored, 1),
 ];
 
-fn live(planted: Option<Planted>, seed: u64) -> Result<Tally, String> {
+fn live(planted: Option<Planted>, seed: u64) -> Result<HistoryTally, String> {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
-    runtime.block_on(async { World::new(planted, seed).run().await })
+    runtime.block_on(async { PodWorld::new(planted, seed).run().await })
 }
 
 #[test]
 fn no_history_of_a_seed_frees_what_lives_and_each_settles() {
-    let (mut total, mut count) = (Tally::default(), 0);
+    let (mut total, mut count) = (HistoryTally::default(), 0);
     for seed in many_seeds("pods", SEEDS).expect("seeds.txt has a seed of the suite") {
         total += live(None, seed).unwrap_or_else(|broken| panic!("seed {seed}: {broken}"));
         count += 1;
     }
     println!("{count} seeds: {total:?}");
-    let Tally { sandboxes, reclaimed, quarantined, restarts, .. } = total;
+    let HistoryTally { sandboxes, reclaimed, quarantined, restarts, .. } = total;
     let is_quiet = [sandboxes, reclaimed, quarantined, restarts].contains(&0);
     assert!(count < SEEDS || !is_quiet, "the histories are too quiet");
 }

@@ -18,7 +18,7 @@ use tokio::time::Instant;
 
 use super::super::{PodWatch, PodsOfNode};
 use super::Planted;
-use super::door::{Door, Reports};
+use super::door::{Door, ReportCounts};
 use super::runtime::ContainerRuntime;
 use super::server::ApiServer;
 use super::service::ApiService;
@@ -51,7 +51,7 @@ impl Clock for PausedClock {
 pub(super) struct Agent {
     pub(super) engine: Arc<Engine>,
     pub(super) clock: Arc<PausedClock>,
-    pub(super) reports: Arc<Reports>,
+    pub(super) reports: Arc<ReportCounts>,
     server: Arc<ApiServer>,
     runtime: Arc<ContainerRuntime>,
     planted: Option<Planted>,

@@ -13,7 +13,7 @@ use super::runtime::ContainerRuntime;
 
 /// The reports on pods, in numbers.
 #[derive(Debug, Default)]
-pub(super) struct Reports {
+pub(super) struct ReportCounts {
     pub(super) reclaimed: AtomicU64,
     pub(super) quarantined: AtomicU64,
 }
@@ -21,7 +21,7 @@ pub(super) struct Reports {
 /// The witness.
 pub(super) struct Door {
     pub(super) witness: Arc<PodsOfNode>,
-    pub(super) reports: Arc<Reports>,
+    pub(super) reports: Arc<ReportCounts>,
     pub(super) runtime: Arc<ContainerRuntime>,
     pub(super) engine: Arc<Engine>,
     pub(super) planted: Option<Planted>,

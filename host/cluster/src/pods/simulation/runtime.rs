@@ -17,11 +17,11 @@ const DEADLINE: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RuntimeMode {
     Serves,
-    /// Its socket is gone.
+    /// The socket is gone.
     Down,
-    /// It does not answer.
+    /// Nothing is answered.
     Silent,
-    /// It answers, and lists nothing.
+    /// The list is complete and empty, as that of another runtime.
     ListsNone,
 }
 

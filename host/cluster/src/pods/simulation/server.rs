@@ -47,7 +47,7 @@ pub(super) struct PodChange {
     pub(super) object: Value,
 }
 
-/// What there is, and the faults.
+/// The pods, their changes, and the faults.
 #[derive(Debug)]
 pub(super) struct ApiState {
     pub(super) version: u64,

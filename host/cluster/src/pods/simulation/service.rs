@@ -14,15 +14,13 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 use tonic::codegen::Service;
 
-use super::server::{ApiMode, ApiServer, NAMESPACE};
+use super::server::{ApiMode, ApiServer};
+use super::status::{ConnectionError, error};
 use super::watching::watching;
 use crate::client::SILENCE;
 
 /// Pods in one page of a list.
 const PAGE: usize = 2;
-
-/// A failure of the connection.
-pub(super) type ConnectionError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The body of an answer.
 type AnswerBody = StreamBody<BoxStream<'static, Result<Frame<Bytes>, ConnectionError>>>;
@@ -132,20 +130,6 @@ fn page(server: &ApiServer, version: u64, skipped: usize) -> Response<AnswerBody
     let metadata = json!({ "resourceVersion": version.to_string(), "continue": token });
     let kind = "PartialObjectMetadataList";
     whole(200, &json!({ "apiVersion": "meta.k8s.io/v1", "kind": kind, "metadata": metadata, "items": items }))
-}
-
-/// An error, as the API server words it.
-pub(super) fn error(code: u16, reason: &str, details: &Value) -> Value {
-    json!({
-        "apiVersion": "v1",
-        "kind": "Status",
-        "metadata": {},
-        "status": "Failure",
-        "message": format!("{code} in namespace {NAMESPACE}"),
-        "reason": reason,
-        "details": details,
-        "code": code,
-    })
 }
 
 fn status(code: u16, reason: &str, details: &Value) -> Response<AnswerBody> {

@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use super::server::{ApiMode, ApiServer};
-use super::service::{ConnectionError, error};
+use super::status::{ConnectionError, error};
 
 /// The API server ends a watch after this time.
 const LONGEST: Duration = Duration::from_secs(290);
@@ -18,7 +18,7 @@ const LONGEST: Duration = Duration::from_secs(290);
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// A watch in progress.
-struct Watching {
+struct ServedWatch {
     server: Arc<ApiServer>,
     /// The version of the last change that it has reported.
     version: u64,
@@ -28,7 +28,7 @@ struct Watching {
 }
 
 /// The next part of a watch.
-enum Part {
+enum WatchPart {
     Line(serde_json::Value),
     Last(Option<Result<serde_json::Value, ConnectionError>>),
     NotYet,
@@ -40,7 +40,7 @@ pub(super) fn watching(
     version: u64,
 ) -> BoxStream<'static, Result<Bytes, ConnectionError>> {
     let epoch = server.state().epoch;
-    let watching = Watching { server, version, epoch, ends: Instant::now() + LONGEST, is_over: false };
+    let watching = ServedWatch { server, version, epoch, ends: Instant::now() + LONGEST, is_over: false };
     stream::unfold(watching, |mut watching| async move {
         let line = watching.line().await?;
         Some((line, watching))
@@ -48,44 +48,44 @@ pub(super) fn watching(
     .boxed()
 }
 
-impl Watching {
+impl ServedWatch {
     async fn line(&mut self) -> Option<Result<Bytes, ConnectionError>> {
         let line = |value: serde_json::Value| Bytes::from(format!("{value}\n"));
         while !self.is_over {
             match self.part() {
-                Part::Line(value) => return Some(Ok(line(value))),
-                Part::Last(last) => {
+                WatchPart::Line(value) => return Some(Ok(line(value))),
+                WatchPart::Last(last) => {
                     self.is_over = true;
                     return last.map(|last| last.map(line));
                 }
-                Part::NotYet => sleep(PAUSE).await,
+                WatchPart::NotYet => sleep(PAUSE).await,
             }
         }
         None
     }
 
-    fn part(&mut self) -> Part {
+    fn part(&mut self) -> WatchPart {
         let mut state = self.server.state();
         if state.epoch != self.epoch || !matches!(state.mode, ApiMode::Serves | ApiMode::Fails(_)) {
-            return Part::Last(Some(Err("the connection is cut".into())));
+            return WatchPart::Last(Some(Err("the connection is cut".into())));
         }
         if self.version < state.compacted {
             let expired = error(410, "Expired", &json!({}));
-            return Part::Last(Some(Ok(json!({ "type": "ERROR", "object": expired }))));
+            return WatchPart::Last(Some(Ok(json!({ "type": "ERROR", "object": expired }))));
         }
         let now = Instant::now();
         if now < state.lags_until {
-            return Part::NotYet;
+            return WatchPart::NotYet;
         }
         let next = state.changes.iter().find(|change| change.version > self.version).cloned();
         match next {
             Some(change) => {
                 self.version = change.version;
                 state.shows(&change);
-                Part::Line(json!({ "type": change.kind, "object": change.object }))
+                WatchPart::Line(json!({ "type": change.kind, "object": change.object }))
             }
-            None if now >= self.ends => Part::Last(None),
-            None => Part::NotYet,
+            None if now >= self.ends => WatchPart::Last(None),
+            None => WatchPart::NotYet,
         }
     }
 }

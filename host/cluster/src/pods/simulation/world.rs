@@ -18,6 +18,7 @@ use super::server::ApiServer;
 
 mod faults;
 mod kubelet;
+mod promises;
 
 /// Steps of a history before it settles.
 const STEPS: u64 = 250;
@@ -27,7 +28,7 @@ const SETTLES_WITHIN: Duration = Duration::from_secs(1000 + 150 + 60 + 90);
 
 /// The counts of a history.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Tally {
+pub(super) struct HistoryTally {
     pub(super) sandboxes: u64,
     pub(super) reclaimed: u64,
     pub(super) quarantined: u64,
@@ -39,7 +40,7 @@ pub(super) struct Tally {
 }
 
 /// A node.
-pub(super) struct World {
+pub(super) struct PodWorld {
     pub(super) random: Random,
     pub(super) server: Arc<ApiServer>,
     pub(super) runtime: Arc<ContainerRuntime>,
@@ -55,10 +56,10 @@ pub(super) struct World {
     pub(super) runtime_fails_until: Instant,
     /// The runtime lists everything at least until then.
     pub(super) lists_until: Instant,
-    pub(super) tally: Tally,
+    pub(super) tally: HistoryTally,
 }
 
-impl World {
+impl PodWorld {
     pub(super) fn new(planted: Option<Planted>, seed: u64) -> Self {
         let (server, runtime) = (Arc::new(ApiServer::new()), Arc::new(ContainerRuntime::new(planted)));
         let (agent, now) = (Agent::new(&server, &runtime, planted), Instant::now());
@@ -74,7 +75,7 @@ impl World {
             api_fails_until: now,
             runtime_fails_until: now,
             lists_until: now,
-            tally: Tally::default(),
+            tally: HistoryTally::default(),
         }
     }
 
@@ -82,7 +83,7 @@ impl World {
     ///
     /// # Errors
     /// The promise that was broken.
-    pub(super) async fn run(mut self) -> Result<Tally, String> {
+    pub(super) async fn run(mut self) -> Result<HistoryTally, String> {
         self.restart();
         for step in 0..STEPS {
             let pause = 100 + self.random.below(5000);
@@ -164,7 +165,7 @@ impl World {
     }
 }
 
-impl AddAssign for Tally {
+impl AddAssign for HistoryTally {
     fn add_assign(&mut self, other: Self) {
         self.sandboxes += other.sandboxes;
         self.reclaimed += other.reclaimed;

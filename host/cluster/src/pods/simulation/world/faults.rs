@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::super::runtime::RuntimeMode;
 use super::super::server::ApiMode;
-use super::World;
+use super::PodWorld;
 
 /// The statuses of failing calls. The 404 is a proxy's, which does not know the pod.
 const STATUSES: [u16; 5] = [403, 404, 410, 429, 500];
@@ -17,7 +17,7 @@ const SHORT_LIE: Duration = Duration::from_secs(30);
 /// The least time between two such lies, so that a look falls into it.
 const BETWEEN_LIES: Duration = Duration::from_secs(90);
 
-impl World {
+impl PodWorld {
     pub(super) fn break_api(&mut self) {
         let mode = match self.random.below(8) {
             0 | 1 => ApiMode::Away,

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::super::pod::{PodSandbox, make_netns};
 use super::super::runtime::RuntimeMode;
 use super::super::server::{NAMESPACE, PodObject};
-use super::World;
+use super::PodWorld;
 
 /// The most sandboxes at a time.
 const MOST: usize = 8;
@@ -18,7 +18,7 @@ const MOST: usize = 8;
 /// The names of a StatefulSet's pods.
 const ORDINALS: u64 = 3;
 
-impl World {
+impl PodWorld {
     /// Makes a pod, and begins its sandbox.
     pub(super) async fn create_pod(&mut self) {
         if self.sandboxes.len() >= MOST {

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use tenure_ledger::Book;
 use tenure_types::{Allocation, Owner};
 
-use super::pod::{PodSandbox, network};
-use super::server::ApiState;
-use super::world::World;
+use super::super::pod::{PodSandbox, network};
+use super::super::server::ApiState;
+use super::PodWorld;
 
 /// For how long after an ADD a sandbox that is not listed yet keeps its address, in seconds: the grace period, less what the steps of a history may take.
 const UNLISTED: u64 = 50;
 
-impl World {
+impl PodWorld {
     /// Whether each sandbox has its address, and nobody was asked in vain.
     pub(super) async fn check(&self) -> Result<(), String> {
         if let Some(name) = &self.server.state().asked_in_vain {
@@ -32,7 +32,7 @@ impl World {
         Ok(())
     }
 
-    /// What is held although its sandbox is provably gone, or in quarantine although its sandbox lives.
+    /// Allocations that are held although their sandbox is provably gone, or are in quarantine although it lives.
     pub(super) async fn unsettled(&self) -> Vec<String> {
         let Some(book) = self.agent.engine.book(&network()).await else { return Vec::new() };
         let state = self.server.state();
