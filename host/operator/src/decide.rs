@@ -87,7 +87,8 @@ pub fn decide(
     let facts = ClaimFacts::gather(view, memory);
     writes.extend(claims::claims(view, &facts, memory, now));
     facts.note_waiting(view, &mut granted.waiting);
-    let told = nodes::Told { waiting: &granted.waiting, postponed: &granted.postponed, facts: &facts };
+    let later = [&granted.served, &granted.postponed];
+    let told = nodes::Told { waiting: &granted.waiting, later, facts: &facts };
     writes.extend(nodes::hints(view, &told, memory, now));
     writes.extend(taints::taints(view, startup_taint));
     writes.extend(pools::statuses(view, &granted.waiting, &spaces.overlapping, now));

@@ -1,12 +1,11 @@
 //! A simulated agent: its calls of the API server, in the order of a node's.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
-use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::core::v1::{ContainerImage, Node};
 use kube::api::{Api, Patch, PatchParams, PostParams, WatchEvent, WatchParams};
 use kube::{Client, ResourceExt as _};
 use serde_json::json;
@@ -53,16 +52,16 @@ pub(crate) struct SimulatedAgent {
 pub(crate) async fn register(client: &Client, number: usize) -> Result<HolderIdentity, Failure> {
     let name = format!("herd-{number}");
     let api: Api<Node> = Api::all(client.clone());
-    let mut node = kubelets_node(&name, &name, BOOT);
+    let mut node: Node = serde_json::from_value(kubelets_node(&name, &name, BOOT))?;
     let labels = (0..14).map(|number| (format!("topology.example.com/label-{number}"), name.clone()));
-    node["metadata"]["labels"] = labels.collect::<BTreeMap<_, _>>().into_iter().collect();
+    node.metadata.labels = Some(labels.collect());
     let digest = "0123456789abcdef".repeat(4);
     let images = (0..30).map(|number| {
         let image = format!("registry.example.com/images/of-a-cluster-{number}");
-        json!({ "names": [format!("{image}@sha256:{digest}"), format!("{image}:v1.2.3")], "sizeBytes": 123_456_789 })
+        let names = vec![format!("{image}@sha256:{digest}"), format!("{image}:v1.2.3")];
+        ContainerImage { names: Some(names), size_bytes: Some(123_456_789) }
     });
-    node["status"]["images"] = images.collect();
-    let node: Node = serde_json::from_value(node)?;
+    node.status.get_or_insert_default().images = Some(images.collect());
     let node = loop {
         match call(api.create(&PostParams::default(), &node)).await {
             Ok(node) => break node,

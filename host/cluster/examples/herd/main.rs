@@ -94,7 +94,7 @@ fn with_operator(
 ) -> Result<Value, Failure> {
     let mut operator = MeasuredOperator::start(kubeconfig, "first")?;
     let measured = runtime.block_on(measure(client.clone(), agents, &mut operator));
-    let mut all = vec![measured.map_err(|error| operator.explain(error))?];
+    let mut all = vec![measured.map_err(|error| operator.explain(&error))?];
     if adds > 0 {
         all.push(add::measure(runtime, client, kubeconfig, adds)?);
         all.push(life::measure(runtime, client, proxy, adds)?);
@@ -103,7 +103,7 @@ fn with_operator(
     let began = Instant::now();
     let successor = MeasuredOperator::start(kubeconfig, "successor")?;
     let granted = runtime.block_on(first_grant(client, agents, began));
-    let (granted, held) = granted.map_err(|error| successor.explain(error))?;
+    let (granted, held) = granted.map_err(|error| successor.explain(&error))?;
     all.push(json!({
         "restart_to_grant_seconds": granted.as_secs_f64(), "hold_to_grant_seconds": held,
         "successor_megabytes": resident(successor.id())?, "successor_peak_megabytes": peak(successor.id())?,

@@ -37,7 +37,7 @@ impl MeasuredOperator {
     pub(crate) fn stop(&mut self) -> Result<(), Failure> {
         let status = Command::new("kill").arg(self.id().to_string()).status()?;
         if !status.success() || !self.child.wait()?.success() {
-            return Err(self.explain("the operator does not end in order".into()));
+            return Err(self.explain(&"the operator does not end in order".into()));
         }
         Ok(())
     }
@@ -51,7 +51,7 @@ impl MeasuredOperator {
     }
 
     /// An error with the last lines of its log.
-    pub(crate) fn explain(&self, error: Failure) -> Failure {
+    pub(crate) fn explain(&self, error: &Failure) -> Failure {
         let mut log = String::new();
         let read = File::open(self.log.path()).and_then(|mut file| file.read_to_string(&mut log));
         let lines: Vec<&str> = log.lines().collect();

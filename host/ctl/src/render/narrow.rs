@@ -30,8 +30,11 @@ pub(super) enum Narrowing {
     },
 }
 
+/// The least width of a column in a step that goes down to a width, if the step is for columns of its kind.
+type LeastWidth = fn(Narrowing, usize) -> Option<usize>;
+
 /// The steps in which columns become narrower, each down to a width: first what costs lines, and then what costs letters.
-const STEPS: [(fn(Narrowing, usize) -> Option<usize>, usize); 5] =
+const STEPS: [(LeastWidth, usize); 5] =
     [(sentences, 20), (lists, 0), (names, 16), (sentences, 6), (names, 4)];
 
 /// Takes what is beyond [`WIDTH`] from the widest columns.

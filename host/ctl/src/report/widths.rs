@@ -117,11 +117,13 @@ fn tables() -> Vec<String> {
     add(ImportReport { applied: true, judged, passed_over: Vec::new() }.page(now));
     add(repair().page(now));
     add(replayed().page(now));
-    let mut list = AllocationList::new("", View { is_wide: false, ..View::default() }, now).unwrap();
-    let mut text = String::new();
-    list.add(longest("Allocation"), &mut text);
-    list.end(&mut text);
-    tables.push(text);
+    let list = AllocationList::new("", View { is_wide: false, ..View::default() }, now);
+    tables.extend(list.map(|mut list| {
+        let mut text = String::new();
+        list.add(longest("Allocation"), &mut text);
+        list.end(&mut text);
+        text
+    }));
     tables
 }
 

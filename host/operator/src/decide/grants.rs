@@ -42,7 +42,9 @@ pub(super) struct GrantDecisions {
     pub(super) waiting: WaitingNodes,
     /// The nodes that want a block, whether they get one or not.
     pub(super) wanting: BTreeSet<WaitingNode>,
-    /// The nodes that get a block in one of the next passes. What they have now is not what they are to be told.
+    /// The nodes that get a block in this pass. What they have before it is not what they are to be told.
+    pub(super) served: BTreeSet<Arc<str>>,
+    /// The nodes that get one in one of the next passes.
     pub(super) postponed: BTreeSet<Arc<str>>,
     pub(super) notices: Vec<Notice>,
 }
@@ -185,6 +187,7 @@ impl Granting<'_> {
                 Ok(lease) => {
                     self.count += 1;
                     self.last = Some(Arc::clone(&said.spec.identity.name));
+                    self.decisions.served.insert(Arc::clone(&said.spec.identity.name));
                     self.taken.entry(lease.group.clone()).or_default().insert(lease.cidr);
                     let granted = self.granted.entry(lease.holder.name.to_string()).or_default();
                     granted.push((lease.group.clone(), lease.cidr));

@@ -23,8 +23,8 @@ const MAX_HINTS: usize = 500;
 /// The decisions of a pass that nodes are told.
 pub(super) struct Told<'a> {
     pub(super) waiting: &'a WaitingNodes,
-    /// The nodes that get a block in one of the next passes, and are told then.
-    pub(super) postponed: &'a BTreeSet<Arc<str>>,
+    /// The nodes that get a block in this pass or in one of the next ones, and are told after that: one write for each.
+    pub(super) later: [&'a BTreeSet<Arc<str>>; 2],
     pub(super) facts: &'a ClaimFacts<'a>,
 }
 
@@ -37,7 +37,7 @@ pub(super) fn hints(
 ) -> Vec<OperatorWrite> {
     let call = memory.barrier.call();
     let write = |(name, said): (&Arc<str>, &Arc<SaidView>)| {
-        if told.postponed.contains(name) {
+        if told.later.iter().any(|nodes| nodes.contains(name)) {
             return None;
         }
         let mut status = status(view, said, waiting_of(view, name, told.waiting), now);
@@ -228,8 +228,8 @@ mod tests {
         let now = WriteTime { elapsed: Duration::ZERO, day: Timestamp::UNIX_EPOCH };
         let mut pass = || {
             let facts = ClaimFacts::gather(&view, &memory);
-            let (waiting, postponed) = (WaitingNodes::new(), BTreeSet::new());
-            let told = Told { waiting: &waiting, postponed: &postponed, facts: &facts };
+            let (waiting, none) = (WaitingNodes::new(), BTreeSet::new());
+            let told = Told { waiting: &waiting, later: [&none, &none], facts: &facts };
             let writes = hints(&view, &told, &mut memory, now);
             let name = |write: OperatorWrite| match write {
                 OperatorWrite::Hints(said, _) => said.spec.identity.name.to_string(),

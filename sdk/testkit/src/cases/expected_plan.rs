@@ -111,7 +111,8 @@ fn pair(text: &str) -> Result<(String, String), String> {
 fn parts(text: &str, mut separates: impl FnMut(char) -> bool) -> Vec<&str> {
     let (mut is_quoted, mut is_escaped) = (false, false);
     let mut ends = |letter: char| {
-        let was_escaped = std::mem::replace(&mut is_escaped, is_quoted && letter == '\\' && !is_escaped);
+        let was_escaped = is_escaped;
+        is_escaped = is_quoted && letter == '\\' && !was_escaped;
         is_quoted ^= letter == '"' && !was_escaped;
         !is_quoted && separates(letter)
     };

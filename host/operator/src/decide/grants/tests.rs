@@ -30,6 +30,7 @@ fn nodes_get_their_blocks_in_turn_and_those_that_come_later_are_told_nothing_yet
     let first = grants(&view, &mut memory, NOW.elapsed);
     assert_eq!((nodes(&first).len(), first.postponed.len(), first.waiting.len()), (MAX_GRANTS, 100, 0));
     assert!(first.postponed.iter().all(|node| !nodes(&first).contains(&**node)));
+    assert_eq!(first.served.iter().map(ToString::to_string).collect::<BTreeSet<_>>(), nodes(&first));
     assert_eq!(first.wanting.len(), MAX_GRANTS + 100, "all of them count as waiting");
     // The others come first in the next pass, whether or not the first ones have theirs.
     let second = grants(&view, &mut memory, NOW.elapsed);

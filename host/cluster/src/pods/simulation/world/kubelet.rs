@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use tenure_runtime::ListedSandbox;
-use tenure_types::{Clock as _, PodIdentity};
+use tenure_types::{AssignedAddress, Clock as _, PodIdentity};
 use tokio::time::Instant;
 
 use super::super::pod::{PodSandbox, make_netns};
@@ -78,8 +78,7 @@ impl PodWorld {
     pub(super) async fn make(&mut self) {
         let numbers: Vec<u64> = self.sandboxes.keys().copied().collect();
         for number in numbers {
-            loop {
-                let Some(sandbox) = self.sandboxes.get_mut(&number) else { break };
+            while let Some(sandbox) = self.sandboxes.get_mut(&number) {
                 if sandbox.making.front().is_none_or(|at| *at > Instant::now()) {
                     break;
                 }
@@ -103,7 +102,7 @@ impl PodWorld {
         let add = sandbox.add(self.agent.clock.now());
         match self.agent.engine.add(add, |_| Ok(())).await {
             Ok(grant) => {
-                sandbox.address = grant.addresses.iter().map(|of| of.ip()).next();
+                sandbox.address = grant.addresses.iter().map(AssignedAddress::ip).next();
                 sandbox.added = Instant::now();
                 true
             }

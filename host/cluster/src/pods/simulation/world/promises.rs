@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use tenure_ledger::Book;
-use tenure_types::{Allocation, Owner};
+use tenure_types::{Allocation, AssignedAddress, Owner};
 
 use super::super::pod::{PodSandbox, network};
 use super::super::server::ApiState;
@@ -23,7 +23,8 @@ impl PodWorld {
         for sandbox in self.sandboxes.values() {
             let is_kept = sandbox.listed.is_some() || sandbox.added.elapsed().as_secs() < UNLISTED;
             let held = book.owned_by(&sandbox.owner());
-            let has = |held: &Allocation| held.addresses.iter().map(|of| of.ip()).next() == sandbox.address;
+            let has =
+                |held: &Allocation| held.addresses.iter().map(AssignedAddress::ip).next() == sandbox.address;
             if is_kept && !held.is_some_and(|held| has(held)) {
                 let PodSandbox { id, pod, address, .. } = sandbox;
                 return Err(format!("{id} of pod {} {} lost {address:?}", pod.name, pod.uid));
