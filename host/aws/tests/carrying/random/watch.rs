@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use ipnet::IpNet;
+use tenure_aws::executor::InterfaceStatus;
 use tenure_aws::seen::{Evidence, SeenStanding};
 
 use crate::node::Node;
@@ -15,7 +16,7 @@ const WINDOW: Duration = Duration::from_secs(60);
 #[derive(Default)]
 pub(super) struct Watch {
     ranges: BTreeMap<String, BTreeSet<IpNet>>,
-    /// The interfaces that EC2 hides, and since when.
+    /// The interfaces that EC2 hides or has not shown since, and since when.
     hidden: BTreeMap<String, Duration>,
     /// Those that it has hidden for so long that they may count as gone.
     long_hidden: BTreeSet<String>,
@@ -24,7 +25,9 @@ pub(super) struct Watch {
 impl Watch {
     /// EC2 hides an interface from this moment on.
     pub(super) fn hides(&mut self, interface: Option<&String>, at: Duration) {
-        self.hidden.extend(interface.map(|id| (id.clone(), at)));
+        if let Some(id) = interface {
+            self.hidden.entry(id.clone()).or_insert(at);
+        }
     }
 
     /// Looks at the ledger and at what the node knows of EC2.
@@ -32,9 +35,15 @@ impl Watch {
     pub(super) fn look(&mut self, node: &Node, ranges: BTreeMap<String, BTreeSet<IpNet>>, words: &str) {
         let status = node.handle.status();
         let hides = node.cloud.inner().state.consistency.describe_hides.clone();
+        // One that is hidden again before a describe has shown it was never shown in between.
+        self.hidden.retain(|id, since| {
+            let known = status.interfaces.iter().find(|known| known.id == *id);
+            let is_shown =
+                |known: &InterfaceStatus| known.evidence == Evidence::Described && known.confirmed > *since;
+            hides.contains(id) || !known.is_some_and(is_shown)
+        });
         let long = self.hidden.iter().filter(|(_, since)| status.now.saturating_sub(**since) >= WINDOW);
         self.long_hidden.extend(long.map(|(id, _)| id.clone()));
-        self.hidden.retain(|id, _| hides.contains(id));
         let carried = node.cloud.carried(&node.instance);
         for (id, before) in self.ranges.iter().filter(|(id, _)| !self.long_hidden.contains(*id)) {
             let (nothing, has) = (BTreeSet::new(), carried.get(id));
