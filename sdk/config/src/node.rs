@@ -57,11 +57,8 @@ impl Node {
     /// # Errors
     /// If this is not an object.
     pub fn get(&self, key: &str) -> Result<Option<Self>, ConfigError> {
-        let Json::Object(entries) = &self.value else { return Err(self.wrong("must be an object")) };
-        let found = entries.iter().rev().find(|(name, _)| name.eq_ignore_ascii_case(key));
-        Ok(found
-            .filter(|(_, value)| *value != Json::Null)
-            .map(|(_, value)| Self { path: format!("{}.{key}", self.path), value: value.clone() }))
+        let found = entry(&self.value, key).map_err(|why| self.wrong(why))?;
+        Ok(found.map(|value| Self { path: format!("{}.{key}", self.path), value: value.clone() }))
     }
 
     /// The items of a list; none if it is null.
@@ -69,11 +66,7 @@ impl Node {
     /// # Errors
     /// If this is not a list.
     pub fn items(&self) -> Result<Vec<Self>, ConfigError> {
-        let items = match &self.value {
-            Json::Null => return Ok(Vec::new()),
-            Json::List(items) => items,
-            _ => return Err(self.wrong("must be a list")),
-        };
+        let items = items(&self.value).map_err(|why| self.wrong(why))?;
         let node = |(index, value): (usize, &Json)| Self {
             path: format!("{}[{index}]", self.path),
             value: value.clone(),
@@ -127,23 +120,28 @@ impl Node {
         let whole = whole.filter(|rest| rest.is_empty() || rest.starts_with(['.', '[']));
         let relative = if path.starts_with('[') { path.to_owned() } else { format!(".{path}") };
         let mut rest = whole.unwrap_or(&relative);
-        let mut node = Some(self.clone());
-        while let (Some(at), false) = (&node, rest.is_empty()) {
-            node = if let Some(index) = rest.strip_prefix('[') {
+        // What lies beside the path is not copied: a policy finds dozens of settings in each call.
+        let (mut at, mut found) = (self.path.clone(), Some(&self.value));
+        while let (Some(value), false) = (found, rest.is_empty()) {
+            let wrong = |why| ConfigError::new(at.as_str(), why);
+            let (step, behind);
+            (step, behind, found) = if let Some(index) = rest.strip_prefix('[') {
                 let (index, behind) = index.split_once(']').ok_or_else(no_path)?;
-                rest = behind;
-                at.items()?.into_iter().nth(index.parse().map_err(|_| no_path())?)
+                let items = items(value).map_err(wrong)?;
+                let number: usize = index.parse().map_err(|_| no_path())?;
+                (format!("[{index}]"), behind, items.get(number))
             } else {
                 let key = rest.strip_prefix('.').ok_or_else(no_path)?;
                 let (key, behind) = key.split_at(key.find(['.', '[']).unwrap_or(key.len()));
                 if key.is_empty() {
                     return Err(no_path());
                 }
-                rest = behind;
-                at.get(key)?
+                (format!(".{key}"), behind, entry(value, key).map_err(wrong)?)
             };
+            at.push_str(&step);
+            rest = behind;
         }
-        Ok(node)
+        Ok(found.map(|value| Self { path: at, value: value.clone() }))
     }
 
     /// A non-negative integer.
@@ -211,5 +209,21 @@ impl Node {
     #[must_use]
     pub fn wrong(&self, message: impl Into<String>) -> ConfigError {
         ConfigError::new(self.path.clone(), message)
+    }
+}
+
+/// The value of an object's key, or why there is none to look for.
+fn entry<'a>(value: &'a Json, key: &str) -> Result<Option<&'a Json>, &'static str> {
+    let Json::Object(entries) = value else { return Err("must be an object") };
+    let found = entries.iter().rev().find(|(name, _)| name.eq_ignore_ascii_case(key));
+    Ok(found.map(|(_, value)| value).filter(|value| **value != Json::Null))
+}
+
+/// The items of a list, or why there are none.
+fn items(value: &Json) -> Result<&[Json], &'static str> {
+    match value {
+        Json::Null => Ok(&[]),
+        Json::List(items) => Ok(items),
+        _ => Err("must be a list"),
     }
 }
