@@ -13,7 +13,11 @@ async fn a_runtime_that_lists_none_of_seven_living_pods_is_said_until_it_lists_o
     let directory = tempfile::tempdir().unwrap();
     let (socket, netns) = (directory.path().join("cri.sock"), directory.path().join("netns"));
     std::fs::write(&netns, "").unwrap();
-    let sandbox = || Sandbox { netns: netns.display().to_string().into(), ..Sandbox::default() };
+    let sandbox = || Sandbox {
+        netns: netns.display().to_string().into(),
+        netns_seen: seen(&netns),
+        ..Sandbox::default()
+    };
     let pods = (0..7).map(|pod| allocation(&format!("pod-{pod}"), sandbox(), None));
     let clock = Arc::new(ManualClock::default());
     clock.advance(GRACE);
