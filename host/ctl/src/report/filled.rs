@@ -77,6 +77,7 @@ impl Filler {
             Kind::Bool => Value::Bool(true),
             Kind::Uint32 => Value::U32(self.number),
             Kind::Uint64 => Value::U64(self.number.into()),
+            Kind::Int64 => Value::I64(self.number.into()),
             Kind::Double => Value::F64(f64::from(self.number) + 0.5),
             Kind::Enum(_) => Value::EnumNumber(1),
             Kind::Message(message) => Value::Message(self.message(message)),
