@@ -21,7 +21,7 @@ impl Shown for Replayed {
     fn page(&self, _: u64) -> Page {
         let table = Table::of(&self.differences)
             .name("NETWORK", |of| clean(&of.network))
-            .column("DECISION", |of| of.number)
+            .wide("DECISION", |of| of.number)
             .column("TIME", |of| Cell::valued(time(of.at_ms), of.at_ms))
             .name("POD", who)
             .prose("VERDICT", verdict)
@@ -182,15 +182,16 @@ mod tests {
             passed_over: 1,
         };
         insta::assert_snapshot!(replayed.page(0), @r#"
-        NETWORK  DECISION  TIME                      POD           VERDICT     RECORDED              NOW
-        pods     3         2023-11-14T22:13:20.003Z  shop/web-0    different   10.1.0.2              10.1.0.6
-        pods     4         2023-11-14T22:13:20.004Z  shop/web-0    unanswered  exhausted: none left  asked something that
-                                                                                                     the record does not
-                                                                                                     contain: free(pool
-                                                                                                     0, limit 1)
-        pods     5         2023-11-14T22:13:20.005Z  shop/web-0    different   tags: ""              tags: "red"
-        pods     6         2023-11-14T22:13:20.006Z  (definition)  different   1 pool:               failed (trap):
-                                                                               10.1.0.1-10.1.0.6     unreachable\u{1b}
+        NETWORK  TIME                      POD           VERDICT     RECORDED             NOW
+        pods     2023-11-14T22:13:20.003Z  shop/web-0    different   10.1.0.2             10.1.0.6
+        pods     2023-11-14T22:13:20.004Z  shop/web-0    unanswered  exhausted: none      asked something
+                                                                     left                 that the record
+                                                                                          does not contain:
+                                                                                          free(pool 0, limit
+                                                                                          1)
+        pods     2023-11-14T22:13:20.005Z  shop/web-0    different   tags: ""             tags: "red"
+        pods     2023-11-14T22:13:20.006Z  (definition)  different   1 pool:              failed (trap):
+                                                                     10.1.0.1-10.1.0.6    unreachable\u{1b}
         10 decisions of host-local@0123456789ab, replayed with mine@fedcba987654: 6 the same, 3 different, 1 could not be answered
         1 line could not be read.
         "#);
