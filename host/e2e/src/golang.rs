@@ -17,7 +17,7 @@ const PAUSES: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(5), D
 /// When it cannot be built, with what the compiler said last.
 pub fn build(folder: &Path, package: &str, program: &Path) -> anyhow::Result<()> {
     let mut go = Command::new("go");
-    // What the repository looks like meanwhile is no part of the program.
+    // The state of the repository is not part of the program.
     go.args(["build", "-buildvcs=false", "-o"])
         .arg(program)
         .arg(package)
