@@ -18,7 +18,7 @@ use tokio::time::Instant;
 
 use super::super::{PodWatch, PodsOfNode};
 use super::Planted;
-use super::door::{Door, ReportCounts};
+use super::door::{ReportCounts, SimulatedDoor};
 use super::runtime::ContainerRuntime;
 use super::server::ApiServer;
 use super::service::ApiService;
@@ -87,7 +87,7 @@ impl Agent {
         let client = Client::new(ApiService(Arc::clone(&self.server)), "default");
         let witness = Arc::new(PodsOfNode::new(client.clone()));
         let mut watch = PodWatch::new(client, "n1", Arc::clone(&witness)).seeded(seed);
-        let door = Door {
+        let door = SimulatedDoor {
             witness: Arc::clone(&witness),
             reports: Arc::clone(&self.reports),
             runtime: Arc::clone(&self.runtime),

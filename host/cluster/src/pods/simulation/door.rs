@@ -19,7 +19,7 @@ pub(super) struct ReportCounts {
 }
 
 /// The witness.
-pub(super) struct Door {
+pub(super) struct SimulatedDoor {
     pub(super) witness: Arc<PodsOfNode>,
     pub(super) reports: Arc<ReportCounts>,
     pub(super) runtime: Arc<ContainerRuntime>,
@@ -27,13 +27,13 @@ pub(super) struct Door {
     pub(super) planted: Option<Planted>,
 }
 
-impl std::fmt::Debug for Door {
+impl std::fmt::Debug for SimulatedDoor {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Door").finish_non_exhaustive()
+        formatter.debug_struct("SimulatedDoor").finish_non_exhaustive()
     }
 }
 
-impl Door {
+impl SimulatedDoor {
     fn verdict(&self, presence: PodPresence) -> WitnessVerdict {
         match (self.planted, presence) {
             (Some(Planted::RuntimeAlone), _) => WitnessVerdict::Absent,
@@ -69,7 +69,7 @@ impl Door {
 }
 
 #[tonic::async_trait]
-impl PodWitness for Door {
+impl PodWitness for SimulatedDoor {
     async fn look_for(&self, pods: &[&PodIdentity]) -> Vec<WitnessVerdict> {
         let asked = self.asked(pods);
         let presences = self.witness.look_for(&asked.iter().collect::<Vec<_>>()).await;

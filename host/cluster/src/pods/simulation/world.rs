@@ -20,11 +20,11 @@ mod faults;
 mod kubelet;
 mod promises;
 
-/// Steps of a history before it settles.
-const STEPS: u64 = 250;
-
 /// The longest time in which everything settles: the longest pause of a question, that of a call without an answer, a grace period, and the looks.
 const SETTLES_WITHIN: Duration = Duration::from_secs(1000 + 150 + 60 + 90);
+
+/// The time after which what one witness alone misses is in quarantine: a quarter of an hour, and the looks.
+const QUARANTINED_WITHIN: Duration = Duration::from_secs(900 + 90);
 
 /// The counts of a history.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -79,13 +79,13 @@ impl PodWorld {
         }
     }
 
-    /// Lives through a history.
+    /// Lives through a history of so many steps, each with a pause of 2.6 s on average, and until it has settled.
     ///
     /// # Errors
     /// The promise that was broken.
-    pub(super) async fn run(mut self) -> Result<HistoryTally, String> {
+    pub(super) async fn run(mut self, steps: u64) -> Result<HistoryTally, String> {
         self.restart();
-        for step in 0..STEPS {
+        for step in 0..steps {
             let pause = 100 + self.random.below(5000);
             sleep(Duration::from_millis(pause)).await;
             let at = |broken| format!("at step {step}: {broken}");
@@ -95,6 +95,7 @@ impl PodWorld {
             self.check().await.map_err(at)?;
         }
         self.settle().await?;
+        self.rest().await?;
         let reports = &self.agent.reports;
         self.tally.reclaimed = reports.reclaimed.load(Ordering::Relaxed);
         self.tally.quarantined = reports.quarantined.load(Ordering::Relaxed);
@@ -132,11 +133,7 @@ impl PodWorld {
     async fn settle(&mut self) -> Result<(), String> {
         self.end_all_faults();
         let begin = Instant::now();
-        while self.sandboxes.values().any(|sandbox| sandbox.listed.is_none()) {
-            sleep(Duration::from_secs(5)).await;
-            self.make().await;
-            self.check().await?;
-        }
+        self.all_made().await?;
         self.delete_lost();
         loop {
             sleep(Duration::from_secs(10)).await;
@@ -150,6 +147,35 @@ impl PodWorld {
                 return Err(format!("it does not settle: {unsettled:?}"));
             }
         }
+    }
+
+    /// Makes some more pods, and goes on without faults: those that are deleted by force while they run are in quarantine in the end.
+    async fn rest(&mut self) -> Result<(), String> {
+        for _ in 0..4 {
+            self.create_pod().await;
+        }
+        self.all_made().await?;
+        for _ in 0..2 {
+            self.delete_by_force();
+        }
+        let begin = Instant::now();
+        while begin.elapsed() < QUARANTINED_WITHIN {
+            sleep(Duration::from_secs(10)).await;
+            self.check().await.map_err(|broken| format!("while it rests: {broken}"))?;
+        }
+        let mut wrong = self.unsettled().await;
+        wrong.extend(self.undoubted().await);
+        if wrong.is_empty() { Ok(()) } else { Err(format!("it does not rest: {wrong:?}")) }
+    }
+
+    /// Waits until each sandbox is made.
+    async fn all_made(&mut self) -> Result<(), String> {
+        while self.sandboxes.values().any(|sandbox| sandbox.listed.is_none()) {
+            sleep(Duration::from_secs(5)).await;
+            self.make().await;
+            self.check().await?;
+        }
+        Ok(())
     }
 
     /// One of the sandboxes that satisfy a condition.

@@ -45,6 +45,17 @@ impl PodWorld {
         held.chain(living.map(|held| format!("{} lives in quarantine", held.owner))).collect()
     }
 
+    /// Sandboxes of pods that the API server alone lacks, and which are not in quarantine.
+    pub(super) async fn undoubted(&self) -> Vec<String> {
+        let Some(book) = self.agent.engine.book(&network()).await else { return Vec::new() };
+        let state = self.server.state();
+        let orphans = self.sandboxes.values().filter(|sandbox| sandbox.is_orphan(&state));
+        let undoubted = orphans.filter(|orphan| doubted(&book).all(|held| held.owner != orphan.owner()));
+        undoubted
+            .map(|orphan| format!("{} of pod {} is not in quarantine", orphan.id, orphan.pod.name))
+            .collect()
+    }
+
     /// Whether the kubelet has made another sandbox of the same pod.
     fn is_replaced(&self, held: &Allocation) -> bool {
         let is_same = |sandbox: &PodSandbox| !sandbox.pod.uid.is_empty() && held.pod() == Some(&sandbox.pod);
