@@ -110,8 +110,10 @@ fn shown() -> anyhow::Result<()> {
         ensure!(fits || arguments.contains(&"wide"), "{arguments:?}:\n{text}");
     }
     let whole = format!("{namespace}/{pod}");
-    let (table, wide) =
-        (for_people(&daemon, &["allocations", "dual"])?, ["allocations", "dual", "-o", "wide"]);
+    let (table, wide) = (
+        for_people(&daemon, &["allocations", "--network", "dual"])?,
+        ["allocations", "--network", "dual", "-o", "wide"],
+    );
     let addresses = ["10.88.0.2/24", "2001:db80:1234:5678:9abc:def0:0:2/96"];
     ensure!(table.contains('…') && addresses.iter().all(|address| table.contains(address)), "{table}");
     ensure!(for_people(&daemon, &wide)?.contains(&whole), "the wide table does not have the whole name");

@@ -34,6 +34,9 @@ const STEADY: Duration = Duration::from_secs(10);
 /// How long each part may take to stop after the deadline, once no other part needs it.
 const LAST_MOMENT: Duration = Duration::from_millis(200);
 
+/// How long to wait for the ends of aborted parts, which remove their sockets: on a busy machine a task waits for its turn.
+const ABORTED_ENDS: Duration = Duration::from_secs(2);
+
 /// An essential part has ended.
 #[derive(Debug, thiserror::Error)]
 #[error("part {name} has ended")]
@@ -186,7 +189,7 @@ impl Running {
             }
         }
         // An aborted task ends when it is next polled; one that blocks its thread ends with the process.
-        let _ = timeout_at(Instant::now() + LAST_MOMENT, self.tracker.wait()).await;
+        let _ = timeout_at(Instant::now() + ABORTED_ENDS, self.tracker.wait()).await;
         cut_off
     }
 

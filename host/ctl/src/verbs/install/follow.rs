@@ -1,12 +1,13 @@
 //! `tenurectl install --follow` and `uninstall --follow`: repeated until a signal, for a container beside the daemon's.
 //!
 //! Each round is a whole installation, which changes nothing where nothing has changed. So it brings back what somebody has removed, and takes a new
-//! configuration over, as Kubernetes brings it with a changed ConfigMap. A removal is repeated until the last pod has given its address back.
+//! configuration over, as Kubernetes brings it with a changed ConfigMap. A removal waits until the last pod has given its address back, and a while
+//! longer: its runtime has freed the address and still takes its sandbox down, for which it needs the configuration.
 
 use std::time::Duration;
 
 use tenure_types::Error;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::{once, uninstall};
 use crate::arguments::NodeVerb;
@@ -17,6 +18,23 @@ use crate::verbs::rounds::until_signal;
 
 /// The time between two rounds.
 const EVERY: Duration = Duration::from_secs(5);
+
+/// How long no address must have been in use before anything is removed. containerd asks for the configuration again in each attempt to stop a sandbox, and a
+/// kubelet makes several: without it, the pod would stay for good.
+const UNUSED_FOR: Duration = Duration::from_secs(20);
+
+/// The time since which no round has found an address in use.
+#[derive(Debug, Default)]
+struct UnusedSince(Option<Instant>);
+
+impl UnusedSince {
+    /// Records whether a round has found no address, and returns whether that has been so for long enough.
+    fn is_long(&mut self, is_unused: bool, now: Instant) -> bool {
+        let since = self.0.take().unwrap_or(now);
+        self.0 = is_unused.then_some(since);
+        is_unused && now.duration_since(since) >= UNUSED_FOR
+    }
+}
 
 /// The end of the last round, so that nothing is printed twice.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -56,13 +74,25 @@ pub(crate) async fn follow(
     verb: &NodeVerb,
     mut print: impl FnMut(Result<Report, Error>),
 ) -> Result<(), Error> {
-    let mut last = LastRound::default();
+    let (mut last, mut unused) = (LastRound::default(), UnusedSince::default());
     // A round writes whole files only, so it may be interrupted while it waits for the daemon.
     until_signal(async {
         loop {
             let made = match verb {
                 NodeVerb::Install(arguments) => Some(once(daemon, arguments).await),
-                NodeVerb::Uninstall(arguments) => Some(uninstall::once(daemon, arguments).await),
+                NodeVerb::Uninstall(arguments) if arguments.force => {
+                    Some(uninstall::once(daemon, arguments).await)
+                }
+                NodeVerb::Uninstall(arguments) => match uninstall::unused(daemon).await {
+                    Err(error) => {
+                        unused.is_long(false, Instant::now());
+                        Some(Err(error))
+                    }
+                    Ok(()) if unused.is_long(true, Instant::now()) => {
+                        Some(uninstall::once(daemon, arguments).await)
+                    }
+                    Ok(()) => None,
+                },
                 NodeVerb::Doctor(_) => None,
             };
             if let Some(news) = made.and_then(|made| last.news(made)) {
@@ -92,6 +122,15 @@ mod tests {
             reason,
         };
         Ok(InstallReport { applied: true, files: vec![file], notes: vec![] })
+    }
+
+    #[test]
+    fn a_removal_waits_until_no_address_has_been_in_use_for_a_while() {
+        let (mut unused, start) = (UnusedSince::default(), Instant::now());
+        let mut at = |seconds, is_unused| unused.is_long(is_unused, start + Duration::from_secs(seconds));
+        assert!(!at(0, true) && !at(15, true));
+        assert!(!at(16, false) && !at(21, true), "an address was in use again");
+        assert!(!at(40, true) && at(41, true));
     }
 
     #[test]

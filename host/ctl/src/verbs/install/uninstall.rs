@@ -72,7 +72,7 @@ pub(super) async fn once(daemon: &Daemon, arguments: &UninstallArguments) -> Res
 }
 
 /// Refuses as long as anything has an address: without the plugin, no DEL would reach the daemon.
-async fn unused(daemon: &Daemon) -> Result<(), Error> {
+pub(super) async fn unused(daemon: &Daemon) -> Result<(), Error> {
     let status = daemon.call(async |mut admin| admin.get_status(v1::GetStatusRequest {}).await).await;
     let status = status.map_err(|error| {
         let cause =
