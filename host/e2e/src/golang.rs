@@ -14,7 +14,7 @@ const PAUSES: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(5), D
 /// Builds the package of a module in `folder` as a program, without C libraries.
 ///
 /// # Errors
-/// When it cannot be built, with what the compiler said last.
+/// When it cannot be built; the error has the last lines of the compiler.
 pub fn build(folder: &Path, package: &str, program: &Path) -> anyhow::Result<()> {
     let mut go = Command::new("go");
     // The state of the repository is not part of the program.

@@ -125,7 +125,7 @@ mod tests {
         }
     }
 
-    /// Its containers run through the time that it has to end, and longer. Phases aside, its status says nothing.
+    /// The containers of such a pod may run until its grace period ends, and beyond. Of its status, only the phase counts.
     #[test]
     fn a_pod_that_is_being_deleted_or_disrupted_is_there() {
         let mut being_deleted = pod(UUID, None, "Running").unwrap();

@@ -97,14 +97,9 @@ pub(crate) fn silent() -> anyhow::Result<()> {
     ensure!(before.contains("masquerade") || before.contains("snat"), "{before}");
 
     server.plane.stop_server()?;
-    for call in ["*", "/"] {
-        node.double.ask("POST", "/faults", &json!({ "call": call, "kind": "reset" }))?;
-    }
+    node.silence()?;
     node.node.kill_daemon()?;
-    // As systemd-networkd sweeps it: all that was ours is gone, too.
-    let sweep = "ip rule flush; ip rule add pref 32766 table main
-                 ip rule add pref 32767 table default; nft flush ruleset";
-    node.node.sh(sweep)?;
+    node.sweep()?;
     node.node.start_daemon()?;
     node.all_have_their_way()?;
     let after = way_out(&node)?;

@@ -53,6 +53,21 @@ impl AwsNode {
         Ok(node)
     }
 
+    /// From now on, EC2 and its metadata answer nothing.
+    pub(crate) fn silence(&self) -> anyhow::Result<()> {
+        for call in ["*", "/"] {
+            self.double.ask("POST", "/faults", &json!({ "call": call, "kind": "reset" }))?;
+        }
+        Ok(())
+    }
+
+    /// Sweeps the node's rules as systemd-networkd does it, and its tables of packets: all that was ours is gone, too.
+    pub(crate) fn sweep(&self) -> anyhow::Result<()> {
+        let sweep = "ip rule flush; ip rule add pref 32766 table main
+                     ip rule add pref 32767 table default; nft flush ruleset";
+        self.node.sh(sweep).map(drop)
+    }
+
     /// A node whose daemon has not been started.
     pub(crate) fn prepare(kind: &str, config: &str) -> anyhow::Result<Self> {
         Self::on(Node::prepare(Vec::new())?, kind, config)

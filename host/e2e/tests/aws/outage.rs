@@ -18,15 +18,9 @@ pub(crate) fn silent() -> anyhow::Result<()> {
         node.add(&format!("pod-{number}"))?;
     }
     node.del("pod-1")?;
-    let nothing = json!({ "call": "*", "kind": "reset" });
-    node.double.ask("POST", "/faults", &nothing)?;
-    let metadata = json!({ "call": "/", "kind": "reset" });
-    node.double.ask("POST", "/faults", &metadata)?;
+    node.silence()?;
     node.node.kill_daemon()?;
-    // As systemd-networkd sweeps it: all that was ours is gone, too.
-    let sweep = "ip rule flush; ip rule add pref 32766 table main
-                 ip rule add pref 32767 table default; nft flush ruleset";
-    node.node.sh(sweep)?;
+    node.sweep()?;
     node.node.start_daemon()?;
     node.all_have_their_way()?;
     // An address was free, and still is.

@@ -2411,7 +2411,7 @@ pub struct Policy {
     /// Where its calls are refused because it keeps failing: a message for each network.
     #[prost(string, repeated, tag = "8")]
     pub benched: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// What it cannot do with its present grants, and what to do; empty if it can do all.
+    /// The abilities that its present grants withhold from it, and the keys that grant them; empty if none are withheld.
     #[prost(string, tag = "9")]
     pub notice: ::prost::alloc::string::String,
 }
@@ -2468,7 +2468,7 @@ pub struct PolicyVersion {
     /// What its calls have used since it was loaded; absent if it is not loaded.
     #[prost(message, optional, tag = "13")]
     pub meter: ::core::option::Option<PolicyMeter>,
-    /// What it cannot do with its present grants, and what to do; empty if it can do all.
+    /// The abilities that its present grants withhold from it, and the keys that grant them; empty if none are withheld.
     #[prost(string, tag = "14")]
     pub notice: ::prost::alloc::string::String,
 }
@@ -2566,7 +2566,7 @@ pub struct LoadPolicyResponse {
     /// The key that signed it; empty if no signature was checked.
     #[prost(string, tag = "2")]
     pub signer: ::prost::alloc::string::String,
-    /// What it cannot do with its present grants, and what to do; empty if it can do all.
+    /// The abilities that its present grants withhold from it, and the keys that grant them; empty if none are withheld.
     #[prost(string, tag = "3")]
     pub notice: ::prost::alloc::string::String,
 }

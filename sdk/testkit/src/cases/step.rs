@@ -24,7 +24,7 @@ pub enum CaseStep {
     Network {
         /// The `ipam` object.
         ipam: String,
-        /// Why it must be refused; without it, it must be accepted.
+        /// The refusal that is expected; `None` if it must be accepted.
         refused: Option<ExpectedOutcome>,
     },
     /// Adds an owner.

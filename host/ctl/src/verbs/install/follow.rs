@@ -10,7 +10,7 @@ use tenure_types::Error;
 use tokio::time::{Instant, sleep};
 
 use super::{once, uninstall};
-use crate::arguments::NodeVerb;
+use crate::arguments::{NodeVerb, UninstallArguments};
 use crate::daemon::Daemon;
 use crate::render::Report;
 use crate::report::{FileOutcome, InstallReport};
@@ -80,19 +80,7 @@ pub(crate) async fn follow(
         loop {
             let made = match verb {
                 NodeVerb::Install(arguments) => Some(once(daemon, arguments).await),
-                NodeVerb::Uninstall(arguments) if arguments.force => {
-                    Some(uninstall::once(daemon, arguments).await)
-                }
-                NodeVerb::Uninstall(arguments) => match uninstall::unused(daemon).await {
-                    Err(error) => {
-                        unused.is_long(false, Instant::now());
-                        Some(Err(error))
-                    }
-                    Ok(()) if unused.is_long(true, Instant::now()) => {
-                        Some(uninstall::once(daemon, arguments).await)
-                    }
-                    Ok(()) => None,
-                },
+                NodeVerb::Uninstall(arguments) => removal(daemon, arguments, &mut unused).await,
                 NodeVerb::Doctor(_) => None,
             };
             if let Some(news) = made.and_then(|made| last.news(made)) {
@@ -102,6 +90,24 @@ pub(crate) async fn follow(
         }
     })
     .await
+}
+
+/// A round of a removal, unless an address was in use a moment ago.
+async fn removal(
+    daemon: &Daemon,
+    arguments: &UninstallArguments,
+    unused: &mut UnusedSince,
+) -> Option<Result<InstallReport, Error>> {
+    if !arguments.force {
+        let found = uninstall::unused(daemon).await;
+        let is_long = unused.is_long(found.is_ok(), Instant::now());
+        match found {
+            Err(error) => return Some(Err(error)),
+            Ok(()) if !is_long => return None,
+            Ok(()) => {}
+        }
+    }
+    Some(uninstall::once(daemon, arguments).await)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What is wrong, with its words.
+/// The conditions that hold, each with its message.
 fn wrong(leaks: &Leaks) -> Vec<(ConditionName, String)> {
     let wrong = leaks.engine.whats_wrong();
     wrong.iter().map(|condition| (condition.name, condition.message.clone())).collect()
