@@ -41,8 +41,8 @@ pub(crate) fn write_all(workspace: &Workspace) -> Result<()> {
 
 fn tools_and_daemon(workspace: &Workspace) -> Result<()> {
     crate::tools::install_book(workspace)?;
-    // As the tests build it, so that nothing is built twice.
-    let programs = ["--bin", "tenured", "--bin", "tenure-answers"];
+    // As the tests build them, so that nothing is built twice: only with an example does cargo enable what the tests' dependencies enable.
+    let programs = ["--bin", "tenured", "--bin", "tenure-answers", "--example", "measure"];
     command::run(workspace.cargo().arg("build").args(WHOLE).args(programs))
 }
 
