@@ -6,10 +6,12 @@
 
 mod attached;
 mod door;
+mod hints;
 mod imds;
 mod round;
 mod token;
 
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::Pin;
 
@@ -17,6 +19,7 @@ use crate::identity::Identity;
 use crate::port::{Ec2Interface, Ec2Subnet};
 
 pub use self::door::{ENDPOINT, InvalidEndpoint};
+pub use self::hints::Hints;
 pub use self::imds::Imds;
 pub use self::round::{CarriedField, Hint, HintRound, ShownPart};
 
@@ -30,6 +33,9 @@ pub trait InstanceMetadata: Send + Sync + 'static {
 
     /// Reads the interfaces of this node, and the subnets that they are in.
     fn attached(&self) -> Read<'_, AttachedInterfaces>;
+
+    /// Reads the lines of one field or list, such as a [`HintRound`] asks for, and tries no second time; an absent one has none.
+    fn lines<'a>(&'a self, path: &'a str) -> Read<'a, BTreeSet<String>>;
 }
 
 /// The interfaces of this node, as the metadata service shows them.

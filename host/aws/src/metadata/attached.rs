@@ -3,7 +3,7 @@
 //! While an interface comes or goes, its directory is there without fields; then it is left out. So is one without addresses, as those of type
 //! `efa-only` are: no pod could use it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use ipnet::IpNet;
@@ -89,6 +89,10 @@ impl InstanceMetadata for Imds {
 
     fn attached(&self) -> Read<'_, AttachedInterfaces> {
         Box::pin(self.read_attached())
+    }
+
+    fn lines<'a>(&'a self, path: &'a str) -> Read<'a, BTreeSet<String>> {
+        Box::pin(self.lines_once(path))
     }
 }
 

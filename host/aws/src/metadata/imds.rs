@@ -9,7 +9,7 @@
 //! ```
 //!
 //! In the first moments of an instance, the service refuses connections and even tokens. So what could be over in a second is
-//! tried again for a second or so; a caller that needs longer decides that itself. All requests use one connection for as long as the
+//! tried again for a second or so, except by who asks in turn anyway; a caller that needs longer decides that itself. All requests use one connection for as long as the
 //! service keeps it.
 
 use std::collections::BTreeSet;
@@ -112,12 +112,14 @@ impl Imds {
         self.text(path).await?.ok_or_else(|| MetadataError::Missing(path.to_owned()))
     }
 
-    /// Reads the lines of one field or list, such as a [`HintRound`](super::HintRound) asks for; an absent one has none.
-    ///
-    /// # Errors
-    /// `Unreachable` if the service does not answer after several attempts, and `Refused` if it refuses.
-    pub async fn lines_of(&self, path: &str) -> Result<BTreeSet<String>, MetadataError> {
-        Ok(self.lines(path).await?.into_iter().collect())
+    /// The lines of one field or list, asked for once.
+    pub(super) async fn lines_once(&self, path: &str) -> Result<BTreeSet<String>, MetadataError> {
+        let path = path.to_owned();
+        match self.attempt(&path).await {
+            Attempt::Read(found) => Ok(lines(&found.unwrap_or_default()).collect()),
+            Attempt::Failed(status) => Err(MetadataError::Refused { path, status }),
+            Attempt::Again(reason) => Err(MetadataError::Unreachable { path, reason }),
+        }
     }
 
     /// The instance's id.
@@ -133,8 +135,7 @@ impl Imds {
 
     /// The lines of a field; an absent one has none.
     pub(super) async fn lines(&self, path: &str) -> Result<Vec<String>, MetadataError> {
-        let text = self.read(path).await?.unwrap_or_default();
-        Ok(text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect())
+        Ok(lines(&self.read(path).await?.unwrap_or_default()).collect())
     }
 
     /// The lines of a field as values; an absent one has none.
@@ -163,6 +164,11 @@ impl Imds {
             mac,
         })
     }
+}
+
+/// The lines of a text that say something.
+fn lines(text: &str) -> impl Iterator<Item = String> {
+    text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned)
 }
 
 /// Interprets an answer. The service also returns 401 in early boot, and 429 when it is asked too often.

@@ -45,6 +45,10 @@ pub(crate) struct Inner {
     pub(crate) calls: BTreeMap<&'static str, u64>,
     /// How often all interfaces were read from a metadata service.
     pub(crate) metadata_reads: u64,
+    /// How often a metadata service was asked for one field or list.
+    pub(crate) metadata_requests: u64,
+    /// When which call arrived, if somebody counts them.
+    pub(crate) arrivals: Option<Vec<(Time, &'static str)>>,
     pub(crate) trip: Option<Trip>,
     /// Whether an assignment is answered with all addresses of its interface, its own first, as moto answers it.
     pub(crate) answers_all: bool,
@@ -71,6 +75,8 @@ impl Cloud {
             changes: Vec::new(),
             calls: BTreeMap::new(),
             metadata_reads: 0,
+            metadata_requests: 0,
+            arrivals: None,
             trip: None,
             answers_all: false,
             denied: BTreeSet::new(),
@@ -159,7 +165,11 @@ impl Cloud {
         }
         let now = self.now();
         let kind = self.inner().faults.strike(action, now);
-        *self.inner().calls.entry(action).or_default() += 1;
+        {
+            let mut inner = self.inner();
+            *inner.calls.entry(action).or_default() += 1;
+            inner.arrivals.iter_mut().for_each(|arrivals| arrivals.push((now, action)));
+        }
         if let Some(Kind::LostBefore) = kind {
             self.inner().changes.extend(changes.then(|| (action.to_owned(), "lost")));
             sleep(WAY).await;

@@ -3,12 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use ipnet::IpNet;
 use tenure_aws::executor::Handle;
 use tenure_aws::identity::Identity;
-use tenure_aws::metadata::{AttachedInterfaces, Hint, HintRound, InstanceMetadata, MetadataError, Read};
+use tenure_aws::metadata::{AttachedInterfaces, Hint, Hints, InstanceMetadata, MetadataError, Read};
 use tenure_aws::port::{Attachment, Ec2Interface, Ec2Subnet, Status};
 use tenure_ec2_double::state::{self, Shown, Status as Ec2Status};
 use tokio::time::sleep;
@@ -78,17 +77,19 @@ impl InstanceMetadata for Metadata {
             attached
         }))
     }
-}
 
-/// How often the daemon asks the service for one thing.
-const EVERY: Duration = Duration::from_millis(5500);
+    fn lines<'a>(&'a self, path: &'a str) -> Read<'a, BTreeSet<String>> {
+        self.cloud.inner().metadata_requests += 1;
+        Box::pin(std::future::ready(Ok(lines(&self.cloud, &self.instance, path))))
+    }
+}
 
 /// Tells an executor what the service shows of the interfaces, one thing after the other, as the daemon does.
 pub(crate) async fn follow(cloud: Arc<Cloud>, instance: String, handle: Handle) {
-    let mut round = HintRound::new("");
+    let service = Metadata { cloud, instance };
+    let mut hints = Hints::new(&service, "");
     loop {
-        sleep(EVERY).await;
-        if let Some(Hint::Shown(part)) = round.heard(lines(&cloud, &instance, &round.path())) {
+        if let Ok(Some(Hint::Shown(part))) = hints.next().await {
             handle.metadata_shows(&part);
         }
     }

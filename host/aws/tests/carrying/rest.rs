@@ -32,6 +32,39 @@ async fn a_node_at_rest_asks_ec2_a_few_times_an_hour_and_fewer_if_the_metadata_a
     }
 }
 
+/// The most requests to the metadata service in a minute, and the least time between two calls of EC2, in milliseconds.
+const MOST_REQUESTS: u64 = 12;
+const LEAST_TIME: u64 = 5 * 60 * 1000;
+
+#[tokio::test(start_paused = true)]
+async fn at_rest_five_minutes_lie_between_two_calls_and_a_minute_has_12_requests_at_most() {
+    // As usual, and where the metadata never say that all is as it was.
+    for stands_still in [false, true] {
+        let cloud = Cloud::new(1, &[24]);
+        let mut node = Node::start(&cloud, "m5.large", ONE).await.with_hints();
+        node.add_all(0..12).await;
+        node.rest(3600).await;
+        if stands_still {
+            let now = cloud.now();
+            cloud.inner().state.consistency.imds_frozen_at.insert(node.instance.clone(), now);
+            node.add_all(12..14).await;
+            node.rest(4 * 3600).await;
+        }
+        cloud.inner().arrivals = Some(Vec::new());
+        for minute in 0..12 * 60 {
+            let before = cloud.inner().metadata_requests;
+            node.rest(60).await;
+            let requests = cloud.inner().metadata_requests - before;
+            assert!((1..=MOST_REQUESTS).contains(&requests), "{requests} in minute {minute}");
+        }
+        let arrivals = cloud.inner().arrivals.take().unwrap();
+        let close: Vec<_> =
+            arrivals.windows(2).filter(|pair| pair[1].0.millis() - pair[0].0.millis() < LEAST_TIME).collect();
+        assert!(close.is_empty(), "stands still: {stands_still}: {close:?}");
+        assert!(arrivals.len() >= 6, "{arrivals:?}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_change_of_its_own_that_the_metadata_show_late_brings_no_look() {
     let cloud = Cloud::new(1, &[24]);

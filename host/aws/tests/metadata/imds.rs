@@ -3,12 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ipnet::IpNet;
 use tenure_aws::identity::Identity;
-use tenure_aws::metadata::{Hint, HintRound, Imds, InstanceMetadata as _, MetadataError, ShownPart};
+use tenure_aws::metadata::{
+    AttachedInterfaces, Hint, HintRound, Hints, Imds, InstanceMetadata, MetadataError, Read, ShownPart,
+};
 use tenure_aws::port::Ec2Interface;
 use tenure_ec2_double::state::{Change, Creation, Place, Shown, Wanted};
 use tenure_ec2_double::{Addresses, Double, Fault, Kind, NewInstance, NewSubnet, Setup};
@@ -40,11 +42,11 @@ fn imds(double: &Double) -> Imds {
 /// detached has none.
 async fn shown(imds: &Imds) -> Result<BTreeMap<String, BTreeSet<String>>, MetadataError> {
     let mut interfaces = BTreeMap::new();
-    for mac in imds.lines_of(&format!("{MACS}/")).await? {
+    for mac in imds.lines(&format!("{MACS}/")).await? {
         let mac = mac.trim_end_matches('/');
         let mut carried = BTreeSet::new();
         for name in ["local-ipv4s", "ipv4-prefix", "ipv6s", "ipv6-prefix"] {
-            carried.extend(imds.lines_of(&format!("{MACS}/{mac}/{name}")).await?);
+            carried.extend(imds.lines(&format!("{MACS}/{mac}/{name}")).await?);
         }
         interfaces.insert(mac.to_ascii_lowercase(), carried);
     }
@@ -218,6 +220,76 @@ async fn all_requests_use_one_connection_and_a_broken_one_is_replaced() {
     assert_eq!(count.load(Ordering::Relaxed), 2);
 }
 
+/// A service of which it is known whether a request is under way.
+struct Noted {
+    imds: Imds,
+    is_asked: AtomicBool,
+}
+
+impl InstanceMetadata for Noted {
+    fn identity(&self) -> Read<'_, Identity> {
+        self.imds.identity()
+    }
+
+    fn attached(&self) -> Read<'_, AttachedInterfaces> {
+        self.imds.attached()
+    }
+
+    fn lines<'a>(&'a self, path: &'a str) -> Read<'a, BTreeSet<String>> {
+        Box::pin(async move {
+            self.is_asked.store(true, Ordering::Relaxed);
+            let answer = self.imds.lines(path).await;
+            self.is_asked.store(false, Ordering::Relaxed);
+            answer
+        })
+    }
+}
+
+/// Seven hours, so that a token expires.
+#[tokio::test(start_paused = true)]
+async fn a_node_at_rest_makes_12_requests_a_minute_at_most_on_one_connection() {
+    const END: u64 = 7 * 3_600_000;
+    const STEP: Duration = Duration::from_millis(500);
+    // While a thread works, the clock moves by `advance` alone, and not because everybody waits for the network.
+    let (done, until_done) = std::sync::mpsc::channel::<()>();
+    let still = tokio::task::spawn_blocking(move || until_done.recv());
+    let double = double().await;
+    let (address, connections) = counting(self::address(&double)).await;
+    let imds = Imds::new(Some(&format!("http://{address}"))).unwrap();
+    let service = Noted { imds, is_asked: AtomicBool::new(false) };
+    let mac = double.with(|world, _| world.state.interfaces().all().next().unwrap().mac.clone());
+    let mut hints = Hints::new(&service, &mac);
+    let start = double.with(|_, now| now.millis());
+    let passing = async {
+        while double.with(|_, now| now.millis()) < start + END {
+            if service.is_asked.load(Ordering::Relaxed) {
+                tokio::task::yield_now().await;
+            } else {
+                tokio::time::advance(STEP).await;
+                double.advance(STEP);
+            }
+        }
+    };
+    let asking = async {
+        loop {
+            hints.next().await.unwrap();
+        }
+    };
+    tokio::select! {
+        () = passing => {}
+        () = asking => {}
+    }
+    let asked: Vec<u64> =
+        double.with(|world, _| world.journal.after(0).iter().map(|entry| entry.at.millis()).collect());
+    let within_a_minute = |from: &u64| asked.iter().filter(|at| (*from..from + 60_000).contains(at)).count();
+    let most = asked.iter().map(within_a_minute).max().unwrap();
+    assert_eq!((most, self::asked(&double, TOKEN)), (12, 2), "two of them for a new token");
+    assert!(asked.len() > 4000, "{} requests", asked.len());
+    assert_eq!(connections.load(Ordering::Relaxed), 1);
+    drop(done);
+    assert!(still.await.unwrap().is_err());
+}
+
 #[tokio::test]
 async fn a_round_of_single_requests_finds_what_has_changed() {
     let double = double().await;
@@ -225,7 +297,7 @@ async fn a_round_of_single_requests_finds_what_has_changed() {
     let mut round = HintRound::new(&imds.identity().await.unwrap().mac);
     let mut hints = Vec::new();
     for _ in 0..20 {
-        hints.extend(round.heard(imds.lines_of(&round.path()).await.unwrap()));
+        hints.extend(round.heard(imds.lines(&round.path()).await.unwrap()));
     }
     let addresses = |hints: &[Hint]| {
         let of = |hint: &Hint| match hint {
@@ -244,7 +316,7 @@ async fn a_round_of_single_requests_finds_what_has_changed() {
     });
     hints.clear();
     for _ in 0..16 {
-        hints.extend(round.heard(imds.lines_of(&round.path()).await.unwrap()));
+        hints.extend(round.heard(imds.lines(&round.path()).await.unwrap()));
     }
     assert_eq!(addresses(&hints), Some(2), "{hints:?}");
     assert!(hints.contains(&Hint::Groups(["sg-other".to_owned()].into())), "{hints:?}");

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tenure_aws::executor::{Config, Executor, Handle, Parts, Status};
 use tenure_aws::identity::Identity;
-use tenure_aws::metadata::{Hint, HintRound, Imds};
+use tenure_aws::metadata::{Hint, Hints, Imds};
 use tenure_aws::situation::NodeFacts;
 use tenure_conditions::{Conditions, Report};
 use tenure_engine::ports::Clock;
@@ -39,10 +39,6 @@ const SOON: Duration = Duration::from_millis(100);
 
 /// For how long that is so while nothing changes: what takes longer, such as a link that never comes, is not waited for as eagerly.
 const IMPATIENT: Duration = Duration::from_secs(60);
-
-/// How often the metadata service is asked for one thing that may have changed: at most 12 requests a minute. It costs nothing of EC2's
-/// budget.
-const HINTS: Duration = Duration::from_millis(5500);
 
 /// How many requests in succession the metadata service must leave unanswered until that is said.
 const SILENT: u32 = 3;
@@ -212,14 +208,14 @@ impl AwsPart {
 
     /// Follows what the metadata service shows of the node while it runs. It is asked for one thing at a time.
     async fn follow_hints(&self, imds: &Imds, mac: &str, handle: &Handle) {
-        let (mut round, mut failures) = (HintRound::new(mac), 0_u32);
+        let (mut hints, mut failures) = (Hints::new(imds, mac), 0_u32);
         loop {
-            let answer = imds.lines_of(&round.path()).await;
+            let answer = hints.next().await;
             failures = if answer.is_ok() { 0 } else { failures.saturating_add(1) };
             let silence = answer.as_ref().err().filter(|_| failures >= SILENT);
             *hold(&self.metadata_silence) =
                 silence.map(|error| format!("the instance metadata service: {error}"));
-            match answer.ok().and_then(|answer| round.heard(answer)) {
+            match answer.ok().flatten() {
                 Some(Hint::Shown(part)) => handle.metadata_shows(&part),
                 Some(Hint::Groups(groups)) => handle.groups_named(groups),
                 Some(Hint::Ranges(ranges)) if follow_ranges(&self.given.engine, &ranges).await => {
@@ -227,7 +223,6 @@ impl AwsPart {
                 }
                 Some(Hint::Ranges(_)) | None => {}
             }
-            sleep(HINTS).await;
         }
     }
 
