@@ -26,19 +26,29 @@ const GROWTH: [&str; 4] = [
 ];
 
 /// Holds the next call of an action.
-fn hold(node: &AwsNode, call: &str, side: &str) -> anyhow::Result<()> {
+pub(crate) fn hold(node: &AwsNode, call: &str, side: &str) -> anyhow::Result<()> {
     let fault = json!({ "call": call, "from": 1, "times": 1, "kind": side, "delay_ms": LONG });
     node.double.ask("POST", "/faults", &fault).map(drop)
 }
 
 /// Waits until the call is held, kills the daemon, lets the call go, and starts the daemon again.
 fn kill_at_held(node: &mut AwsNode) -> anyhow::Result<()> {
-    let number =
-        wait::until("a held call", LIMIT * 2, || Ok(node.double.get("/held")?[0]["number"].as_u64()))?;
+    let number = held(node)?;
     node.node.kill_daemon()?;
+    let_go(node, number)?;
+    node.node.start_daemon()
+}
+
+/// Waits until a call is held, and returns its number.
+pub(crate) fn held(node: &AwsNode) -> anyhow::Result<u64> {
+    wait::until("a held call", LIMIT * 2, || Ok(node.double.get("/held")?[0]["number"].as_u64()))
+}
+
+/// Lets a call go, and holds no further ones.
+pub(crate) fn let_go(node: &AwsNode, number: u64) -> anyhow::Result<()> {
     node.double.ask("DELETE", "/faults", &Value::Null)?;
     node.double.ask("DELETE", &format!("/held/{number}"), &Value::Null)?;
-    node.node.start_daemon()
+    Ok(())
 }
 
 /// Each call of growth, each time on a new node: the pods keep their way, and the next ones come.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use serde_json::{Value, json};
+use tenure_e2e::plugin::Running;
 use tenure_e2e::{Attachment, Outcome, traffic};
 
 use crate::eni::Node;
@@ -24,6 +25,11 @@ fn conf() -> Value {
 /// Calls ADD once.
 pub(crate) fn add(node: &Node, name: &str, sandbox: &Attachment) -> anyhow::Result<Outcome> {
     node.plugin(name)?.call("ADD", sandbox, &conf())
+}
+
+/// Begins one ADD.
+pub(crate) fn begin_add(node: &Node, name: &str, sandbox: &Attachment) -> anyhow::Result<Running> {
+    node.plugin(name)?.start("ADD", sandbox, conf().to_string().as_bytes())
 }
 
 /// Calls DEL.

@@ -1,0 +1,56 @@
+//! The first moments after a crash: a pod that comes then waits for what the daemon does not know yet.
+
+use anyhow::{Context as _, ensure};
+use serde_json::json;
+use tenure_e2e::{Attachment, wait};
+
+use crate::crashes::{held, hold, let_go};
+use crate::node::{AwsNode, LIMIT, config};
+use crate::pod;
+
+/// As often does the metadata service leave the daemon's first question unanswered before the stored identity counts.
+const UNANSWERED: u32 = 5;
+
+/// One pod comes while there is no daemon, one before the daemon knows on which instance it runs, and one before EC2 has said what the node
+/// has. No address is free. Each ADD is called once, and each has an address in the end.
+pub(crate) fn first_moments() -> anyhow::Result<()> {
+    let exact = config("warm = { addresses = 1 }", "")
+        .replace("[aws]", "[aws]\nschedulable = false\nready_addresses = 0");
+    let mut node = AwsNode::prepare("t3.small", &exact)?;
+    node.node.start_daemon()?;
+    for number in 0..2 {
+        node.add(&format!("pod-{number}"))?;
+    }
+    node.node.kill_daemon()?;
+    let resets = json!({ "call": "/", "from": 1, "times": UNANSWERED, "kind": "reset" });
+    node.double.ask("POST", "/faults", &resets)?;
+    hold(&node, "DescribeNetworkInterfaces", "delay_before")?;
+
+    let early = begin(&node, "early")?;
+    node.node.launch_daemon()?;
+    wait::holds("a daemon that answers", LIMIT, || Ok(node.condition("starting").is_ok()))?;
+    let first = begin(&node, "first")?;
+    let number = held(&node)?;
+    let second = begin(&node, "second")?;
+    second.1.rests()?;
+    for (sandbox, running) in [&early, &first] {
+        running.rests().with_context(|| format!("{} does not wait", sandbox.container))?;
+    }
+    let_go(&node, number)?;
+    for (sandbox, running) in [early, first, second] {
+        let name = sandbox.container.clone();
+        let outcome = running.finish()?;
+        let address = outcome.address().with_context(|| format!("{name}: {outcome}"))?;
+        node.pods.insert(name, (sandbox, pod::bare(&address).to_owned()));
+    }
+    ensure!(node.pods.len() == 5);
+    node.all_have_their_way()?;
+    node.all_is_well()
+}
+
+/// Begins the only ADD of a pod.
+fn begin(node: &AwsNode, name: &str) -> anyhow::Result<(Attachment, tenure_e2e::plugin::Running)> {
+    let sandbox = node.node.sandbox(name)?;
+    let running = pod::begin_add(&node.node, name, &sandbox)?;
+    Ok((sandbox, running))
+}
