@@ -135,6 +135,17 @@ impl Registry {
         self.push_manifest(repository, tag, &layout.manifest(component))
     }
 
+    /// Reads what it has at a path below `/v2/`: a manifest, or a blob that is text.
+    ///
+    /// # Errors
+    /// When the registry does not have it.
+    pub fn read(&self, path: &str) -> anyhow::Result<String> {
+        let any = ("Accept", "application/vnd.oci.image.manifest.v1+json, */*");
+        let response = http::call(&self.address, "GET", &format!("/v2/{path}"), &[any], b"")?;
+        ensure!(response.status == 200, "{path}: {response:?}");
+        Ok(response.body().to_owned())
+    }
+
     fn call(
         &self,
         method: &str,

@@ -23,8 +23,8 @@ pub enum Need {
     Root,
     /// A file, and the Debian package that contains it.
     File(&'static str, &'static str),
-    /// A program anywhere in the path, of a language in which policies or agents can be written. Nobody installs it for the tests, so a test may be
-    /// skipped without it in CI, too.
+    /// A program anywhere in the path, of a language in which policies or agents can be written, or of those who read what is published. Nobody
+    /// installs it for the tests, so a test may be skipped without it in CI, too.
     Language(&'static str),
     /// A hierarchy of control groups of version 2, and the right to mount it and to make groups, for a systemd of a test's own. No package has it, so a
     /// test may be skipped without it in CI, too.

@@ -1,5 +1,8 @@
 //! Policies from OCI registries: a real one, one that wants credentials, and ones that lie.
 
+#[path = "registry/wkg.rs"]
+mod wkg;
+
 #[path = "support/component.rs"]
 #[expect(dead_code, reason = "other suites need the rest of it")]
 mod component;
@@ -16,6 +19,10 @@ use tenure_e2e::registry::{Answer, Layout, Liar, Manifest, Registry, USER};
 use tenure_e2e::{Attachment, Daemon, Need, Suite, binaries, wait};
 
 const REGISTRY: &[Need] = &[Need::File("/usr/bin/docker-registry", "docker-registry")];
+
+/// The same, and the client of the Bytecode Alliance for packages of WIT: `cargo install wkg`.
+const WKG: &[Need] = &[Need::File("/usr/bin/docker-registry", "docker-registry"), Need::Language("wkg")];
+
 const POLICY_REFUSED: u32 = 104;
 
 const POLICY_UNLOADABLE: u32 = 108;
@@ -24,6 +31,7 @@ fn main() -> ExitCode {
     Suite::new()
         .test("a_policy_from_a_registry_serves_pods_in_either_layout", REGISTRY, serves)
         .test("a_packed_policy_comes_back_with_its_signature", REGISTRY, packed)
+        .test("wkg_reads_the_interface_that_is_packed", WKG, read_by_wkg)
         .test("what_is_not_one_component_with_its_digest_is_refused", REGISTRY, refused)
         .test("a_registry_s_credentials_are_those_of_docker_login", REGISTRY, credentials)
         .test("a_registry_that_lies_is_refused_with_a_cause", &[], lies)
@@ -123,7 +131,12 @@ fn serves() -> anyhow::Result<()> {
 }
 
 /// Pushes an OCI image layout, as `skopeo copy oci:FOLDER docker://...` does.
-fn push_layout(registry: &Registry, repository: &str, folder: &Path) -> anyhow::Result<String> {
+fn push_layout(
+    registry: &Registry,
+    repository: &str,
+    tag: Option<&str>,
+    folder: &Path,
+) -> anyhow::Result<String> {
     let index: Value = serde_json::from_slice(&fs::read(folder.join("index.json"))?)?;
     let digest = text(&index, "/manifests/0/digest");
     for blob in fs::read_dir(folder.join("blobs/sha256"))? {
@@ -131,7 +144,7 @@ fn push_layout(registry: &Registry, repository: &str, folder: &Path) -> anyhow::
     }
     let bytes = fs::read(folder.join("blobs").join(digest.replace(':', "/")))?;
     let manifest = Manifest { media: "application/vnd.oci.image.manifest.v1+json", bytes };
-    let pushed = registry.push_manifest(repository, None, &manifest)?;
+    let pushed = registry.push_manifest(repository, tag, &manifest)?;
     ensure!(pushed == digest, "{pushed} is not {digest}");
     Ok(digest)
 }
@@ -149,7 +162,7 @@ fn packed() -> anyhow::Result<()> {
         let output = ctl(&daemon, &["policy", "pack", &file, "--to", &folder.display().to_string()])?;
         ensure!(output.status.success(), "{output:?}");
         let printed: Value = serde_json::from_slice(&output.stdout)?;
-        let digest = push_layout(&registry, "packed", &folder)?;
+        let digest = push_layout(&registry, "packed", None, &folder)?;
         ensure!(text(&printed, "/manifest") == digest, "{printed}");
         Ok(format!("oci://{}/packed@{digest}", registry.address()))
     };
@@ -165,6 +178,42 @@ fn packed() -> anyhow::Result<()> {
     let given = daemon.path("signature").display().to_string();
     load(&daemon, &unsigned, &["--signature", &given])?;
     Ok(())
+}
+
+/// The packages of the interface, as the release archive has them, are what `wkg` reads as WIT, and what it would have pushed.
+fn read_by_wkg() -> anyhow::Result<()> {
+    let (daemon, registry) = (Daemon::prepare()?, Registry::start()?);
+    let wit =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit/ipam/next/ipam.wit").display().to_string();
+    let client = wkg::Client::new(&registry, daemon.path("wkg"))?;
+    for name in ["ipam", "supply"] {
+        let (package, folder) = (format!("tenure:{name}"), daemon.path(name));
+        let to = folder.display().to_string();
+        let output = ctl(&daemon, &["policy", "pack", &wit, "--package", &package, "--to", &to])?;
+        ensure!(output.status.success(), "{output:?}");
+        let packed = wkg::Pushed::of_layout(&folder)?;
+        let version = text(&packed.manifest, "/annotations/org.opencontainers.image.version");
+        push_layout(&registry, &format!("tenure/{name}"), Some(&version), &folder)?;
+        ensure!(client.pull(&format!("tenure/{name}:{version}"))? == packed.layer, "{name}: other bytes");
+        ensure!(client.get(&package, "wasm")? == packed.layer, "{name}: other bytes");
+        let shown = String::from_utf8(client.get(&package, "wit")?)?;
+        ensure!(shown.contains(&format!("package {package}@{version};")), "{shown}");
+        // What it says of the same bytes when it pushes them itself.
+        let theirs = client.config_pushed(&format!("theirs/{name}"), &packed.layer)?;
+        for field in ["exports", "imports"] {
+            let names = |of: &Value| wkg::names(of, &format!("/component/{field}"));
+            ensure!(names(&theirs) == names(&packed.config), "{name}: {theirs} is not {}", packed.config);
+        }
+    }
+    // A world of somebody else's, whose dependencies come from the registry.
+    client.builds(
+        "package my:rules@0.1.0;
+         world mine {
+           import tenure:ipam/ledger@0.1.0-rc.1;
+           include tenure:supply/planner@0.1.0-rc.1;
+         }",
+        &["tenure-ipam-0.1.0-rc.1", "tenure-supply-0.1.0-rc.1"],
+    )
 }
 
 fn refused() -> anyhow::Result<()> {

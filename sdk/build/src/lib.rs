@@ -20,7 +20,7 @@ mod wrap;
 
 pub use builder::{Builder, build};
 pub use error::BuildError;
-pub use interface::interface;
+pub use interface::{EncodedPackage, interface};
 pub use module::encode;
 pub use toolchain::Toolchain;
 #[cfg(feature = "wrap")]

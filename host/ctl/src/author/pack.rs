@@ -5,16 +5,19 @@
 //! form of WIT. The same component gives the same bytes. A signature that lies beside the component goes into an annotation of the manifest, from where `policy load`
 //! takes it.
 
+mod packable;
+
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use tenure_policy::{Contents, sha256};
+use tenure_policy::sha256;
 use tenure_types::{Error, ErrorCode};
 
-use super::sandboxed::read;
+use self::packable::Packable;
+pub(crate) use self::packable::PackedKind;
 use crate::registry::{LAYER, SIGNATURE};
 use crate::render::{Page, Shown};
 
@@ -24,15 +27,6 @@ const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 
 /// The file that makes a folder an image layout.
 const MARKER: &str = "oci-layout";
-
-/// The contents of a packed component.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum PackedKind {
-    /// A policy.
-    Component,
-    /// A package of the interface.
-    Package,
-}
 
 /// A component that was packed.
 #[derive(Debug, Serialize)]
@@ -68,13 +62,8 @@ pub(super) fn pack(
     folder: Option<PathBuf>,
     force: bool,
 ) -> Result<Packed, Error> {
-    let (component, kind) = match file.extension().is_some_and(|extension| extension == "wit") {
-        true => (interface(file, package)?, PackedKind::Package),
-        false => (read(file)?, PackedKind::Component),
-    };
-    let contents = Contents::read(&component).map_err(|cause| {
-        Error::new(ErrorCode::PolicyUnloadable, format_args!("{}: {cause}", file.display()))
-    })?;
+    let Packable { bytes: component, exports, imports, annotations, title, kind } =
+        Packable::read(file, package)?;
     let folder = folder.unwrap_or_else(|| file.with_added_extension("oci"));
     let failed = |path: &Path, error: &std::io::Error| {
         Error::new(ErrorCode::InputOutput, format_args!("{}: {error}", path.display()))
@@ -106,25 +95,25 @@ pub(super) fn pack(
         let descriptor = json!({ "mediaType": media, "digest": &digest, "size": bytes.len() });
         Ok::<(String, Value), Error>((digest, descriptor))
     };
-    let (digest, layer) = blob(LAYER, &component)?;
+    let (digest, mut layer) = blob(LAYER, &component)?;
+    annotate(&mut layer, title);
     let config = json!({
         // A fixed time, so that the same component is the same image.
         "created": "1970-01-01T00:00:00Z",
         "architecture": "wasm",
         "os": "wasip2",
         "layerDigests": [digest],
-        "component": { "exports": contents.exports, "imports": contents.imports },
+        "component": { "exports": exports, "imports": imports },
     });
     let (_, config) = blob(CONFIG, config.to_string().as_bytes())?;
     let mut manifest =
         json!({ "schemaVersion": 2, "mediaType": MANIFEST, "config": config, "layers": [layer] });
     let signature = file.with_added_extension("minisig");
     let signed = signature.exists();
+    annotate(&mut manifest, annotations);
     if signed {
         let text = fs::read_to_string(&signature).map_err(|error| failed(&signature, &error))?;
-        if let Some(manifest) = manifest.as_object_mut() {
-            manifest.insert("annotations".to_owned(), json!({ SIGNATURE: text }));
-        }
+        annotate(&mut manifest, json!({ SIGNATURE: text }));
     }
     let (digest, manifest) = blob(MANIFEST, manifest.to_string().as_bytes())?;
     let index = json!({ "schemaVersion": 2, "mediaType": INDEX, "manifests": [manifest] });
@@ -133,13 +122,13 @@ pub(super) fn pack(
     Ok(Packed { folder, manifest: digest, sha256: sha256(&component), signed, kind })
 }
 
-/// The interface in a WIT file, encoded.
-fn interface(file: &Path, package: Option<&str>) -> Result<Vec<u8>, Error> {
-    let failed = |error: &dyn std::fmt::Display| {
-        Error::new(ErrorCode::InputOutput, format_args!("{}: {error}", file.display()))
-    };
-    let text = fs::read_to_string(file).map_err(|error| failed(&error))?;
-    tenure_sdk_build::interface(&text, package).map_err(|error| failed(&error))
+/// Adds annotations to a manifest or a descriptor.
+fn annotate(to: &mut Value, annotations: Value) {
+    let (Some(to), Value::Object(mut annotations)) = (to.as_object_mut(), annotations) else { return };
+    match to.get_mut("annotations").and_then(Value::as_object_mut) {
+        Some(before) => before.append(&mut annotations),
+        None => drop(to.insert("annotations".to_owned(), Value::Object(annotations))),
+    }
 }
 
 #[cfg(test)]
@@ -210,16 +199,22 @@ mod tests {
                 (&layer["mediaType"], &layer["size"]),
                 (&json!("application/wasm"), &json!(bytes.len()))
             );
+            let annotations = json!({ "org.opencontainers.image.version": "0.1.0-rc.1" });
+            let title = json!({ "org.opencontainers.image.title": format!("{folder}.wasm") });
+            assert_eq!((&manifest["annotations"], &layer["annotations"]), (&annotations, &title));
             let config = json(&blob(&manifest["config"]["digest"]));
             assert_eq!(config["layerDigests"], json!([layer["digest"]]));
             (config["component"]["exports"].clone(), bytes)
         };
         let text = fs::read_to_string(&file).unwrap();
         let (exports, bytes) = of(None, "ipam");
-        assert!(exports.as_array().unwrap().contains(&json!("ledger")), "{exports}");
-        assert_eq!(bytes, tenure_sdk_build::interface(&text, None).unwrap());
+        assert!(exports.as_array().unwrap().contains(&json!("tenure:ipam/ledger@0.1.0-rc.1")), "{exports}");
+        assert_eq!(bytes, tenure_sdk_build::interface(&text, None).unwrap().bytes);
         let (exports, bytes) = of(Some("tenure:supply"), "supply");
-        assert!(exports.as_array().unwrap().contains(&json!("planning")), "{exports}");
-        assert_eq!(bytes, tenure_sdk_build::interface(&text, Some("tenure:supply")).unwrap());
+        assert!(
+            exports.as_array().unwrap().contains(&json!("tenure:supply/planning@0.1.0-rc.1")),
+            "{exports}"
+        );
+        assert_eq!(bytes, tenure_sdk_build::interface(&text, Some("tenure:supply")).unwrap().bytes);
     }
 }

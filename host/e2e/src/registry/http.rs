@@ -11,7 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 /// A request that takes longer counts as hung.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// The head of a response.
+/// A response.
 #[derive(Debug)]
 pub(super) struct Response {
     pub(super) status: u16,
@@ -25,6 +25,11 @@ impl Response {
             let (found, value) = line.split_once(':')?;
             (found.to_ascii_lowercase() == name).then(|| value.trim())
         })
+    }
+
+    /// The text behind the head.
+    pub(super) fn body(&self) -> &str {
+        self.text.split_once("\r\n\r\n").map_or("", |(_, body)| body)
     }
 }
 
