@@ -74,6 +74,16 @@ pub const KNOBS: &[Knob] = &[
         Text(""),
         Idle("it says how security groups for pods work, which are not supported"),
     ),
+    known(
+        "DISABLE_TCP_EARLY_DEMUX",
+        Flag(false),
+        Idle("it is for security groups for pods, which are not supported"),
+    ),
+    known(
+        "AWS_VPC_K8S_CNI_CONFIGURE_RPFILTER",
+        Flag(true),
+        Idle("tenured sets `rp_filter` of the primary interface to 2"),
+    ),
     known("ENABLE_MULTI_NIC", Flag(false), Refused("only the interfaces of network card 0 serve pods")),
     known("ANNOTATE_POD_IP", Flag(false), Refused("the policy does not write to the API server")),
     known(
