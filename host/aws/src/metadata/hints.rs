@@ -42,3 +42,15 @@ impl std::fmt::Debug for Hints<'_> {
         write!(out, "Hints({:?})", self.round)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::PAUSE;
+
+    #[test]
+    fn the_book_has_this_pause() {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/book/src/aws-eni.md");
+        let words = format!("asked for one thing every {} seconds", PAUSE.as_secs_f64());
+        assert!(std::fs::read_to_string(page).unwrap().contains(&words), "{words}");
+    }
+}

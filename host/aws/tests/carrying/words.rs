@@ -67,6 +67,19 @@ async fn an_assignment_that_is_refused_is_told_to_who_waits() {
     assert!(why.contains(words) && why.contains("UnauthorizedOperation"), "{why}");
 }
 
+/// On a full node: what the words say is missing is what is waited for.
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_an_address_to_cool_down_is_told_so() {
+    let cloud = Cloud::new(1, &[24]);
+    let mut node = Node::start(&cloud, "t3.small", ONE).await;
+    node.add_all(0..9).await;
+    node.rest(120).await;
+    node.del(3).await;
+    let why = waits(&node, 10).await;
+    let words = "no address of pool ipv4 is free: 8 of 9 are held, 1 are cooling down";
+    assert!(why.starts_with(words), "{why}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_silence_of_ec2_is_told_to_who_waits() {
     let cloud = Cloud::new(1, &[24]);

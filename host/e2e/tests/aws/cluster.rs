@@ -104,10 +104,16 @@ pub(crate) fn silent() -> anyhow::Result<()> {
     node.all_have_their_way()?;
     let after = way_out(&node)?;
     ensure!(after == before, "before:\n{before}\nafter:\n{after}");
+    // Nor is anything forgotten once EC2 has been asked in vain.
+    wait::holds("EC2's silence", LIMIT, || {
+        let said = node.condition("cloud-unreachable")?;
+        Ok(said.is_some_and(|why| why.contains("EC2 does not answer Describe")))
+    })?;
+    node.sweep()?;
+    wait::holds("the same way out", LIMIT, || Ok(way_out(&node)? == before))?;
     // An address was free, and still is.
     node.add("pod-4")?;
     node.all_have_their_way()?;
-    wait::holds("what is wrong", LIMIT, || Ok(node.condition("cloud-unreachable")?.is_some()))?;
 
     // What the ENIConfig said last counts until the API server answers.
     node.double.ask("DELETE", "/faults", &Value::Null)?;
