@@ -46,7 +46,7 @@ pub struct OperatorArguments {
 /// The verbs of a person.
 #[derive(Debug, Clone, clap::Subcommand)]
 pub enum OperatorCommand {
-    /// Notes addresses that another IPAM hands out as taken, before a pool's first block is granted
+    /// Notes addresses that another IPAM hands out as taken, before a pool's first block is granted, or proposes pools for its networks
     Import(ImportArguments),
 }
 

@@ -7,15 +7,19 @@
 //! It is a verb of this program and not of `tenurectl`: it works on the cluster with a person's own rights, and neither a node's agent nor the
 //! operator may read another IPAM's records or write a pool's spec. `tenurectl cluster import` runs it. An import of the same source again replaces what the one before wrote, so that
 //! blocks become free as pods move.
+//!
+//! Before that, `networks` proposes the pools for whereabouts' ranges.
 
 mod apply;
 mod calico;
+mod networks;
 mod nodes;
 mod plan;
 mod records;
 mod whereabouts;
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
 use kube::{Api, Client};
@@ -30,13 +34,21 @@ pub use self::plan::{FoundUse, ImportPlan, ImportPlanError};
 pub struct ImportArguments {
     /// The records to read
     pub source: PeerIpam,
-    /// The AddressPool whose addresses they use
-    #[arg(long, value_name = "NAME")]
-    pub pool: String,
-    /// The namespace of whereabouts' records; without it, all namespaces
+    /// The AddressPool whose addresses they use; not with `whereabouts-networks`, which proposes pools
+    #[arg(
+        long,
+        value_name = "NAME",
+        required_if_eq_any = [("source", "whereabouts"), ("source", "calico"), ("source", "podcidr")]
+    )]
+    pub pool: Option<String>,
+    /// The namespace of whereabouts' records, or of the NetworkAttachmentDefinitions; without it, all namespaces
     #[arg(long, value_name = "NAMESPACE")]
     pub records_namespace: Option<String>,
-    /// Writes the pool; without it, the import only says what it would write
+    /// whereabouts' configuration file of a node, which has the settings that NetworkAttachmentDefinitions leave out, such as
+    /// /etc/cni/net.d/whereabouts.d/whereabouts.conf; with `whereabouts-networks` only
+    #[arg(long, value_name = "FILE")]
+    pub flat_file: Option<PathBuf>,
+    /// Writes the pool, or creates those that are proposed; without it, the import only says what it would write
     #[arg(long)]
     pub apply: bool,
 }
@@ -46,6 +58,8 @@ pub struct ImportArguments {
 pub enum PeerIpam {
     /// IPPools and OverlappingRangeIPReservations of whereabouts
     Whereabouts,
+    /// NetworkAttachmentDefinitions with `ipam` of whereabouts: prints AddressPools, and NetworkAttachmentDefinitions of tenure beside them
+    WhereaboutsNetworks,
     /// IPAMBlocks and BlockAffinities of Calico
     Calico,
     /// The pod CIDRs of Nodes
@@ -58,6 +72,7 @@ impl PeerIpam {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Whereabouts => "whereabouts",
+            Self::WhereaboutsNetworks => "whereabouts-networks",
             Self::Calico => "calico",
             Self::Podcidr => "podcidr",
         }
@@ -69,42 +84,60 @@ impl PeerIpam {
 /// # Errors
 /// If records cannot be read or understood, a block with one of the addresses is leased already, or the API server refuses the pool.
 pub async fn import(client: &Client, arguments: &ImportArguments) -> anyhow::Result<String> {
+    let namespace = arguments.records_namespace.as_deref();
+    match (arguments.source, &arguments.pool, &arguments.flat_file) {
+        (PeerIpam::WhereaboutsNetworks, Some(_), _) => {
+            bail!("whereabouts-networks proposes pools: leave --pool out")
+        }
+        (PeerIpam::WhereaboutsNetworks, None, file) => {
+            networks::import(client, namespace, file.as_deref(), arguments.apply).await
+        }
+        (_, _, Some(_)) => bail!("--flat-file is read with whereabouts-networks only: leave it out"),
+        (_, None, None) => bail!("name the AddressPool by --pool"),
+        (source, Some(pool), None) => import_records(client, source, pool, namespace, arguments.apply).await,
+    }
+}
+
+/// Imports the records of another IPAM into a pool.
+async fn import_records(
+    client: &Client,
+    source: PeerIpam,
+    name: &str,
+    namespace: Option<&str>,
+    is_applied: bool,
+) -> anyhow::Result<String> {
     let api: Api<AddressPool> = Api::all(client.clone());
-    let pool = call(api.get_opt(&arguments.pool)).await.context("cannot read the AddressPool")?;
+    let pool = call(api.get_opt(name)).await.context("cannot read the AddressPool")?;
     let Some(pool) = pool else {
-        bail!(
-            "there is no AddressPool {}; create it with `disabled: true`, import, and enable it then",
-            arguments.pool
-        )
+        bail!("there is no AddressPool {name}; create it with `disabled: true`, import, and enable it then")
     };
-    let found = match arguments.source {
-        PeerIpam::Whereabouts => whereabouts::read(client, arguments.records_namespace.as_deref()).await,
+    let found = match source {
         PeerIpam::Calico => calico::read(client).await,
         PeerIpam::Podcidr => nodes::read(client).await,
+        PeerIpam::Whereabouts | PeerIpam::WhereaboutsNetworks => whereabouts::read(client, namespace).await,
     };
-    let found = found.with_context(|| format!("cannot read the records of {}", arguments.source.name()))?;
-    let plan = ImportPlan::new(&pool, arguments.source.name(), found)?;
-    let mut report = report(arguments, &plan);
+    let source_name = source.name();
+    let found = found.with_context(|| format!("cannot read the records of {source_name}"))?;
+    let plan = ImportPlan::new(&pool, source_name, found)?;
+    let mut report = report(name, source_name, &plan);
     let leased = leased(client, &pool, &plan).await?;
     if !leased.is_empty() {
         bail!(
-            "{report}blocks with these addresses are leased already: {}; delete these IPBlocks, which drains them, or move their addresses away from {}, and import again",
+            "{report}blocks with these addresses are leased already: {}; delete these IPBlocks, which drains them, or move their addresses away from {source_name}, and import again",
             leased.join(", "),
-            arguments.source.name()
         );
     }
-    if !arguments.apply {
+    if !is_applied {
         report.push_str("dry run; pass --apply to make changes\n");
         return Ok(report);
     }
-    apply(client, &pool, arguments.source, &plan).await?;
-    let _ =
-        writeln!(report, "wrote AddressPool {}: no block with these addresses is granted", arguments.pool);
+    apply(client, &pool, source, &plan).await?;
+    let _ = writeln!(report, "wrote AddressPool {name}: no block with these addresses is granted");
     Ok(report)
 }
 
 /// The plan as text.
-fn report(arguments: &ImportArguments, plan: &ImportPlan) -> String {
+fn report(pool: &str, source: &str, plan: &ImportPlan) -> String {
     let width = plan.entries.iter().map(|entry| entry.cidr.len()).max().unwrap_or_default();
     let mut text = String::new();
     for entry in &plan.entries {
@@ -117,9 +150,7 @@ fn report(arguments: &ImportArguments, plan: &ImportPlan) -> String {
     let (entries, outside) = (plan.entries.len(), plan.outside.len());
     let _ = writeln!(
         text,
-        "{entries} ranges of pool {} are taken by {}; {outside} are outside of the pool",
-        arguments.pool,
-        arguments.source.name()
+        "{entries} ranges of pool {pool} are taken by {source}; {outside} are outside of the pool"
     );
     text
 }

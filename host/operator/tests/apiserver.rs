@@ -24,6 +24,8 @@ mod distrust;
 mod grants;
 #[path = "apiserver/import.rs"]
 mod import;
+#[path = "apiserver/import_networks.rs"]
+mod import_networks;
 #[path = "apiserver/ipam_claims.rs"]
 mod ipam_claims;
 #[path = "apiserver/leader.rs"]
@@ -65,6 +67,7 @@ fn main() -> ExitCode {
         spaces::TESTS,
         agreement::TESTS,
         import::TESTS,
+        import_networks::TESTS,
         selector::TESTS,
         claims::TESTS,
         migrations::TESTS,

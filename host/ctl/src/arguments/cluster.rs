@@ -7,8 +7,9 @@ use clap::Subcommand;
 /// A verb about the whole cluster.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ClusterVerb {
-    /// Note addresses that another IPAM hands out as taken, before a pool's first block is granted: runs `tenure-operator import`.
+    /// Note addresses that another IPAM hands out as taken, before a pool's first block is granted, or propose pools for its networks: runs `tenure-operator import`.
     #[command(after_help = "Examples:
+  tenurectl cluster import whereabouts-networks                 show pools and networks in the place of whereabouts' own
   tenurectl cluster import whereabouts --pool pods              show what would be written
   tenurectl cluster import calico --pool pods --apply
   tenurectl cluster import podcidr --pool pods --kubeconfig admin.conf --apply

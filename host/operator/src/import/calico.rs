@@ -52,14 +52,14 @@ pub(super) async fn read(client: &Client) -> anyhow::Result<Vec<FoundUse>> {
         .await?
         .unwrap_or_default();
     let (mut found, mut known) = (Vec::new(), BTreeSet::new());
-    for PeerRecord { name, spec } in blocks {
+    for PeerRecord { name, spec, .. } in blocks {
         let cidr = cidr(&spec.cidr).with_context(|| format!("IPAMBlock {name}"))?;
         if let Some(owner) = owner(&spec).filter(|_| !is_true(&spec.deleted)) {
             known.insert(cidr);
             found.push(FoundUse { cidr, owner });
         }
     }
-    for PeerRecord { name, spec } in affinities {
+    for PeerRecord { name, spec, .. } in affinities {
         let cidr = cidr(&spec.cidr).with_context(|| format!("BlockAffinity {name}"))?;
         if !is_true(&spec.deleted) && !known.contains(&cidr) {
             found.push(FoundUse { cidr, owner: format!("host {}, an affinity without a block", spec.node) });

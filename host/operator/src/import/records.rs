@@ -2,7 +2,7 @@
 
 use anyhow::Context as _;
 use kube::api::{ApiResource, DynamicObject, ListParams};
-use kube::core::GroupVersionKind;
+use kube::core::{GroupVersionKind, ObjectMeta};
 use kube::{Api, Client, ResourceExt as _};
 use serde::de::DeserializeOwned;
 use tenure_cluster::client::{ApiCallError, call};
@@ -10,11 +10,16 @@ use tenure_cluster::client::{ApiCallError, call};
 /// The objects that one call may return.
 const PAGE: u32 = 500;
 
+/// The status of HTTP for what is not there.
+const NOT_FOUND: u16 = 404;
+
 /// An object of another program, as far as an import needs it.
 #[derive(Debug)]
 pub(super) struct PeerRecord<S> {
     /// The name, with its namespace if it has one.
     pub(super) name: String,
+    /// The metadata.
+    pub(super) metadata: ObjectMeta,
     /// The spec.
     pub(super) spec: S,
 }
@@ -50,7 +55,7 @@ pub(super) async fn list<S: DeserializeOwned>(
                 .map_or_else(|| object.name_any(), |namespace| format!("{namespace}/{}", object.name_any()));
             let spec = object.data.get("spec").cloned().unwrap_or_default();
             let spec = serde_json::from_value(spec).with_context(|| format!("{} {name}", kind.kind))?;
-            records.push(PeerRecord { name, spec });
+            records.push(PeerRecord { name, metadata: object.metadata, spec });
         }
         match page.metadata.continue_.filter(|token| !token.is_empty()) {
             Some(token) => parameters = ListParams::default().limit(PAGE).continue_token(&token),
@@ -59,7 +64,8 @@ pub(super) async fn list<S: DeserializeOwned>(
     }
 }
 
-/// Whether there is no such kind. A list of a kind that is served is never answered so.
+/// Whether there is no such kind. A list of a kind that is served is never answered so, and of a group that is not served the answer has no
+/// reason.
 fn is_not_served(error: &ApiCallError) -> bool {
-    error.is_not_found()
+    error.status().is_some_and(|status| status.code == NOT_FOUND)
 }

@@ -28,12 +28,12 @@ pub(crate) const TESTS: &[Test] = &[
 ];
 
 /// A kind of another IPAM.
-struct PeerKind {
-    group: &'static str,
-    version: &'static str,
-    kind: &'static str,
-    plural: &'static str,
-    is_namespaced: bool,
+pub(crate) struct PeerKind {
+    pub(crate) group: &'static str,
+    pub(crate) version: &'static str,
+    pub(crate) kind: &'static str,
+    pub(crate) plural: &'static str,
+    pub(crate) is_namespaced: bool,
 }
 
 const fn of_whereabouts(kind: &'static str, plural: &'static str) -> PeerKind {
@@ -52,7 +52,7 @@ const AFFINITY: PeerKind = of_calico("BlockAffinity", "blockaffinities");
 
 impl PeerKind {
     /// Has the API server serve the kind.
-    fn define(&self, cluster: &Cluster) -> anyhow::Result<()> {
+    pub(crate) fn define(&self, cluster: &Cluster) -> anyhow::Result<()> {
         let scope = if self.is_namespaced { "Namespaced" } else { "Cluster" };
         let schema = json!({ "type": "object", "properties": {
             "spec": { "type": "object", "x-kubernetes-preserve-unknown-fields": true } } });
@@ -73,7 +73,7 @@ impl PeerKind {
         })
     }
 
-    fn put(&self, cluster: &Cluster, name: &str, spec: &Value) -> anyhow::Result<()> {
+    pub(crate) fn put(&self, cluster: &Cluster, name: &str, spec: &Value) -> anyhow::Result<()> {
         let resource = ApiResource::from_gvk_with_plural(
             &GroupVersionKind::gvk(self.group, self.version, self.kind),
             self.plural,
@@ -94,7 +94,7 @@ impl PeerKind {
 }
 
 fn arguments(source: PeerIpam, apply: bool) -> ImportArguments {
-    ImportArguments { source, pool: "pods".into(), records_namespace: None, apply }
+    ImportArguments { source, pool: Some("pods".into()), records_namespace: None, flat_file: None, apply }
 }
 
 /// Imports while an operator works.
@@ -125,7 +125,21 @@ fn spared(cluster: &Cluster, taken: &[TakenEntry]) -> anyhow::Result<usize> {
     Ok(blocks.len())
 }
 
+/// Expects that an import names the kind that the API server does not serve, neither its group nor itself.
+fn lacks(cluster: &Cluster, source: PeerIpam, words: &str) -> anyhow::Result<()> {
+    cluster.pool("pods", "10.0.0.0/24", 27, &json!({}))?;
+    let failed = cluster.runtime.block_on(import(&cluster.client, &arguments(source, false))).err();
+    let said = format!("{:#}", failed.context("records of a kind that is not served")?);
+    ensure!(said.contains(words), "{said}");
+    cluster.clear()
+}
+
 fn whereabouts(cluster: &Cluster) -> anyhow::Result<()> {
+    lacks(
+        cluster,
+        PeerIpam::Whereabouts,
+        "the API server has no IPPools of whereabouts.cni.cncf.io/v1alpha1",
+    )?;
     IP_POOL.define(cluster)?;
     RESERVATION.define(cluster)?;
     let allocation = |pod: &str| json!({ "id": "c1", "podref": pod, "ifname": "net1" });
@@ -206,6 +220,7 @@ fn whereabouts(cluster: &Cluster) -> anyhow::Result<()> {
 }
 
 fn calico(cluster: &Cluster) -> anyhow::Result<()> {
+    lacks(cluster, PeerIpam::Calico, "the API server has no IPAMBlocks of Calico")?;
     IPAM_BLOCK.define(cluster)?;
     AFFINITY.define(cluster)?;
     let block = |cidr: &str, affinity: Value, allocations: Value, deleted: bool| json!({ "cidr": cidr, "affinity": affinity, "allocations": allocations, "attributes": [], "deleted": deleted });
