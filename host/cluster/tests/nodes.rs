@@ -5,6 +5,8 @@
 
 #[path = "nodes/agents.rs"]
 mod agents;
+#[path = "nodes/answers.rs"]
+mod answers;
 #[path = "nodes/calls.rs"]
 mod calls;
 #[path = "nodes/choices.rs"]
@@ -13,6 +15,8 @@ mod choices;
 mod claiming;
 #[path = "nodes/claims.rs"]
 mod claims;
+#[path = "nodes/deletions.rs"]
+mod deletions;
 #[path = "nodes/families.rs"]
 mod families;
 #[path = "nodes/faults.rs"]
@@ -64,6 +68,8 @@ fn main() -> ExitCode {
         machine::TESTS,
         agents::TESTS,
         pods::TESTS,
+        answers::TESTS,
+        deletions::TESTS,
         whereabouts::TESTS,
         stateful::TESTS,
         multus::TESTS,

@@ -1,7 +1,7 @@
 //! The API server's word about pods, beside a runtime that lists what the test says. In all of these the daemon cannot see the pods' network
 //! namespaces, as on a node where they are mounted out of its sight.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
 use k8s_openapi::api::core::v1::Pod;
@@ -10,7 +10,7 @@ use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use tenure_cluster::client::call;
 use tenure_fixtures::node::plugin::Outcome;
-use tenure_fixtures::node::{Attachment, Daemon};
+use tenure_fixtures::node::{Attachment, Daemon, metrics};
 use tenure_fixtures::wait;
 use tenure_runtime::fake::FakeRuntime;
 use tokio::task::AbortHandle;
@@ -54,13 +54,25 @@ impl PodNode {
         grace: u32,
         listed: Vec<&'static str>,
     ) -> anyhow::Result<Self> {
+        Self::start_through(world, name, &world.kubeconfig, grace, listed)
+    }
+
+    /// The same with another way to the API server.
+    pub(crate) fn start_through(
+        world: &World,
+        name: &'static str,
+        kubeconfig: &Path,
+        grace: u32,
+        listed: Vec<&'static str>,
+    ) -> anyhow::Result<Self> {
         let mut daemon = Daemon::prepare()?;
         let socket = daemon.path("cri.sock");
         daemon.configure(&format!(
             "[node]\nname = \"{name}\"\n[cluster]\npods = true\nkubeconfig = \"{}\"\n\
-             [runtime]\nsocket = \"{}\"\ngrace_seconds = {grace}\n",
-            world.kubeconfig.display(),
-            socket.display()
+             [runtime]\nsocket = \"{}\"\ngrace_seconds = {grace}\n[metrics]\nlisten = \"unix:{}\"\n",
+            kubeconfig.display(),
+            socket.display(),
+            daemon.path("metrics.sock").display()
         ))?;
         let runtime = world.runtime.block_on(async { FakeRuntime(listed).serve(&socket) });
         daemon.launch()?;
@@ -116,6 +128,13 @@ impl PodNode {
         allocations.iter().map(|allocation| container(allocation).context("no container")).collect()
     }
 
+    /// A number of the daemon's metrics.
+    pub(crate) fn figure(&self, name: &str) -> anyhow::Result<u64> {
+        let page = metrics::read(&self.daemon.path("metrics.sock"))?;
+        let found = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        Ok(found.with_context(|| format!("{name} is not among the metrics"))?.parse()?)
+    }
+
     /// The kinds of what `tenurectl check` finds.
     fn findings(&self) -> anyhow::Result<Vec<String>> {
         let output = self.daemon.ctl_output(&["check"])?;
@@ -125,7 +144,7 @@ impl PodNode {
     }
 }
 
-fn pods(world: &World) -> Api<Pod> {
+pub(crate) fn pods(world: &World) -> Api<Pod> {
     Api::default_namespaced(world.client.clone())
 }
 
