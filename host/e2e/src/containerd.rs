@@ -20,10 +20,13 @@ pub mod cri {
 
 use cri::runtime_service_client::RuntimeServiceClient;
 
+/// The file with its process id, in the enclave.
+const PID: &str = "/run/containerd.pid";
+
 /// A private container runtime.
 #[derive(Debug)]
 pub struct Containerd {
-    process: Child,
+    process: Option<Child>,
     /// Dropped before the directory that the processes inside write to.
     enclave: Enclave,
     directory: TempDir,
@@ -50,19 +53,48 @@ impl Containerd {
         }
         let config = at.join("config.toml");
         fs::write(&config, Self::config(at, plugins))?;
-        let log = fs::File::create(at.join("containerd.log"))?;
-        let process = enclave
-            .command("containerd")
-            .arg("--config")
-            .arg(&config)
+        let mut containerd = Self { process: None, enclave, directory };
+        containerd.start_again()?;
+        let archive = image::archive(containerd.directory.path())?;
+        containerd.ctr(&["images", "import", &archive.display().to_string()])?;
+        Ok(containerd)
+    }
+
+    /// Starts it after [`stop`](Self::stop), and waits until it answers. It knows the pods of before.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    pub fn start_again(&mut self) -> anyhow::Result<()> {
+        let at = self.directory.path();
+        let log = fs::File::options().create(true).append(true).open(at.join("containerd.log"))?;
+        // The process inside keeps the id of the shell.
+        let script = format!("echo $$ >{PID}; exec containerd --config \"$1\"");
+        let process = self
+            .enclave
+            .command("sh")
+            .args(["-c", &script, "sh"])
+            .arg(at.join("config.toml"))
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
             .stderr(log)
             .spawn()
             .context("containerd")?;
-        let containerd = Self { process, enclave, directory };
-        containerd.ready()?;
-        Ok(containerd)
+        self.process = Some(process);
+        let socket = self.socket();
+        wait::holds("containerd", Duration::from_secs(30), || {
+            Ok(socket.exists() && self.ctr(&["version"]).is_ok())
+        })
+    }
+
+    /// Kills it. Its pods run on.
+    ///
+    /// # Errors
+    /// When it is not running.
+    pub fn stop(&mut self) -> anyhow::Result<()> {
+        let mut process = self.process.take().context("containerd is not running")?;
+        self.enclave.run("sh", &["-c", &format!("kill -KILL $(cat {PID})")])?;
+        process.wait()?;
+        Ok(())
     }
 
     fn config(at: &Path, plugins: &Path) -> String {
@@ -93,17 +125,6 @@ disabled_plugins = [
             plugins = plugins.display(),
             image = image::NAME,
         )
-    }
-
-    /// Waits until it answers, then imports the pause image.
-    fn ready(&self) -> anyhow::Result<()> {
-        let socket = self.socket();
-        wait::holds("containerd", Duration::from_secs(30), || {
-            Ok(socket.exists() && self.ctr(&["version"]).is_ok())
-        })?;
-        let archive = image::archive(self.directory.path())?;
-        self.ctr(&["images", "import", &archive.display().to_string()])?;
-        Ok(())
     }
 
     fn ctr(&self, arguments: &[&str]) -> anyhow::Result<String> {
@@ -155,9 +176,24 @@ impl Drop for Containerd {
         let tail = errors.get(errors.len().saturating_sub(40)..).unwrap_or_default();
         evidence::keep(format!("--- containerd's log, without level=info\n{}", tail.join("\n")));
         // This kills nsenter only; containerd ends with the enclave.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        if let Some(process) = &mut self.process {
+            let _ = process.kill();
+            let _ = process.wait();
+        }
     }
+}
+
+/// A pod as Kubernetes names it, and which of its sandboxes is asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct PodName<'a> {
+    /// The namespace.
+    pub namespace: &'a str,
+    /// The name.
+    pub name: &'a str,
+    /// The uid.
+    pub uid: &'a str,
+    /// The number of sandboxes before this one.
+    pub attempt: u32,
 }
 
 /// The pods of a containerd.
@@ -182,11 +218,21 @@ impl Pods {
     /// # Errors
     /// containerd's errors, as a kubelet would see them, or a timeout.
     pub async fn run(&mut self, name: &str, limit: Duration) -> anyhow::Result<Pod> {
+        let uid = format!("uid-of-{name}");
+        self.run_as(PodName { namespace: "tenure", name, uid: &uid, attempt: 0 }, limit).await
+    }
+
+    /// Starts a sandbox of a pod and returns its addresses.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub async fn run_as(&mut self, pod: PodName<'_>, limit: Duration) -> anyhow::Result<Pod> {
+        let PodName { namespace, name, uid, attempt } = pod;
         let metadata = cri::PodSandboxMetadata {
             name: name.to_owned(),
-            uid: format!("uid-of-{name}"),
-            namespace: "tenure".to_owned(),
-            attempt: 0,
+            uid: uid.to_owned(),
+            namespace: namespace.to_owned(),
+            attempt,
         };
         let config = cri::PodSandboxConfig {
             metadata: Some(metadata),
