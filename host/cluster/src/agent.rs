@@ -25,6 +25,8 @@ mod ranges;
 mod reboot;
 mod rebuilding;
 mod records;
+#[cfg(test)]
+mod sample;
 mod saying;
 mod selectors;
 mod settings;

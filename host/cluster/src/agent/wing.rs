@@ -1,14 +1,17 @@
 //! Leased blocks as a wing of the executor: intents to request a block, and to give one back.
 //!
 //! ```text
-//!   request-block     want, absolute and durable ──▶ the node's object says it ──▶ so many blocks are held: done
-//!                                                                                 └ nothing is short any more: undone
+//!   request-block     a block's size is known ──▶ want, absolute and durable ──▶ the node's object says it ──▶ so many blocks are held: done
+//!                                                                                                           └ nothing is short any more: undone
 //!   give-back-block   of a plan: the block is offered, and nothing begins
 //!                     for a mark: checked, frozen and recorded in one critical section ──▶ the lease is over: done, without its ranges
 //!                                                                                        └ the mark was taken back: undone
 //! ```
 //!
 //! The agent's loop speaks with the API server; the wing only waits for what comes of it.
+
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 use std::sync::Arc;
@@ -27,7 +30,7 @@ use crate::agent::checks::{BlockChecks, OfferedBlocks};
 use crate::agent::core::AgentCore;
 use crate::agent::outlook::outlook;
 use crate::agent::records::{MARK, mark_of};
-use crate::agent::settings::cluster_pool;
+use crate::agent::settings::{PoolFamily, cluster_pool};
 use crate::agent::state::FrozenOutcome;
 use crate::agent::usage::{free, labelled};
 
@@ -52,8 +55,10 @@ pub enum BlockWork {
     Request {
         /// The engine's pool.
         pool: PoolName,
-        /// The number of blocks.
-        want: u32,
+        /// The addresses that are missing.
+        addresses: u32,
+        /// The number of blocks; `None` until it is known how many addresses a block has.
+        want: Option<u32>,
     },
     /// A block is frozen for a mark.
     GiveBack {
@@ -96,19 +101,37 @@ impl ClusterWing {
         free < self.core.settings.preallocation.saturating_add(waiting)
     }
 
-    /// The number of blocks that a pool should have so that so many more addresses come.
-    fn want(&self, pool: &PoolName, addresses: u32) -> u32 {
-        let unit = cluster_pool(pool).and_then(|(name, family)| {
-            let state = self.core.state();
-            Some((*state.pools.get(name)?.units.get(&family)?, family))
-        });
-        let size = unit.map_or(1, |(prefix, family)| {
-            let longest = if family == crate::agent::settings::PoolFamily::Ipv4 { 32 } else { 128 };
-            1_u32.checked_shl(u32::from(longest - prefix.min(longest))).unwrap_or(u32::MAX)
-        });
+    /// The number of blocks that a pool should have so that so many more addresses come; `None` until the pool was read. Until then, one address
+    /// might be a block, and a node that starts while the API server is slow would ask for one block for each address.
+    fn want(&self, pool: &PoolName, addresses: u32) -> Option<u32> {
+        let (name, family) = cluster_pool(pool)?;
+        let prefix = *self.core.state().pools.get(name)?.units.get(&family)?;
+        let longest = if family == PoolFamily::Ipv4 { 32 } else { 128 };
+        let size = 1_u32.checked_shl(u32::from(longest - prefix.min(longest))).unwrap_or(u32::MAX);
         // Of a block's addresses, its network address, its gateway and its broadcast address are handed to nobody.
         let usable = size.saturating_sub(3).max(1);
-        self.core.counted(pool).saturating_add(addresses.div_ceil(usable).max(1))
+        Some(self.core.counted(pool).saturating_add(addresses.div_ceil(usable).max(1)))
+    }
+
+    /// The next step of a request for blocks, of which so many are wanted.
+    async fn next_of_request(&self, pool: &PoolName, want: u32) -> Step<NoAction, BlockOutcome> {
+        // The want is durable now, so it may be said.
+        let is_news = self.core.state().wants.insert(pool.clone(), want) != Some(want);
+        if is_news {
+            self.core.wake.notify_one();
+        }
+        match self.core.counted(pool) >= want {
+            true => Step::Done(BlockOutcome::Came),
+            false => self.waits_if_short(pool).await,
+        }
+    }
+
+    /// Waits for blocks, unless nothing is short any more.
+    async fn waits_if_short(&self, pool: &PoolName) -> Step<NoAction, BlockOutcome> {
+        match self.is_short(pool).await {
+            true => Step::Wait(LOOK_EVERY),
+            false => Step::Undone("enough addresses are free by now".to_owned()),
+        }
     }
 }
 
@@ -173,10 +196,11 @@ impl Wing for ClusterWing {
                 let pool = intent.pool.clone();
                 let reached = intent.reached.get(WANT).and_then(|want| want.parse().ok());
                 let addresses = intent.attributes.get("addresses").and_then(|count| count.parse().ok());
-                let want = reached.unwrap_or_else(|| self.want(&pool, addresses.unwrap_or(1)));
+                let addresses = addresses.unwrap_or(1);
+                let want = reached.or_else(|| self.want(&pool, addresses));
                 let now = self.core.now();
                 self.core.state().waits_since.entry(pool.clone()).or_insert(now);
-                Ok(BlockWork::Request { pool, want })
+                Ok(BlockWork::Request { pool, addresses, want })
             }
             EffectKind::GiveBackBlock => {
                 let cidr = intent.attributes.get(agreed::BLOCK).and_then(|block| block.parse().ok());
@@ -190,7 +214,9 @@ impl Wing for ClusterWing {
 
     fn reached(&self, work: &BlockWork) -> Result<Attributes, InvalidAttributes> {
         match work {
-            BlockWork::Request { want, .. } => Attributes::new([(WANT, want.to_string())]),
+            BlockWork::Request { want, .. } => {
+                Attributes::new(want.iter().map(|want| (WANT, want.to_string())))
+            }
             BlockWork::GiveBack { cidr, mark } => {
                 // An operator may give its mark another id; the agent then records that.
                 let mark = self.core.state().frozen.get(cidr).copied().unwrap_or(*mark);
@@ -201,23 +227,20 @@ impl Wing for ClusterWing {
 
     async fn next(&self, work: &mut BlockWork) -> Step<NoAction, BlockOutcome> {
         match work {
-            BlockWork::Request { pool, want } => {
-                // The want is durable now, so it may be said.
-                let is_news = self.core.state().wants.insert(pool.clone(), *want) != Some(*want);
-                if is_news {
-                    self.core.wake.notify_one();
-                }
+            BlockWork::Request { pool, addresses, want } => {
                 if cluster_pool(pool).is_some_and(|(name, _)| self.core.is_for_claims(name)) {
                     return Step::Undone(
                         "the pool's addresses are for claims, and come with them".to_owned(),
                     );
                 }
-                if self.core.counted(pool) >= *want {
-                    return Step::Done(BlockOutcome::Came);
+                if let Some(want) = *want {
+                    return self.next_of_request(pool, want).await;
                 }
-                match self.is_short(pool).await {
-                    true => Step::Wait(LOOK_EVERY),
-                    false => Step::Undone("enough addresses are free by now".to_owned()),
+                *want = self.want(pool, *addresses);
+                match want {
+                    // It becomes durable before the next step.
+                    Some(_) => Step::Wait(Duration::ZERO),
+                    None => self.waits_if_short(pool).await,
                 }
             }
             BlockWork::GiveBack { cidr, .. } => match self.core.state().outcomes.get(cidr) {
