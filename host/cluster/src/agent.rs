@@ -33,6 +33,8 @@ mod settings;
 mod state;
 mod status;
 mod supply;
+#[cfg(test)]
+mod tests;
 mod turns;
 mod unread;
 mod usage;

@@ -3,6 +3,9 @@
 //! kube's watcher goes on from the version that it read last. A store that was put back from a backup may not have that version for hours, and says
 //! nothing until then. A list is a quorum read of what there is.
 
+#[cfg(test)]
+mod tests;
+
 use std::fmt::Debug;
 use std::time::Duration;
 

@@ -1,0 +1,99 @@
+use std::collections::BTreeMap;
+
+use serde_json::json;
+use tenure_leases::agent::ledger::LeaseHold;
+use tenure_leases::{MachineHash, PoolKey, Uid};
+use tenure_types::Moment;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use super::records::HeldLease;
+use super::sample::agent_with;
+use super::*;
+use crate::away::AbsentServer;
+
+/// The nodes that lose their API server.
+const NODES: u64 = 100;
+
+/// The blocks of each.
+const BLOCKS: [&str; 2] = ["10.0.0.0/26", "10.0.0.64/26"];
+
+/// tokio's clock.
+struct PausedClock(Instant);
+
+impl Clock for PausedClock {
+    fn now(&self) -> Moment {
+        let since = self.monotonic();
+        Moment {
+            boot_ns: since.as_nanos().try_into().unwrap(),
+            wall_ms: since.as_millis().try_into().unwrap(),
+        }
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.0.elapsed()
+    }
+}
+
+fn lease(cidr: &str, uid: u128) -> HeldLease {
+    HeldLease {
+        name: tenure_leases::BlockName::new("default", cidr.parse().unwrap()).unwrap(),
+        uid: Uid(uid),
+        pool: PoolKey { name: "names".into(), uid: Uid(7) },
+        hold: LeaseHold::Open,
+        boot: Some(Uid(2)),
+        turn: None,
+    }
+}
+
+/// The API server's objects: the Node, the pool, the blocks, which are the node's, and the operator's hints at them.
+fn objects() -> BTreeMap<String, serde_json::Value> {
+    let group = "/apis/ipam.tenure.dev/v1alpha1";
+    let metadata = |name: &str, uid: u128| json!({ "name": name, "uid": Uid(uid).to_string(), "resourceVersion": "5", "generation": 1 });
+    let pool = json!({ "metadata": metadata("names", 7), "spec": { "ipv4": { "cidrs": ["10.0.0.0/16"] } } });
+    let node = json!({ "metadata": metadata("n1", 1) });
+    let mut objects: BTreeMap<String, serde_json::Value> =
+        [("/api/v1/nodes/n1".to_owned(), node), (format!("{group}/addresspools/names"), pool)].into();
+    let mut hints = Vec::new();
+    for (uid, cidr) in (10..).zip(BLOCKS) {
+        let name = lease(cidr, uid).name.to_string();
+        hints.push(json!({ "name": name, "cidr": cidr, "uid": Uid(uid).to_string() }));
+        let spec = json!({
+            "group": "default", "cidr": cidr, "rangeID": "0000000000000001",
+            "pool": { "name": "names", "uid": Uid(7).to_string() }, "nodeName": "n1", "nodeUID": Uid(1).to_string(),
+            "machine": MachineHash(1).to_string(), "bootID": Uid(2).to_string(),
+        });
+        let block = json!({ "metadata": metadata(&name, uid), "spec": spec });
+        objects.insert(format!("{group}/ipblocks/{name}"), block);
+    }
+    let told = json!({ "metadata": metadata("n1", 9), "status": { "blocks": hints } });
+    objects.insert(format!("{group}/nodeipams/n1"), told);
+    objects
+}
+
+#[tokio::test(start_paused = true)]
+async fn nodes_do_not_ask_for_all_their_blocks_at_once_after_minutes_without_the_api_server() {
+    let server = AbsentServer::new(Duration::from_secs(30), Duration::from_secs(300), objects());
+    let (mut running, mut engines) = (JoinSet::new(), Vec::new());
+    for seed in 0..NODES {
+        let clock = Arc::new(PausedClock(Instant::now()));
+        let (core, abandoned) = agent_with(server.client(), clock, seed).await;
+        for (uid, cidr) in (10..).zip(BLOCKS) {
+            core.record(&lease(cidr, uid)).await.unwrap();
+        }
+        engines.push(abandoned);
+        let core = Arc::new(core);
+        running.spawn(async move { match work(&core, &Executors::new()).await {} });
+    }
+    server.back_for(Duration::from_secs(40)).await;
+    let lists = server.by_second("GET /apis/ipam.tenure.dev/v1alpha1/nodeipams");
+    let reads = server.by_second("GET /apis/ipam.tenure.dev/v1alpha1/ipblocks/");
+    let writes = server.by_second("PATCH");
+    let nodes = usize::try_from(NODES).unwrap();
+    assert_eq!(lists.values().sum::<usize>(), nodes, "{lists:?}");
+    assert_eq!(reads.values().sum::<usize>(), nodes * BLOCKS.len(), "each block is read once: {reads:?}");
+    assert_eq!(writes, BTreeMap::new(), "nobody has anything to say");
+    let most = |seconds: &BTreeMap<u64, usize>| seconds.values().copied().max().unwrap_or_default();
+    assert!(most(&lists) <= nodes / 5, "more than a fifth within a second: {lists:?}");
+    assert!(most(&reads) <= nodes * BLOCKS.len() / 5, "more than a fifth within a second: {reads:?}");
+}
