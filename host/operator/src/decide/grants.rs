@@ -13,13 +13,13 @@ use tenure_cluster::convert::BlockLease;
 use tenure_leases::operator::grant::{GrantCandidate, GrantCase, GrantRefusal, grant, sort_candidates};
 use tenure_leases::operator::held::{ClaimantState, HeldVerdict, heir};
 use tenure_leases::space::overlap;
-use tenure_leases::{AddressSpace, PoolDemand, RangeId, RangeState, RangeUse};
+use tenure_leases::{AddressSpace, MarkAck, MarkAnswer, PoolDemand, RangeId, RangeState, RangeUse};
 
 use super::held::{self, HeldClaim, HeldClaims};
 use super::{ADDRESSES_HELD, EXHAUSTED, FamilyKey, WaitReason, WaitingNodes, in_turn};
 use crate::memory::{OperatorMemory, WaitingNode};
 use crate::reports::{EventReason, EventSubject, Notice};
-use crate::view::{ClusterView, PoolView, SaidView, is_ipv6};
+use crate::view::{BlockView, ClusterView, PoolView, SaidView, is_ipv6};
 use crate::writes::OperatorWrite;
 
 /// The most free cells of a range that are compared for one grant.
@@ -174,7 +174,7 @@ impl Granting<'_> {
     /// Grants what a node wants of one pool in one family.
     fn demand(&mut self, said: &SaidView, demand: &PoolDemand) {
         let key = (demand.pool.uid, demand.is_ipv6);
-        let mut have = self.blocks_of(said, key);
+        let mut have = self.blocks_of(said, key, demand.want);
         if have < demand.want {
             self.decisions.wanting.insert((said.spec.identity.name.to_string(), key));
         }
@@ -303,16 +303,32 @@ impl Granting<'_> {
         self.memory.barrier.may_grant() && !self.view.words_missing
     }
 
-    /// A node's blocks of a pool and family that count for its demand: those that leave do not, so that their replacement can come first.
-    fn blocks_of(&self, said: &SaidView, (pool, ipv6): FamilyKey) -> u32 {
-        let blocks = self.view.blocks_of(&said.spec).filter(|view| {
-            let ours = view.block.pool.uid == pool && is_ipv6(view.block.cidr) == ipv6;
-            ours && !view.block.deleting && self.view.is_in_open_range(view)
-        });
+    /// A node's blocks of a pool and family that count for its demand.
+    ///
+    /// A block that leaves counts for as long as the node counts it, too: until it has answered for it, what it wants is at least what it holds, and each
+    /// replacement that it holds would have it granted another one. With no other block, it is one short, so that one replacement comes first.
+    fn blocks_of(&self, said: &SaidView, (pool, ipv6): FamilyKey, want: u32) -> u32 {
+        let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        let own = self.view.blocks_of(&said.spec);
+        let own = own.filter(|view| view.block.pool.uid == pool && is_ipv6(view.block.cidr) == ipv6);
+        let stays = |view: &&BlockView| !view.block.deleting && self.view.is_in_open_range(view);
+        let (staying, leaving): (Vec<&BlockView>, Vec<&BlockView>) = own.partition(stays);
         let node = (said.spec.identity.name.to_string(), (pool, ipv6));
         let believed = self.believed.get(&node).copied().unwrap_or_default();
-        u32::try_from(blocks.count()).unwrap_or(u32::MAX).saturating_add(believed)
+        let staying = number(staying.len()).saturating_add(believed);
+        let counted = number(leaving.into_iter().filter(|view| is_counted(said, view)).count());
+        match staying {
+            0 => counted.min(want.saturating_sub(1)),
+            _ => staying.saturating_add(counted),
+        }
     }
+}
+
+/// Whether a node counts a block among those that it keeps.
+fn is_counted(said: &SaidView, view: &BlockView) -> bool {
+    let (uid, spec) = (view.block.uid, &said.spec);
+    let is_leaving = |ack: &MarkAck| ack.uid == uid && !matches!(ack.answer, MarkAnswer::Refused(_));
+    spec.held_uid(view.block.cidr) == Some(uid) && !spec.acks.iter().any(is_leaving)
 }
 
 fn subject(said: &SaidView) -> EventSubject {

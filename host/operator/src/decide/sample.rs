@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use k8s_openapi::jiff::Timestamp;
 use serde_json::{Value, json};
-use tenure_leases::{MachineHash, Uid};
+use tenure_leases::{BlockName, MachineHash, Uid};
 
 use crate::memory::OperatorMemory;
-use crate::view::{HostView, KeptObject, PoolView, SaidView, SpaceView};
+use crate::view::{BlockView, HostView, KeptObject, PoolView, SaidView, SpaceView};
 use crate::writes::WriteTime;
 
 /// The boot id of every machine.
@@ -59,15 +59,46 @@ pub(super) fn host(number: u32, uid: Uid) -> KeptObject<HostView> {
 
 /// The words of that machine, which names this uid of its Node, and wants blocks or has turns.
 pub(super) fn said(number: u32, node: Uid, want: u32, turns: &[Value]) -> KeptObject<SaidView> {
+    saying(number, node, want, &json!({ "claims": turns }))
+}
+
+/// The words of that machine, which wants so many blocks, and says more besides.
+pub(super) fn saying(number: u32, node: Uid, want: u32, more: &Value) -> KeptObject<SaidView> {
     let machine = MachineHash::of(&format!("m{number}"), &format!("s{number}")).unwrap();
     let demand = json!({ "pool": "pods", "poolUID": POOL.to_string(), "family": "IPv4", "want": want });
-    let spec = json!({
+    let mut spec = json!({
         "nodeUID": node.to_string(), "machine": machine.to_string(), "bootID": Uid(BOOT).to_string(),
-        "demand": [demand], "claims": turns,
+        "demand": [demand],
     });
+    for (field, value) in more.as_object().into_iter().flatten() {
+        spec[field] = value.clone();
+    }
     let uid = Uid(1 << 64 | u128::from(number));
     let object = json!({ "metadata": metadata(&format!("n{number}"), uid), "spec": spec });
     let said = KeptObject::<SaidView>::of(serde_json::from_value(object).unwrap());
     assert!(said.read.is_ok(), "{:?}", said.read);
     said
+}
+
+/// A lease of that machine.
+pub(super) fn leased(
+    number: u32,
+    node: Uid,
+    (cidr, uid): (&str, Uid),
+    deleting: bool,
+) -> KeptObject<BlockView> {
+    let machine = MachineHash::of(&format!("m{number}"), &format!("s{number}")).unwrap();
+    let name = BlockName::new("default", cidr.parse().unwrap()).unwrap().to_string();
+    let mut metadata = metadata(&name, uid);
+    if deleting {
+        metadata["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    }
+    let spec = json!({
+        "group": "default", "cidr": cidr, "rangeID": "0000000000000001", "pool": { "name": "pods", "uid": POOL.to_string() },
+        "nodeName": format!("n{number}"), "nodeUID": node.to_string(), "machine": machine.to_string(), "bootID": Uid(BOOT).to_string(),
+    });
+    let object = json!({ "metadata": metadata, "spec": spec });
+    let block = KeptObject::<BlockView>::of(serde_json::from_value(object).unwrap());
+    assert!(block.read.is_ok(), "{:?}", block.read);
+    block
 }

@@ -1,6 +1,7 @@
 use super::*;
-use crate::decide::sample::{NOW, host, leader, pool, said, space};
+use crate::decide::sample::{NOW, host, leader, leased, pool, said, saying, space};
 use crate::view::{ViewSources, view};
+use serde_json::json;
 use tenure_leases::Uid;
 
 /// The view of so many nodes that want a block each.
@@ -61,4 +62,33 @@ fn each_cell_is_granted_once_and_the_last_one_is_found() {
     };
     let cells: BTreeSet<IpNet> = decisions.writes.iter().map(cell).collect();
     assert_eq!((cells.len(), decisions.writes.len()), (256, 256));
+}
+
+/// The grants to a node that wants so many blocks, holds the first so many of two, and has said or not that the first one is cordoned: somebody deletes
+/// that one.
+fn replacements(want: u32, held: usize, is_cordoned: bool) -> usize {
+    let (node, blocks) = (Uid(100), [("10.0.0.0/30", Uid(10)), ("10.0.0.4/30", Uid(11))]);
+    let blocks = &blocks[..held];
+    let said_held: Vec<_> =
+        blocks.iter().map(|(cidr, uid)| json!({ "cidr": cidr, "uid": uid.to_string() })).collect();
+    let ack = json!({ "uid": Uid(10).to_string(), "markID": "0000000000000007", "answer": "cordoned" });
+    let acks: Vec<_> = is_cordoned.then_some(ack).into_iter().collect();
+    let view = view(ViewSources {
+        pools: vec![pool("Blocks", "10.0.0.0/24", 30)],
+        spaces: vec![space("Blocks", "10.0.0.0/24", 30)],
+        said: vec![saying(0, node, want, &json!({ "held": said_held, "acks": acks }))],
+        hosts: vec![host(0, node)],
+        blocks: blocks.iter().map(|block| leased(0, node, *block, block.1 == Uid(10))).collect(),
+        ..ViewSources::default()
+    });
+    grants(&view, &mut leader(), NOW.elapsed).writes.len()
+}
+
+#[test]
+fn a_block_that_leaves_is_replaced_once() {
+    assert_eq!(replacements(1, 1, false), 1, "the replacement comes first");
+    // The node counts both, since nobody has asked for the one that leaves yet.
+    assert_eq!(replacements(2, 2, false), 0, "the replacement is there");
+    assert_eq!(replacements(1, 2, true), 0);
+    assert_eq!(replacements(2, 2, true), 1, "it wants another one besides");
 }
