@@ -21,6 +21,8 @@ mod deletions;
 mod families;
 #[path = "nodes/faults.rs"]
 mod faults;
+#[path = "nodes/killed.rs"]
+mod killed;
 #[path = "nodes/labels.rs"]
 mod labels;
 #[path = "nodes/machine.rs"]
@@ -39,6 +41,8 @@ mod releases;
 mod settings;
 #[path = "nodes/stateful.rs"]
 mod stateful;
+#[path = "nodes/trap.rs"]
+mod trap;
 #[path = "nodes/usual.rs"]
 mod usual;
 #[path = "nodes/whereabouts.rs"]
@@ -80,6 +84,7 @@ fn main() -> ExitCode {
         settings::TESTS,
         calls::TESTS,
         moved::TESTS,
+        killed::TESTS,
         machine::LAST_TESTS,
     ]
     .concat();

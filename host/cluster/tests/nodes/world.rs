@@ -13,6 +13,7 @@ use k8s_openapi::api::core::v1::{Namespace, Node as KubeNode};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Client, Resource};
+use rustix::process::Pid;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -41,6 +42,8 @@ pub(crate) struct World {
     pub(crate) plane: ControlPlane,
     operator: Option<Child>,
     pub(crate) kubeconfig: PathBuf,
+    /// The kubeconfig of the operator's next start.
+    pub(crate) operators_kubeconfig: PathBuf,
     folder: TempDir,
 }
 
@@ -63,7 +66,9 @@ impl World {
             Ok(runtime.block_on(install(&kubeconfig)).ok())
         })?;
         let folder = tempfile::tempdir()?;
-        let mut world = Self { nodes: vec![], client, runtime, plane, operator: None, kubeconfig, folder };
+        let (nodes, operator, operators_kubeconfig) = (vec![], None, kubeconfig.clone());
+        let mut world =
+            Self { nodes, client, runtime, plane, operator, kubeconfig, operators_kubeconfig, folder };
         world.start_operator()?;
         world.create_pool()?;
         for name in ["blue", "green"] {
@@ -110,13 +115,18 @@ impl World {
             .arg(binaries::find("tenure-operator")?)
             .args(["--identity", "operator"])
             .arg("--kubeconfig")
-            .arg(&self.kubeconfig)
+            .arg(&self.operators_kubeconfig)
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
             .stderr(log)
             .spawn()?;
         self.operator = Some(child);
         Ok(())
+    }
+
+    /// The operator's process.
+    pub(crate) fn operator_pid(&self) -> anyhow::Result<Pid> {
+        Ok(Pid::from_child(self.operator.as_ref().context("the operator does not run")?))
     }
 
     /// Kills the operator.
