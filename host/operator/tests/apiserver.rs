@@ -48,6 +48,8 @@ mod selector;
 mod setup;
 #[path = "apiserver/spaces.rs"]
 mod spaces;
+#[path = "apiserver/versions.rs"]
+mod versions;
 
 use std::process::ExitCode;
 
@@ -73,6 +75,7 @@ fn main() -> ExitCode {
         migrations::TESTS,
         ipam_claims::TESTS,
         distrust::TESTS,
+        versions::TESTS,
         observed::TESTS,
         restored::TESTS,
         churn::TESTS,

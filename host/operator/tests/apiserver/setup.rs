@@ -61,7 +61,7 @@ pub(crate) async fn define(client: &Client) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Applies the definition of IPBlocks with another reason of a mark, `renumber`.
+/// Applies the definition of IPBlocks with another reason of a mark, `renumber`, and another field of the status, `noted`.
 pub(crate) async fn define_later(client: &Client) -> anyhow::Result<()> {
     let api: Api<CustomResourceDefinition> = all(client);
     let found = definitions().into_iter().find(|definition| definition.name_any().starts_with("ipblocks."));
@@ -70,6 +70,8 @@ pub(crate) async fn define_later(client: &Client) -> anyhow::Result<()> {
         "/spec/versions/0/schema/openAPIV3Schema/properties/status/properties/mark/properties/why/enum";
     let words = later.pointer_mut(path).and_then(serde_json::Value::as_array_mut);
     words.context("the reasons are not where they were")?.push(json!("renumber"));
+    let fields = later.pointer_mut("/spec/versions/0/schema/openAPIV3Schema/properties/status/properties");
+    fields.context("the status is not where it was")?["noted"] = json!({ "type": "string" });
     let later: CustomResourceDefinition = serde_json::from_value(later)?;
     let parameters = PatchParams::apply("tests").force();
     call(api.patch(&later.name_any(), &parameters, &Patch::Apply(&later))).await?;
