@@ -12,6 +12,7 @@ mod add;
 mod agent;
 mod life;
 mod operator;
+mod served;
 
 use std::error::Error;
 use std::fs;
@@ -194,10 +195,12 @@ async fn measure(client: Client, agents: usize, operator: &mut MeasuredOperator)
     let (writes, events) = counted(&counts);
     // At rest, nobody writes.
     tokio::time::sleep(Duration::from_secs(3)).await;
-    let rest = counted(&counts);
+    let (rest, written) = (counted(&counts), served::written(&client).await?);
     wish.send(2)?;
     let grown = gather(&mut leases, &mut herd, agents, operator).await?;
-    let after = counted(&counts);
+    // The operator takes note of what each node has said last.
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let (after, node_writes) = (counted(&counts), served::written(&client).await? - written);
     // As many blocks as a cluster of that many nodes has.
     wish.send(3)?;
     gather(&mut leases, &mut herd, agents, operator).await?;
@@ -213,6 +216,8 @@ async fn measure(client: Client, agents: usize, operator: &mut MeasuredOperator)
         "writes_at_rest": rest.0 - writes,
         "agent_writes_per_growth": (after.0 - rest.0) as f64 / all,
         "events_per_growth": (after.1 - rest.1) as f64 / all,
+        "node_writes_per_growth": node_writes / all,
+        "events_per_write": (after.1 - rest.1) as f64 / node_writes,
         "blocks": call(Api::<IPBlock>::all(client.clone()).list_metadata(&Default::default())).await?.items.len(),
         "operator_megabytes": resident(operator.id())?, "operator_peak_megabytes": peak(operator.id())?,
         "server_megabytes": server.map(resident).transpose()?,

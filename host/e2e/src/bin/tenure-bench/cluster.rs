@@ -35,8 +35,14 @@ pub(crate) fn measure(agents: u32, adds: u32) -> anyhow::Result<Vec<Row>> {
             .at_most(0.0),
         Row::new("API writes of an agent that joins", Unit::Each.of(number("agent_writes_per_join")?))
             .raw("that gets one block more", Unit::Each.of(number("agent_writes_per_growth")?)),
-        Row::new("events to an agent that gets one block more", Unit::Each.of(number("events_per_growth")?))
-            .raw("that joins", Unit::Each.of(number("events_per_join")?)),
+        Row::new(
+            "events to agents, per change of a node's object",
+            Unit::Each.of(number("events_per_write")?),
+        )
+        .at_most(1.0)
+        .raw("sent to all, the operator included", Unit::Each.of(number("sent_events_per_write")?))
+        .raw("changes of a node that gets one block more", Unit::Each.of(number("node_writes_per_growth")?))
+        .raw("events to an agent that joins", Unit::Each.of(number("events_per_join")?)),
         Row::new(format!("lease of a block p99, {of} join"), seconds("join_lease_p99_ms")?)
             .raw("p50", seconds("join_lease_p50_ms")?)
             .raw("all of them", Unit::Seconds.of(number("join_seconds")?)),
