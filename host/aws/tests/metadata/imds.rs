@@ -126,6 +126,17 @@ async fn it_gives_up_after_a_while() {
     assert!(error.to_string().contains("refused"), "{error}");
 }
 
+/// What is asked for in turn has its next turn soon.
+#[tokio::test]
+async fn what_may_change_is_asked_for_once_in_its_turn() {
+    let double = double().await;
+    let path = format!("{MACS}/");
+    double.fault(Fault::always(&path, status(500)));
+    let expected = MetadataError::Unreachable { path: path.clone(), reason: "HTTP status 500".to_owned() };
+    assert_eq!(imds(&double).lines(&path).await, Err(expected));
+    assert_eq!(asked(&double, &path), 1);
+}
+
 #[tokio::test]
 async fn a_service_that_is_turned_off_is_not_asked_again() {
     let double = double().await;
