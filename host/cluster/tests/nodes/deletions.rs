@@ -135,10 +135,6 @@ fn within_bucket(reads: &[(Instant, String)]) -> anyhow::Result<()> {
     Ok(())
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "listing thousands of containers every ten milliseconds would slow the node down"
-)]
 fn at_once(world: &mut World) -> anyhow::Result<()> {
     let count = count()?;
     let proxy = world.plane.proxy()?;
