@@ -129,8 +129,8 @@ fn check(workspace: &Workspace, arguments: &ImageArguments) -> Result<()> {
     };
     let sources = arguments.platforms()?.into_iter().map(source).collect::<Result<Vec<_>>>()?;
     let (once, again) = (folder.join("once"), folder.join("again"));
-    let first = write(workspace, arguments, &sources, Compression::fast(), &once)?;
-    let second = write(workspace, arguments, &sources, Compression::fast(), &again)?;
+    let first = write(workspace, arguments, &sources, Compression::default(), &once)?;
+    let second = write(workspace, arguments, &sources, Compression::default(), &again)?;
     ensure!(first == second, "the same programs gave other images: {first:?} and {second:?}");
     run(Command::new("diff").args(["--recursive", "--brief"]).arg(&once).arg(&again))?;
     for written in &first {

@@ -22,7 +22,8 @@
 pub mod access;
 #[cfg(feature = "agent")]
 pub mod agent;
-#[cfg(all(test, feature = "agent"))]
+#[cfg(test)]
+#[cfg(feature = "agent")]
 mod away;
 pub mod client;
 pub mod convert;

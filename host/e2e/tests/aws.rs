@@ -136,7 +136,7 @@ fn shrinking() -> anyhow::Result<()> {
         node.del(&format!("pod-{number}"))?;
     }
     // No interface goes within its first minute.
-    wait::holds("the second interface's end", LIMIT * 3, || Ok(node.double.known()? == 1))?;
+    wait::holds("the second interface's end", LIMIT * 6, || Ok(node.double.known()? == 1))?;
     node.all_have_their_way()?;
     node.all_is_well()
 }

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tenure_e2e::plugin::Running;
 use tenure_e2e::{Attachment, Outcome, traffic};
 
 use crate::eni::Node;
@@ -16,7 +15,7 @@ pub(crate) const VPC: &str = "vpc";
 pub(crate) const GATEWAY: &str = "10.60.0.1";
 
 /// The configuration that a runtime passes: the daemon has the network's.
-fn conf() -> Value {
+pub(crate) fn conf() -> Value {
     json!({
         "cniVersion": "1.1.0", "name": "pods", "type": "tenure-eni", "ipam": { "type": "tenure" }
     })
@@ -25,11 +24,6 @@ fn conf() -> Value {
 /// Calls ADD once.
 pub(crate) fn add(node: &Node, name: &str, sandbox: &Attachment) -> anyhow::Result<Outcome> {
     node.plugin(name)?.call("ADD", sandbox, &conf())
-}
-
-/// Begins one ADD.
-pub(crate) fn begin_add(node: &Node, name: &str, sandbox: &Attachment) -> anyhow::Result<Running> {
-    node.plugin(name)?.start("ADD", sandbox, conf().to_string().as_bytes())
 }
 
 /// Calls DEL.

@@ -51,6 +51,6 @@ pub(crate) fn first_moments() -> anyhow::Result<()> {
 /// Begins the only ADD of a pod.
 fn begin(node: &AwsNode, name: &str) -> anyhow::Result<(Attachment, tenure_e2e::plugin::Running)> {
     let sandbox = node.node.sandbox(name)?;
-    let running = pod::begin_add(&node.node, name, &sandbox)?;
+    let running = node.node.plugin(name)?.start("ADD", &sandbox, pod::conf().to_string().as_bytes())?;
     Ok((sandbox, running))
 }

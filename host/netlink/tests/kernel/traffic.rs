@@ -1,6 +1,6 @@
 //! Each row of the datapath, with traffic.
 
-use std::io::{Read as _, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::mpsc::channel;
 use std::thread;
@@ -12,6 +12,9 @@ use crate::world::{EXTERNAL, OUTSIDE, WITHIN, WITHIN_V6, World};
 
 /// The longest wait for an answer.
 const LONGEST: Duration = Duration::from_secs(10);
+
+/// The pause between two looks for an address.
+const PAUSE: Duration = Duration::from_millis(20);
 
 pub(crate) fn tests(suite: &mut Suite) {
     suite.test("pods_reach_each_other_with_their_own_addresses", pods_reach_each_other);
@@ -32,7 +35,7 @@ pub(crate) fn serve(room: &str, at: &str) {
     let (room, at) = (room.to_owned(), at.to_owned());
     thread::spawn(move || {
         enter(&room);
-        let listener = TcpListener::bind(at).unwrap();
+        let listener = bound(&at);
         ready.send(()).unwrap();
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
@@ -42,6 +45,17 @@ pub(crate) fn serve(room: &str, at: &str) {
         }
     });
     begun.recv().unwrap();
+}
+
+/// A listener at an address, which in IPv6 is not the room's own before the kernel has looked for others that have it.
+fn bound(at: &str) -> TcpListener {
+    for _ in 0..LONGEST.as_millis() / PAUSE.as_millis() {
+        match TcpListener::bind(at) {
+            Err(error) if error.kind() == ErrorKind::AddrNotAvailable => thread::sleep(PAUSE),
+            listener => return listener.unwrap(),
+        }
+    }
+    panic!("{at} did not become the room's own");
 }
 
 /// Calls a server from a namespace; the answer is the address that the caller is seen with.
