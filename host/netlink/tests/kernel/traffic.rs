@@ -48,14 +48,16 @@ pub(crate) fn serve(room: &str, at: &str) {
 }
 
 /// A listener at an address, which in IPv6 is not the room's own before the kernel has looked for others that have it.
+#[expect(clippy::disallowed_methods, reason = "the kernel is asked until it has looked")]
 fn bound(at: &str) -> TcpListener {
-    for _ in 0..LONGEST.as_millis() / PAUSE.as_millis() {
+    let mut tries = LONGEST.as_millis() / PAUSE.as_millis();
+    loop {
         match TcpListener::bind(at) {
-            Err(error) if error.kind() == ErrorKind::AddrNotAvailable => thread::sleep(PAUSE),
+            Err(error) if error.kind() == ErrorKind::AddrNotAvailable && tries > 0 => thread::sleep(PAUSE),
             listener => return listener.unwrap(),
         }
+        tries -= 1;
     }
-    panic!("{at} did not become the room's own");
 }
 
 /// Calls a server from a namespace; the answer is the address that the caller is seen with.
