@@ -26,7 +26,8 @@ pub(crate) fn metadata_alone() -> anyhow::Result<()> {
     node.node.kill_daemon()?;
     node.node.start_daemon()?;
     node.all_have_their_way()?;
-    let shown = node.node.daemon.ctl(&["cloud"])?;
+    // The pods have their way before the daemon knows its instance again.
+    let shown = wait::until("the instance", LIMIT, || Ok(node.node.daemon.ctl(&["cloud"]).ok()))?;
     ensure!(shown["source"] == "imds", "{shown:#}");
     ensure!(shown["trouble"].as_str().unwrap_or_default().is_empty(), "{shown:#}");
     ensure!(calls_of_ec2(&node)? == before, "EC2 was called");
