@@ -70,7 +70,7 @@ async fn both() -> anyhow::Result<()> {
     node.end(&living, "living").await
 }
 
-/// What the API server answers about each pod.
+/// The API server's answer about each pod.
 const FAULTS: &[(&str, ProxyFault)] = &[
     ("refused-403", ProxyFault::Refuse(403)),
     ("refused-404", ProxyFault::Refuse(404)),

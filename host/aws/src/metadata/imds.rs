@@ -9,8 +9,8 @@
 //! ```
 //!
 //! In the first moments of an instance, the service refuses connections and even tokens. So what could be over in a second is
-//! tried again for a second or so, except by who asks in turn anyway; a caller that needs longer decides that itself. All requests use one connection for as long as the
-//! service keeps it.
+//! tried again for a second or so; a caller that needs longer decides that itself. A hint is not tried again: it has its next turn soon.
+//! All requests use one connection for as long as the service keeps it.
 
 use std::collections::BTreeSet;
 use std::str::FromStr;

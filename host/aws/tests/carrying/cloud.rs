@@ -47,7 +47,7 @@ pub(crate) struct Inner {
     pub(crate) metadata_reads: u64,
     /// How often a metadata service was asked for one field or list.
     pub(crate) metadata_requests: u64,
-    /// When which call arrived, if somebody counts them.
+    /// Each call with the time of its arrival, for a test that counts them.
     pub(crate) arrivals: Option<Vec<(Time, &'static str)>>,
     pub(crate) trip: Option<Trip>,
     /// Whether an assignment is answered with all addresses of its interface, its own first, as moto answers it.

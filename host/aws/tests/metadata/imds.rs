@@ -126,7 +126,7 @@ async fn it_gives_up_after_a_while() {
     assert!(error.to_string().contains("refused"), "{error}");
 }
 
-/// What is asked for in turn has its next turn soon.
+/// A hint that fails is asked for again in its next turn, and not at once.
 #[tokio::test]
 async fn what_may_change_is_asked_for_once_in_its_turn() {
     let double = double().await;

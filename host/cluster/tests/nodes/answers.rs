@@ -17,7 +17,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("answers::a_list_of_pods_that_is_refused_or_cut_in_its_middle_frees_nothing", lists),
 ];
 
-/// What happens to each read of the pod of this name.
+/// The fault of each read of the pod of this name.
 const FAULTS: &[(&str, ProxyFault)] = &[
     ("refused-403", ProxyFault::Refuse(403)),
     ("refused-404", ProxyFault::Refuse(404)),

@@ -213,7 +213,7 @@ impl Trapped<'_> {
         })
     }
 
-    /// Waits until exactly one block of the range is leased, held and told of, without a mark, and no range beside it is left.
+    /// Waits until exactly one block of the range is leased, the node holds and names it, it has no mark, and no other range is left.
     fn settles(&self, range: &str) -> anyhow::Result<()> {
         self.until("one block without a mark", |world| is_at_rest(world, range))
     }

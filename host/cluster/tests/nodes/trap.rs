@@ -16,7 +16,7 @@ const LOOK: Duration = Duration::from_micros(50);
 /// How often it is looked for a record of the ledger: for twenty seconds at least.
 const LOOKS: u32 = 400_000;
 
-/// When a program is killed, relative to a request.
+/// The moment at which a program is killed, relative to a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KillMoment {
     /// The request does not arrive.

@@ -16,7 +16,7 @@ pub(crate) struct Client<'a> {
     folder: PathBuf,
 }
 
-/// What a layout has of one component.
+/// The parts of a layout that describe one component.
 pub(crate) struct Pushed {
     pub(crate) manifest: Value,
     pub(crate) config: Value,
