@@ -40,7 +40,6 @@ pub(crate) fn measure(agents: u32, adds: u32) -> anyhow::Result<Vec<Row>> {
             Unit::Each.of(number("events_per_write")?),
         )
         .at_most(1.0)
-        .raw("sent to all, the operator included", Unit::Each.of(number("sent_events_per_write")?))
         .raw("changes of a node that gets one block more", Unit::Each.of(number("node_writes_per_growth")?))
         .raw("events to an agent that joins", Unit::Each.of(number("events_per_join")?)),
         Row::new(format!("lease of a block p99, {of} join"), seconds("join_lease_p99_ms")?)
