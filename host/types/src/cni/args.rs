@@ -8,8 +8,8 @@ use crate::{Error, ErrorCode, PodIdentity};
 /// The arguments that tenure knows.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Arguments {
-    /// `IP`: an address that the caller requires.
-    pub ip: Option<IpAddr>,
+    /// `IP`: the addresses that the caller requires, at most one of each family.
+    pub ips: Vec<IpAddr>,
     /// `K8S_POD_*`: the attachment's pod.
     pub pod: Option<PodIdentity>,
 }
@@ -30,7 +30,7 @@ impl Arguments {
             };
             match key {
                 "IgnoreUnknown" => ignore_unknown = boolean(value)?,
-                "IP" => arguments.ip = requested(value)?,
+                "IP" => arguments.ips = requested(value)?,
                 "K8S_POD_NAMESPACE" => pod.namespace = value.into(),
                 "K8S_POD_NAME" => pod.name = value.into(),
                 "K8S_POD_UID" => pod.uid = value.into(),
@@ -56,9 +56,22 @@ fn boolean(value: &str) -> Result<bool, Error> {
     }
 }
 
-fn requested(value: &str) -> Result<Option<IpAddr>, Error> {
-    address::requested(value)
-        .map_err(|why| invalid(format_args!("ARGS: error parsing value of pair \"IP={value}\": {why}")))
+/// Reads one address, or one of each family with a comma between them, as Multus joins a pod's `ips`; host-local refuses such a list.
+fn requested(value: &str) -> Result<Vec<IpAddr>, Error> {
+    let refused = |why: std::fmt::Arguments<'_>| {
+        invalid(format_args!("ARGS: error parsing value of pair \"IP={value}\": {why}"))
+    };
+    let mut all: Vec<IpAddr> = Vec::new();
+    for text in value.split(',') {
+        let address = address::requested(text).map_err(|why| refused(format_args!("{why}")))?;
+        let Some(address) = address.filter(|address| !all.contains(address)) else { continue };
+        if let Some(other) = all.iter().find(|other| other.is_ipv4() == address.is_ipv4()) {
+            let one = "an interface gets one address of each family";
+            return Err(refused(format_args!("{other} and {address} are both requested, and {one}")));
+        }
+        all.push(address);
+    }
+    Ok(all)
 }
 
 fn invalid(cause: std::fmt::Arguments<'_>) -> Error {
@@ -76,7 +89,7 @@ mod tests {
         )
         .unwrap();
         let pod = PodIdentity { namespace: "web".into(), name: "front-0".into(), uid: "1-2".into() };
-        assert_eq!(arguments, Arguments { ip: None, pod: Some(pod) });
+        assert_eq!(arguments, Arguments { ips: vec![], pod: Some(pod) });
         assert_eq!(Arguments::parse("").unwrap(), Arguments::default());
     }
 
@@ -85,13 +98,25 @@ mod tests {
         for text in
             ["IP=10.0.0.5", "IP=10.0.0.5/24", "IP=::ffff:10.0.0.5", "X=1;IP=10.0.0.5;IgnoreUnknown=true"]
         {
-            assert_eq!(Arguments::parse(text).unwrap().ip, Some("10.0.0.5".parse().unwrap()), "{text}");
+            assert_eq!(
+                Arguments::parse(text).unwrap().ips,
+                ["10.0.0.5".parse::<IpAddr>().unwrap()],
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn one_address_of_each_family_may_be_asked_for() {
+        let both: [IpAddr; 2] = ["10.0.0.5".parse().unwrap(), "fd00::5".parse().unwrap()];
+        for text in ["IP=10.0.0.5,fd00::5", "IP=10.0.0.5/24,fd00::5/64", "IP=10.0.0.5,,fd00::5,10.0.0.5"] {
+            assert_eq!(Arguments::parse(text).unwrap().ips, both, "{text}");
         }
     }
 
     #[test]
     fn an_empty_address_asks_for_nothing() {
-        for text in ["IP=", "IgnoreUnknown=1;IP=;K8S_POD_UID=u"] {
+        for text in ["IP=", "IP=,", "IgnoreUnknown=1;IP=;K8S_POD_UID=u"] {
             assert_eq!(Arguments::parse(text), Ok(Arguments::default()), "{text}");
         }
     }
@@ -106,7 +131,12 @@ mod tests {
             ("ip=10.0.0.5;IgnoreUnknown=0", r#"ARGS: unknown args ["ip=10.0.0.5"]"#),
             (
                 "IP=10.0.0.5,10.0.0.6",
-                r#"ARGS: error parsing value of pair "IP=10.0.0.5,10.0.0.6": not an IP address"#,
+                "ARGS: error parsing value of pair \"IP=10.0.0.5,10.0.0.6\": 10.0.0.5 and 10.0.0.6 are both requested, and an interface gets one address \
+                 of each family",
+            ),
+            (
+                "IP=fd00::5,10.0.0.x",
+                r#"ARGS: error parsing value of pair "IP=fd00::5,10.0.0.x": not an IP address"#,
             ),
             (
                 "IgnoreUnknown=yes",

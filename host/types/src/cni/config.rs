@@ -215,7 +215,7 @@ impl<'a> Configuration<'a> {
     /// # Errors
     /// `InvalidConfig` for an invalid address.
     pub fn requested(&self, arguments: &Arguments) -> Result<Vec<IpAddr>, Error> {
-        let mut requested: Vec<IpAddr> = arguments.ip.into_iter().collect();
+        let mut requested = arguments.ips.clone();
         let args = self.root.object("args")?.map(|args| args.object("cni")).transpose()?.flatten();
         for object in [args, self.root.object("runtimeConfig")?].into_iter().flatten() {
             for node in object.list("ips")? {
