@@ -4,6 +4,7 @@
 //! the insides of a program: a test sees what a runtime or an operator sees. Everything that touches the network does so inside
 //! an [`Enclave`], whose namespaces end with the test process, however that ends.
 
+pub mod api_server;
 pub mod binary;
 pub mod bomb;
 pub mod cage;
@@ -26,6 +27,7 @@ pub mod suite;
 mod systemd;
 pub mod traffic;
 
+pub use api_server::ApiServer;
 pub use enclave::Enclave;
 pub use suite::{Need, Suite};
 pub use tenure_fixtures::node::{

@@ -6,16 +6,12 @@ mod cluster;
 mod node;
 
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use serde_json::json;
 use tenure_e2e::{Need, Suite};
 
 use node::MultusNode;
-
-/// The longest that anything may take on a busy machine.
-pub(crate) const LIMIT: Duration = Duration::from_secs(180);
 
 fn main() -> ExitCode {
     Suite::new()

@@ -82,7 +82,7 @@ async fn errors() -> anyhow::Result<()> {
     let mut node = WitnessedNode::start()?;
     let failed = Arc::<Mutex<BTreeMap<&str, usize>>>::default();
     let count = Arc::clone(&failed);
-    node.cluster.proxy.choose(move |request| {
+    node.cluster.server.proxy.choose(move |request| {
         let of = |(pod, _): &&(&str, ProxyFault)| {
             request.method == "GET" && request.path.ends_with(&format!("/pods/{pod}"))
         };
@@ -106,7 +106,7 @@ async fn errors() -> anyhow::Result<()> {
             break;
         }
     }
-    node.cluster.proxy.choose(|_| ProxyFault::Pass);
+    node.cluster.server.proxy.choose(|_| ProxyFault::Pass);
     node.becomes(&[])
 }
 
@@ -134,16 +134,16 @@ async fn silent() -> anyhow::Result<()> {
     let mut node = WitnessedNode::start()?;
     let (running, lost) = (node.run("running").await?, node.run("lost").await?);
     // Nobody has asked the API server about it before containerd falls silent.
-    node.cluster.proxy.hold_watches(true);
+    node.cluster.server.proxy.hold_watches(true);
     node.lose(&lost).await?;
     node.containerd.stop()?;
     node.cluster.delete("running")?;
     node.cluster.delete("lost")?;
-    node.cluster.proxy.hold_watches(false);
+    node.cluster.server.proxy.hold_watches(false);
     wait::holds("the condition", LIMIT, || node.has_condition("runtime-unreachable"))?;
-    let before = node.cluster.proxy.requests();
+    let before = node.cluster.server.proxy.requests();
     wait::holds("the API server to be asked about both once more", LIMIT, || {
-        Ok(node.cluster.proxy.requests() >= before + 2)
+        Ok(node.cluster.server.proxy.requests() >= before + 2)
     })?;
     node.expect(&[&running, &lost])?;
     node.containerd.start_again()?;

@@ -4,7 +4,7 @@ use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use tenure_e2e::wait;
 
-use crate::api_server::{ApiServer, CUSTOM, NODE, NODES, TAINT};
+use crate::api_server::{CUSTOM, NodesServer, TAINT};
 use crate::node::{AwsNode, LIMIT};
 
 /// From a new machine to one that is scaled in, and an API server that goes away in between.
@@ -17,7 +17,7 @@ pub(crate) fn followed() -> anyhow::Result<()> {
          warm = {{ addresses = 3 }}"
     );
     let mut node = AwsNode::prepare("t3.small", "")?;
-    let (mut server, config) = ApiServer::start(&node, &settings)?;
+    let (mut server, config) = NodesServer::start(&node, &settings)?;
 
     // Without its ENIConfig, a node gets no interface, and is not ready.
     node.node.launch_daemon()?;
@@ -41,11 +41,11 @@ pub(crate) fn followed() -> anyhow::Result<()> {
     ensure!(interface["groups"] == json!(["sg-pods"]), "{interface:#}");
     ensure!(node.condition("node-unknown")?.is_none());
 
-    server.change(&format!("{NODES}/{NODE}"), &json!({ "metadata": { "labels": { "pool": "batch" } } }))?;
+    server.change(&json!({ "metadata": { "labels": { "pool": "batch" } } }))?;
     warm(&node, 3)?;
 
     // The API server goes, and the daemon with it: what was said last is in force, before and after.
-    server.plane.stop_server()?;
+    server.api.plane.stop_server()?;
     wait::holds("the API server's silence", LIMIT, || {
         Ok(node.condition("node-unknown")?.is_some_and(|why| why.contains("cannot read Node blue: ")))
     })?;
@@ -63,11 +63,11 @@ pub(crate) fn followed() -> anyhow::Result<()> {
     node.all_have_their_way()?;
 
     // The machine is cordoned and scaled in.
-    server.plane.start_server()?;
-    server.serves()?;
+    server.api.plane.start_server()?;
+    server.api.serves()?;
     let taints = json!([{ "key": "ToBeDeletedByClusterAutoscaler", "effect": "NoSchedule" }]);
     let leaving = json!({ "spec": { "unschedulable": true, "taints": taints } });
-    server.change(&format!("{NODES}/{NODE}"), &leaving)?;
+    server.change(&leaving)?;
     told(&node, "schedulable", "false")?;
     told(&node, "terminating", "true")?;
     wait::holds("the API server's word", LIMIT, || Ok(node.condition("node-unknown")?.is_none()))?;
@@ -84,7 +84,7 @@ pub(crate) fn followed() -> anyhow::Result<()> {
 pub(crate) fn silent() -> anyhow::Result<()> {
     let mut node = AwsNode::prepare("t3.small", "")?;
     let settings = format!("{CUSTOM}\nwarm = {{ interfaces = 0, addresses = 1 }}");
-    let (mut server, _) = ApiServer::start(&node, &settings)?;
+    let (mut server, _) = NodesServer::start(&node, &settings)?;
     server.create_eni_config(&node)?;
     node.node.start_daemon()?;
     for number in 0..4 {
@@ -96,7 +96,7 @@ pub(crate) fn silent() -> anyhow::Result<()> {
     let before = way_out(&node)?;
     ensure!(before.contains("masquerade") || before.contains("snat"), "{before}");
 
-    server.plane.stop_server()?;
+    server.api.plane.stop_server()?;
     node.silence()?;
     node.node.kill_daemon()?;
     node.sweep()?;
@@ -119,8 +119,8 @@ pub(crate) fn silent() -> anyhow::Result<()> {
     node.double.ask("DELETE", "/faults", &Value::Null)?;
     node.add("pod-5")?;
     wait::holds("everything well", LIMIT, || Ok(node.condition("cloud-unreachable")?.is_none()))?;
-    server.plane.start_server()?;
-    server.serves()?;
+    server.api.plane.start_server()?;
+    server.api.serves()?;
     wait::holds("the API server's word", LIMIT, || Ok(node.condition("node-unknown")?.is_none()))?;
     node.all_have_their_way()?;
     let primary = node.double.interfaces()?;

@@ -1,13 +1,11 @@
 //! A node in an enclave, whose pods' networks are what Multus makes of them.
 
-use std::io;
-use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::thread;
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
-use tenure_e2e::{Attachment, Daemon, Enclave, Plugin, traffic};
+use tenure_e2e::api_server::Door;
+use tenure_e2e::{Attachment, Daemon, Enclave, Plugin};
 use tenure_fixtures::control_plane;
 use tenure_fixtures::node::plugin::Outcome;
 
@@ -17,9 +15,11 @@ use crate::cluster::Cluster;
 pub(crate) struct MultusNode {
     pub(crate) cluster: Cluster,
     daemon: Daemon,
-    enclave: Enclave,
     /// The configuration of Multus.
     config: Value,
+    /// The way of Multus to the API server.
+    _door: Door,
+    enclave: Enclave,
 }
 
 /// A pod of a node.
@@ -44,12 +44,12 @@ impl MultusNode {
         let (cluster, daemon, enclave) = (Cluster::start()?, Daemon::start()?, Enclave::new()?);
         cluster.define("blue", &network("blue", &["10.71.0.0/24"]))?;
         cluster.define("red", &network("red", &["10.72.0.0/24", "fd72::/64"]))?;
-        lead_out(&enclave, cluster.port()?)?;
+        let door = Door::open(&netns(&enclave)?, cluster.port()?)?;
         let config = json!({
             "cniVersion": "1.0.0", "name": "multus", "type": "multus", "kubeconfig": cluster.kubeconfig()?,
             "cniDir": "/run/multus", "binDir": "/usr/lib/cni", "delegates": [network("default", &["10.70.0.0/24"])],
         });
-        Ok(Self { cluster, daemon, enclave, config })
+        Ok(Self { cluster, daemon, config, _door: door, enclave })
     }
 
     /// Makes a pod with networks beside the default one, and its network namespace.
@@ -98,32 +98,6 @@ impl MultusPod<'_> {
     pub(crate) fn call(&self, verb: &str) -> anyhow::Result<Outcome> {
         self.plugin.call(verb, &self.attachment, self.config)
     }
-}
-
-/// Leads connections to a port of the loopback device in an enclave to the same port outside.
-fn lead_out(enclave: &Enclave, port: u16) -> anyhow::Result<()> {
-    let listener = traffic::inside(&netns(enclave)?, || Ok(TcpListener::bind(("127.0.0.1", port))?))?;
-    // It ends with the test's process.
-    thread::spawn(move || {
-        for inner in listener.incoming().flatten() {
-            thread::spawn(move || join(&inner, &TcpStream::connect(("127.0.0.1", port))?));
-        }
-    });
-    Ok(())
-}
-
-/// Copies in both directions until both ends have closed.
-fn join(one: &TcpStream, other: &TcpStream) -> io::Result<()> {
-    let copy = |mut from: &TcpStream, mut to: &TcpStream| {
-        let copied = io::copy(&mut from, &mut to);
-        // The other end may be gone.
-        let _ = to.shutdown(std::net::Shutdown::Write);
-        copied.map(drop)
-    };
-    thread::scope(|scope| {
-        scope.spawn(|| copy(one, other));
-        copy(other, one)
-    })
 }
 
 /// The path of an enclave's network namespace for the test.

@@ -50,7 +50,7 @@ impl WitnessedNode {
         daemon.configure(&format!(
             "[node]\nname = \"{NODE}\"\n[cluster]\npods = true\nkubeconfig = \"{}\"\n\
              [runtime]\nsocket = \"{}\"\ngrace_seconds = 1\n",
-            cluster.kubeconfig()?.display(),
+            cluster.server.kubeconfig()?.display(),
             containerd.socket().display()
         ))?;
         daemon.launch()?;
