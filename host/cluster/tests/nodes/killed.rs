@@ -189,11 +189,17 @@ impl Trapped<'_> {
             world.start_operator()?;
             self.of_operator.runs(world.operator_pid()?);
         }
-        if self.of_node.has_caught() {
+        while self.of_node.has_caught() {
             let daemon = &mut world.nodes[self.index].daemon;
             daemon.kill()?;
-            daemon.launch()?;
+            daemon.spawn()?;
+            // Before its first request, which may be the one at which it is killed again.
             self.of_node.runs(daemon.pid()?);
+            wait::holds(
+                "the daemon to answer",
+                LIMIT,
+                || Ok(self.of_node.has_caught() || daemon.answers()?),
+            )?;
         }
         Ok(())
     }
