@@ -27,7 +27,7 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// Its port on the loopback device.
+    /// The API server's port on the loopback device.
     pub(crate) fn port(&self) -> anyhow::Result<u16> {
         let url = self.server.plane.url();
         url.rsplit(':').next().and_then(|port| port.parse().ok()).context(url.clone())
@@ -62,7 +62,7 @@ impl Cluster {
         made.pointer("/metadata/uid").and_then(Value::as_str).map(str::to_owned).context("no uid")
     }
 
-    /// What Multus has said of a pod's networks.
+    /// The annotation in which Multus lists a pod's networks and their addresses.
     pub(crate) fn status(&self, name: &str) -> anyhow::Result<String> {
         let pod: Value =
             serde_json::from_str(&self.server.ask(&format!("GET {PODS}/{name}"), &Value::Null)?)?;
