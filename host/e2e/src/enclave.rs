@@ -139,6 +139,12 @@ impl Enclave {
     pub fn outside(&self, path: &str) -> PathBuf {
         PathBuf::from(format!("/proc/{}/root{path}", self.first))
     }
+
+    /// The test's path to the enclave's network namespace.
+    #[must_use]
+    pub fn netns(&self) -> PathBuf {
+        PathBuf::from(format!("/proc/{}/ns/net", self.first))
+    }
 }
 
 impl Drop for Enclave {

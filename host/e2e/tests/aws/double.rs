@@ -33,9 +33,7 @@ impl Double {
             line.clear();
             ensure!(told.read_line(&mut line)? > 0, "the double ended");
         }
-        let root = enclave.outside("");
-        let netns = root.parent().context("a process's directory")?.join("ns/net");
-        let double = Self { child, _told: told, netns };
+        let double = Self { child, _told: told, netns: enclave.netns() };
         let timing = json!({ "create_ms": 50, "attach_ms": 200, "detach_ms": 200, "move_ms": 50 });
         double.ask("PUT", "/timing", &timing)?;
         double.ask(

@@ -134,8 +134,7 @@ impl Node {
 
     /// The path of the node's network namespace for the test.
     pub(crate) fn own(&self) -> anyhow::Result<PathBuf> {
-        let root = self.enclave.outside("");
-        Ok(root.parent().context("a process's directory")?.join("ns/net"))
+        Ok(self.enclave.netns())
     }
 
     /// The node's links to pods.

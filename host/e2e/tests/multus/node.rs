@@ -1,7 +1,5 @@
 //! A node in an enclave, whose pods' networks are what Multus makes of them.
 
-use std::path::{Path, PathBuf};
-
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use tenure_e2e::api_server::Door;
@@ -44,7 +42,7 @@ impl MultusNode {
         let (cluster, daemon, enclave) = (Cluster::start()?, Daemon::start()?, Enclave::new()?);
         cluster.define("blue", &network("blue", &["10.71.0.0/24"]))?;
         cluster.define("red", &network("red", &["10.72.0.0/24", "fd72::/64"]))?;
-        let door = Door::open(&netns(&enclave)?, cluster.port()?)?;
+        let door = Door::open(&enclave.netns(), cluster.port()?)?;
         let config = json!({
             "cniVersion": "1.0.0", "name": "multus", "type": "multus", "kubeconfig": cluster.kubeconfig()?,
             "cniDir": "/run/multus", "binDir": "/usr/lib/cni", "delegates": [network("default", &["10.70.0.0/24"])],
@@ -98,10 +96,4 @@ impl MultusPod<'_> {
     pub(crate) fn call(&self, verb: &str) -> anyhow::Result<Outcome> {
         self.plugin.call(verb, &self.attachment, self.config)
     }
-}
-
-/// The path of an enclave's network namespace for the test.
-fn netns(enclave: &Enclave) -> anyhow::Result<PathBuf> {
-    let root = enclave.outside("");
-    Ok(root.parent().map(Path::to_owned).context("a process's directory")?.join("ns/net"))
 }
