@@ -5,7 +5,7 @@
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::FileExt as _;
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Child, ExitCode, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use nix::errno::Errno;
 use nix::sys::uio::{RemoteIoVec, process_vm_writev};
 use rustix::process::{Gid, Pid, Signal, Uid, kill_process, test_kill_process};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
-use tenure_e2e::{Daemon, Need, Suite, binaries, bomb, wait};
+use tenure_e2e::{Daemon, Need, Suite, bomb, wait};
 
 /// The time limit for any wait, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -119,16 +119,7 @@ fn untouched(pid: Pid) -> anyhow::Result<()> {
 
 /// Starts `tenurectl` and leaves it at its work.
 fn beside(daemon: &Daemon, arguments: &[&str]) -> anyhow::Result<Running> {
-    let child = Command::new(binaries::find("tenurectl")?)
-        .arg("--run-dir")
-        .arg(daemon.run_directory())
-        .args(["--timeout", "600"])
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()?;
-    Ok(Running(child))
+    Ok(Running(daemon.tenurectl(arguments)?.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?))
 }
 
 /// A process that ends with the test.

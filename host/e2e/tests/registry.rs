@@ -57,14 +57,7 @@ fn text(value: &Value, pointer: &str) -> String {
 
 /// Runs `tenurectl` with docker's configuration from the daemon's directory.
 fn ctl(daemon: &Daemon, arguments: &[&str]) -> anyhow::Result<Output> {
-    Ok(Command::new(binaries::find("tenurectl")?)
-        .arg("--run-dir")
-        .arg(daemon.run_directory())
-        .args(["--output", "json"])
-        .args(arguments)
-        .env("DOCKER_CONFIG", daemon.path("docker"))
-        .stdin(Stdio::null())
-        .output()?)
+    Ok(daemon.tenurectl(arguments)?.env("DOCKER_CONFIG", daemon.path("docker")).output()?)
 }
 
 /// Loads a policy, which must succeed.

@@ -15,7 +15,7 @@ use anyhow::{Context, ensure};
 use component::build;
 use serde_json::{Value, json};
 use tenure_e2e::random::{self, Random};
-use tenure_e2e::{Attachment, Daemon, Suite, binaries, binary, bomb, wait};
+use tenure_e2e::{Attachment, Daemon, Suite, binary, bomb, wait};
 
 /// The time limit for any wait, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -213,14 +213,8 @@ fn endless() -> anyhow::Result<()> {
     let mut daemon = Daemon::start_with("[sandbox]\ncompile_seconds = 600\n")?;
     let bomb = write_bomb(&daemon)?;
     goes_on(&daemon, "before")?;
-    let mut load = Command::new(binaries::find("tenurectl")?)
-        .arg("--run-dir")
-        .arg(daemon.run_directory())
-        .args(["--timeout", "600", "policy", "load", &bomb])
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()?;
+    let mut load = daemon.tenurectl(&["policy", "load", &bomb])?;
+    let mut load = load.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
     let outcome = wait::holds("the compilation", LIMIT, || compiles(&daemon)).and_then(|()| {
         for number in 0..ADDS {
             goes_on(&daemon, &number.to_string())?;

@@ -221,10 +221,8 @@ impl Drop for Background {
 fn exchanging(node: &mut Node) -> anyhow::Result<()> {
     beside_a_bomb(node)?;
     node.populate()?;
-    let mut command = Command::new(tenure_e2e::binaries::find("tenurectl")?);
-    command.arg("--run-dir").arg(node.daemon.run_directory());
-    command.args(["--timeout", "600", "policy", "activate", "pods", "bomb"]);
-    let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+    let mut command = node.daemon.tenurectl(&["policy", "activate", "pods", "bomb"])?;
+    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
     node.causes.push(Box::new(Background(child)));
     Ok(())
 }
