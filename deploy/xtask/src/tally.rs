@@ -7,13 +7,17 @@ use std::fmt;
 /// machine can have.
 const OPTIONAL: &str = "optional: ";
 
-/// How many tests passed, failed and were skipped, and why they were skipped.
+/// How many tests passed, failed and were skipped, why they were skipped, and what the failed ones said.
 #[derive(Debug, Default)]
 pub(crate) struct TestTally {
     passed: u64,
     failed: u64,
     skipped: u64,
     reasons: BTreeMap<String, String>,
+    /// The failed tests' names, each with the first line of its output.
+    failures: Vec<(String, String)>,
+    /// Whether the next line that is not empty is the first of a failed test's output.
+    is_at_head: bool,
 }
 
 impl TestTally {
@@ -21,7 +25,16 @@ impl TestTally {
     ///
     /// `SKIP name: reason` gives the reason of a test that its result line counts as ignored.
     pub(crate) fn read(&mut self, line: &str) {
-        if let Some((name, reason)) = line.strip_prefix("SKIP ").and_then(|rest| rest.split_once(": ")) {
+        if let Some(name) = line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" ----")) {
+            self.failures.push((name.trim_end_matches(" stdout").to_owned(), String::new()));
+            self.is_at_head = true;
+        } else if self.is_at_head {
+            if let Some((_, first)) = self.failures.last_mut().filter(|_| !line.is_empty()) {
+                line.clone_into(first);
+                self.is_at_head = false;
+            }
+        } else if let Some((name, reason)) = line.strip_prefix("SKIP ").and_then(|rest| rest.split_once(": "))
+        {
             self.reasons.insert(name.to_owned(), reason.to_owned());
         } else if let Some(name) = line.strip_prefix("test ").and_then(|rest| rest.split_once(" ... ignored"))
         {
@@ -64,6 +77,11 @@ impl TestTally {
     pub(crate) fn skips(&self) -> impl Iterator<Item = String> {
         self.reasons.iter().map(|(name, reason)| format!("SKIPPED {name}: {reason}"))
     }
+
+    /// Each failed test with the first line of its output, one per line.
+    pub(crate) fn failures(&self) -> impl Iterator<Item = String> {
+        self.failures.iter().map(|(name, first)| format!("FAILED {name}: {first}"))
+    }
 }
 
 /// The line that CI reads.
@@ -88,6 +106,18 @@ mod tests {
             "SKIP go: optional: go is not installed",
             "test go ... ignored",
             "test slow ... ignored, takes an hour",
+            "failures:",
+            "",
+            "---- lease::ends stdout ----",
+            "",
+            "thread 'lease::ends' panicked at src/lease.rs:7:5:",
+            "assertion failed: ends",
+            "",
+            "---- a_reboot_frees_all ----",
+            "10.1.0.7 is still held",
+            "failures:",
+            "    lease::ends",
+            "    a_reboot_frees_all",
             "test result: FAILED. 1 passed; 2 failed; 2 ignored; 0 measured; 0 filtered out; finished in 1.00s",
             "error: test failed, to rerun pass `-p x`",
         ] {
@@ -102,6 +132,12 @@ mod tests {
         ];
         assert_eq!(skips, expected);
         assert_eq!(tally.missed(), 2);
+        let failures: Vec<_> = tally.failures().collect();
+        let expected = [
+            "FAILED lease::ends: thread 'lease::ends' panicked at src/lease.rs:7:5:",
+            "FAILED a_reboot_frees_all: 10.1.0.7 is still held",
+        ];
+        assert_eq!(failures, expected);
     }
 
     #[test]

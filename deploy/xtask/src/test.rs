@@ -68,7 +68,7 @@ pub(crate) fn test(workspace: &Workspace) -> bool {
         progress.step(name, *after, || run(&mut context));
     }
     println!("\n{}", progress.table());
-    for line in context.tally.skips().chain(context.notes) {
+    for line in context.tally.skips().chain(context.tally.failures()).chain(context.notes) {
         println!("{line}");
     }
     println!("{}", context.tally);
