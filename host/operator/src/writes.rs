@@ -71,7 +71,7 @@ pub enum BlockChange {
 /// A write.
 #[derive(Debug, Clone, PartialEq)]
 pub enum OperatorWrite {
-    /// Write a space: `None` creates it, a version replaces it.
+    /// Create a space, or write its ranges at a version.
     Space {
         /// The overlap group.
         group: String,
@@ -209,10 +209,12 @@ pub async fn perform(context: &mut WriteContext<'_>, write: OperatorWrite) -> Re
         OperatorWrite::RemoveRanges { group, version, space, ranges } => {
             objects::remove_ranges(context, &group, version, space, &ranges).await
         }
-        OperatorWrite::Hints(said, status) => objects::write_hints(context, &said, *status).await,
+        OperatorWrite::Hints(said, status) => objects::write_hints(context, &said, &status).await,
         OperatorWrite::Forget(target) => objects::forget(context, &target).await,
         OperatorWrite::PoolStatus(object) => {
-            let written = objects::write_status(context, WriteCause::Pool, &*object).await?;
+            let (api, target) = (context.api(), ObjectTarget::from(&object.metadata));
+            let written =
+                objects::write_status(context, WriteCause::Pool, &api, &target, &object.status).await?;
             context.memory.pools.wrote(written, now);
             Ok(())
         }

@@ -4,7 +4,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use kube::CustomResourceExt as _;
+use serde_json::json;
+
 use super::{definitions, files, page};
+use crate::{AddressClaim, AddressClaimStatus, AddressPool, AddressPoolStatus, NodeIPAM, NodeIPAMStatus};
 
 #[test]
 fn the_committed_definitions_are_generated() {
@@ -36,6 +40,25 @@ fn the_api_server_knows_each_format() {
         for format in formats {
             assert!(["date-time", "int32", "int64"].contains(&format), "{name}: {format}");
         }
+    }
+}
+
+/// An operator writes a status as a merge, in which a field that is missing stays as it is.
+#[test]
+fn a_status_is_written_with_each_of_its_fields() {
+    for (status, definition) in [
+        (json!(AddressPoolStatus::default()), AddressPool::crd()),
+        (
+            json!(AddressClaimStatus { phase: "Bound".into(), ..AddressClaimStatus::default() }),
+            AddressClaim::crd(),
+        ),
+        (json!(NodeIPAMStatus::default()), NodeIPAM::crd()),
+    ] {
+        let definition = json!(definition);
+        let schema = &definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+        let fields = schema["properties"]["status"]["properties"].as_object().unwrap();
+        let written = status.as_object().unwrap();
+        assert!(fields.keys().eq(written.keys()), "{}: {written:?}", definition["spec"]["names"]["kind"]);
     }
 }
 

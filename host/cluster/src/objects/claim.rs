@@ -62,15 +62,15 @@ pub struct AddressClaimStatus {
     #[schemars(schema_with = "schema::claim_phase")]
     pub phase: String,
     /// The address.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     #[schemars(schema_with = "schema::optional_address")]
     pub address: Option<String>,
     /// The IPBlock that leases the address to the claim.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     #[schemars(length(max = 253))]
     pub block: Option<String>,
     /// The node whose turn it is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     #[schemars(length(max = 253))]
     pub node: Option<String>,
     /// The conditions: Bound.

@@ -40,6 +40,6 @@ pub struct IPAMClaimStatus {
     #[serde(default)]
     pub owner_pod: String,
     /// The conditions.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub conditions: Vec<Condition>,
 }

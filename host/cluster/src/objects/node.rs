@@ -103,7 +103,7 @@ pub struct NodeIPAMStatus {
     #[schemars(range(min = 0))]
     pub block_count: i64,
     /// The identity whose blocks count as this node's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub accepted: Option<AcceptedIdentity>,
     /// One hint for each block of the node.
     #[serde(default)]
@@ -116,17 +116,17 @@ pub struct NodeIPAMStatus {
     #[x_kube(merge_strategy = ListMerge::Map(vec!["uid".into()]))]
     pub pools: Vec<PoolSettings>,
     /// The pools and families of which the node wants a block and gets none.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     #[schemars(length(max = 64))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["poolUID".into(), "family".into()]))]
     pub waiting: Vec<WaitingEntry>,
     /// IPBlocks of claims whose turn on this node ends once no pod has the address: another node wants it, or the claim is over.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     #[schemars(length(max = 256), inner(length(max = 253)))]
     #[x_kube(merge_strategy = ListMerge::Set)]
     pub claims_asked_back: Vec<String>,
     /// The call of an operator that doubts the store, which the agent repeats with everything that the node holds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     #[schemars(schema_with = "schema::optional_number")]
     pub call: Option<String>,
     /// The conditions: Ready.

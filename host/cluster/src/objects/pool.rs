@@ -151,10 +151,10 @@ pub struct AddressPoolStatus {
     #[serde(default)]
     pub observed_generation: i64,
     /// Blocks of IPv4.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub ipv4: Option<PoolCapacityEntry>,
     /// Blocks of IPv6.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub ipv6: Option<PoolCapacityEntry>,
     /// The conditions: Ready, Allocatable, Exhausted, Draining, ExclusionsInForce.
     #[serde(default)]

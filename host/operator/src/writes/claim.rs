@@ -11,7 +11,7 @@ use tenure_cluster::objects::reference::{ActiveEntry, ClaimReference};
 use tenure_cluster::{AddressClaim, AddressClaimStatus, IPAMClaim, IPBlock, NodeIPAM};
 
 use super::block::{ChangedBlock, change};
-use super::{BlockChange, WriteContext};
+use super::{BlockChange, ObjectTarget, WriteContext, objects};
 use crate::reports::WriteCause;
 use crate::view::BlockView;
 
@@ -170,28 +170,26 @@ async fn is_claimed(
     Ok(is_it && (told.peek().is_none() || told.any(|told| told == address)))
 }
 
-/// Replaces an IPAMClaim's status, at the version that was read.
+/// Writes an IPAMClaim's status, at the version that was read.
 pub(super) async fn write_ipam_status(
     context: &mut WriteContext<'_>,
     claim: &IPAMClaim,
 ) -> Result<(), ApiCallError> {
     let api: Api<IPAMClaim> = Api::namespaced(context.client.clone(), &claim.namespace().unwrap_or_default());
-    let (name, parameters) = (claim.name_any(), PostParams::default());
-    let call = api.replace_status(&name, &parameters, claim);
-    let written = context.call("update", WriteCause::Claim, call).await?;
+    let target = ObjectTarget::from(&claim.metadata);
+    let written = objects::write_status(context, WriteCause::Claim, &api, &target, &claim.status).await?;
     context.memory.ipam_claims.wrote(written, context.now.elapsed);
     Ok(())
 }
 
-/// Replaces a claim's status, at the version that was read.
+/// Writes a claim's status, at the version that was read.
 pub(super) async fn write_status(
     context: &mut WriteContext<'_>,
     claim: &AddressClaim,
 ) -> Result<(), ApiCallError> {
     let api = claims(context.client, &claim.namespace().unwrap_or_default());
-    let (name, parameters) = (claim.name_any(), PostParams::default());
-    let call = api.replace_status(&name, &parameters, claim);
-    let written = context.call("update", WriteCause::Claim, call).await?;
+    let target = ObjectTarget::from(&claim.metadata);
+    let written = objects::write_status(context, WriteCause::Claim, &api, &target, &claim.status).await?;
     context.memory.claims.wrote(written, context.now.elapsed);
     Ok(())
 }

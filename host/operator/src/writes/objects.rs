@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 
 use k8s_openapi::api::core::v1::Taint;
-use kube::api::{DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams, Preconditions};
-use kube::{Resource, ResourceExt as _};
+use kube::api::{Api, DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams, Preconditions};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -19,7 +18,7 @@ use super::{ObjectTarget, WriteContext};
 use crate::reports::WriteCause;
 use crate::view::{BlockView, FromObject as _, SaidView, WatchedNode};
 
-/// Creates or replaces a space. Another operator's write in between is a conflict.
+/// Creates a space or writes its ranges. Another operator's write in between is a conflict.
 pub(super) async fn write_space(
     context: &mut WriteContext<'_>,
     group: &str,
@@ -27,15 +26,18 @@ pub(super) async fn write_space(
     space: &LeaseSpace,
 ) -> Result<(), ApiCallError> {
     let api = context.api::<AddressSpace>();
-    let mut object = AddressSpace::new(group, AddressSpaceSpec::from(space));
-    let parameters = PostParams::default();
+    let object = AddressSpace::new(group, AddressSpaceSpec::from(space));
     let written = match version {
         Some(version) => {
-            object.metadata.resource_version = Some(version.0.to_string());
-            let call = api.replace(group, &parameters, &object);
-            context.call("update", WriteCause::Space, call).await?
+            let metadata = json!({ "resourceVersion": version.0.to_string() });
+            let patch = json!({ "metadata": metadata, "spec": object.spec });
+            let (parameters, patch) = (PatchParams::default(), Patch::Merge(&patch));
+            context.call("patch", WriteCause::Space, api.patch(group, &parameters, &patch)).await?
         }
-        None => context.call("create", WriteCause::Space, api.create(&parameters, &object)).await?,
+        None => {
+            let parameters = PostParams::default();
+            context.call("create", WriteCause::Space, api.create(&parameters, &object)).await?
+        }
     };
     context.memory.spaces.wrote(written, context.now.elapsed);
     Ok(())
@@ -80,31 +82,32 @@ async fn list_ranges(context: &WriteContext<'_>, group: &str) -> Result<Option<Q
     }
 }
 
-/// Replaces an object's status, at the version that was read.
+/// Writes the fields of a status that this version knows, at the version that was read. Those that a later version has added stay: while an
+/// operator is upgraded, or goes back, both versions write.
 pub(super) async fn write_status<K>(
     context: &WriteContext<'_>,
     cause: WriteCause,
-    object: &K,
+    api: &Api<K>,
+    target: &ObjectTarget,
+    status: &impl Serialize,
 ) -> Result<K, ApiCallError>
 where
-    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Serialize,
+    K: Clone + Debug + DeserializeOwned,
 {
-    let (api, name) = (context.api::<K>(), object.name_any());
-    context.call("update", cause, api.replace_status(&name, &PostParams::default(), object)).await
+    let patch = json!({ "metadata": precondition(target), "status": status });
+    let (parameters, patch) = (PatchParams::default(), Patch::Merge(&patch));
+    context.call("patch", cause, api.patch_status(&target.name, &parameters, &patch)).await
 }
 
-/// Replaces the operator's half of a NodeIPAM, at the version that was read.
+/// Writes the operator's half of a NodeIPAM, at the version that was read.
 pub(super) async fn write_hints(
     context: &mut WriteContext<'_>,
     said: &SaidView,
-    status: NodeIPAMStatus,
+    status: &NodeIPAMStatus,
 ) -> Result<(), ApiCallError> {
-    // The API server takes nothing but the status of it.
-    let mut object = NodeIPAM::new(&said.spec.identity.name, (&said.spec).into());
-    object.metadata.uid = Some(said.uid.to_string());
-    object.metadata.resource_version = Some(said.version.0.to_string());
-    object.status = Some(status);
-    let written = write_status(context, WriteCause::Hint, &object).await?;
+    let (api, target) =
+        (context.api::<NodeIPAM>(), ObjectTarget::new(&said.spec.identity.name, said.uid, said.version));
+    let written = write_status(context, WriteCause::Hint, &api, &target, status).await?;
     context.memory.said.wrote(written, context.now.elapsed);
     Ok(())
 }

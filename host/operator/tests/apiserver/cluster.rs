@@ -121,7 +121,7 @@ impl Cluster {
         self.served()
     }
 
-    /// Lets the API server take a reason of a mark and a field of an IPBlock that are of a later version, while something is written.
+    /// Lets the API server take a reason of a mark, and a field of each object, that are of a later version, while something is written.
     pub(crate) fn with_later_definition<T>(
         &self,
         write: impl FnOnce() -> anyhow::Result<T>,

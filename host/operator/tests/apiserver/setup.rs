@@ -6,7 +6,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Client, Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
-use serde_json::json;
+use serde_json::{Value, json};
 use tenure_cluster::client::{call, connect};
 use tenure_cluster::definitions::definitions;
 use tenure_cluster::{AddressClaim, AddressPool, AddressSpace, IPBlock, NodeIPAM};
@@ -61,20 +61,22 @@ pub(crate) async fn define(client: &Client) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Applies the definition of IPBlocks with another reason of a mark, `renumber`, and another field of the status, `noted`.
+/// Applies the definitions of a later version: another reason of a mark, `renumber`, and another field of what the operator writes, `noted`.
 pub(crate) async fn define_later(client: &Client) -> anyhow::Result<()> {
     let api: Api<CustomResourceDefinition> = all(client);
-    let found = definitions().into_iter().find(|definition| definition.name_any().starts_with("ipblocks."));
-    let mut later = serde_json::to_value(found)?;
-    let path =
-        "/spec/versions/0/schema/openAPIV3Schema/properties/status/properties/mark/properties/why/enum";
-    let words = later.pointer_mut(path).and_then(serde_json::Value::as_array_mut);
-    words.context("the reasons are not where they were")?.push(json!("renumber"));
-    let fields = later.pointer_mut("/spec/versions/0/schema/openAPIV3Schema/properties/status/properties");
-    fields.context("the status is not where it was")?["noted"] = json!({ "type": "string" });
-    let later: CustomResourceDefinition = serde_json::from_value(later)?;
-    let parameters = PatchParams::apply("tests").force();
-    call(api.patch(&later.name_any(), &parameters, &Patch::Apply(&later))).await?;
+    for definition in definitions() {
+        let mut later = serde_json::to_value(&definition)?;
+        let schema = "/spec/versions/0/schema/openAPIV3Schema/properties";
+        let half = if later.pointer(&format!("{schema}/status")).is_some() { "status" } else { "spec" };
+        let fields = later.pointer_mut(&format!("{schema}/{half}/properties"));
+        let fields = fields.and_then(Value::as_object_mut).context("the fields are not where they were")?;
+        fields.insert("noted".to_owned(), json!({ "type": "string" }));
+        let words = fields.get_mut("mark").and_then(|mark| mark.pointer_mut("/properties/why/enum"));
+        words.and_then(Value::as_array_mut).into_iter().for_each(|words| words.push(json!("renumber")));
+        let later: CustomResourceDefinition = serde_json::from_value(later)?;
+        let parameters = PatchParams::apply("tests").force();
+        call(api.patch(&later.name_any(), &parameters, &Patch::Apply(&later))).await?;
+    }
     Ok(())
 }
 

@@ -12,12 +12,13 @@ use kube::core::ApiResource;
 use serde_json::{Value, json};
 use tenure_cluster::client::call;
 use tenure_cluster::convert::ReadStatus;
-use tenure_cluster::{AddressPool, AddressSpace, IPBlock, NodeIPAM};
-use tenure_leases::NodeIpamSpec;
+use tenure_cluster::{AddressClaim, AddressPool, AddressSpace, IPBlock, NodeIPAM};
 use tenure_leases::agent::ledger::{BlockUsage, LeaseHold, LedgerBlock};
+use tenure_leases::{NodeIpamSpec, TurnState};
 
 use crate::Test;
 use crate::agent::TestAgent;
+use crate::claims::{bound, claim, say, start, told};
 use crate::clock::TestClock;
 use crate::cluster::Cluster;
 use crate::grants::{agents, settle};
@@ -25,11 +26,14 @@ use crate::referee::referee;
 
 pub(crate) const TESTS: &[Test] = &[
     ("versions::todays_operator_and_nodes_go_on_from_the_objects_of_an_earlier_version", earlier),
-    ("versions::an_operator_keeps_the_fields_of_a_later_version_in_a_lease", later),
+    ("versions::an_operator_keeps_the_fields_of_a_later_version", later),
 ];
 
 /// The objects of earlier versions.
 const STORED: &[&str] = &[include_str!("stored/0.1.0-a521604.json")];
+
+/// What a later version wrote into an object.
+const NOTE: &str = "by a later version";
 
 /// The uid of a Node in a stored object.
 fn node_uid(number: usize) -> String {
@@ -159,36 +163,76 @@ fn from_stored(cluster: &Cluster, stored: &str) -> anyhow::Result<()> {
     settle(cluster, &mut operator, &mut agents, 4)
 }
 
+/// Writes a field of a later version, and a label, into an object.
+fn note(cluster: &Cluster, api: &Api<DynamicObject>, name: &str, half: &str) -> anyhow::Result<()> {
+    let label = json!({ "metadata": { "labels": { "noted": "yes" } } });
+    let patch = json!({ half: { "noted": NOTE } });
+    let parameters = PatchParams::default();
+    cluster.runtime.block_on(call(api.patch(name, &parameters, &Patch::Merge(&label))))?;
+    // The API server knows the field some time after its definition.
+    cluster.until("a field of a later version", || {
+        let patch = Patch::Merge(&patch);
+        let written = match half {
+            "status" => cluster.runtime.block_on(call(api.patch_status(name, &parameters, &patch))),
+            _ => cluster.runtime.block_on(call(api.patch(name, &parameters, &patch))),
+        };
+        Ok(written.ok().filter(|object| object.data[half]["noted"] == NOTE).map(drop))
+    })
+}
+
+/// What a later version noted stays in each object that the operator of this one writes.
 fn later(cluster: &Cluster) -> anyhow::Result<()> {
     let pool = cluster.pool("short", "10.0.0.0/25", 26, &json!({}))?;
     let mut agents = agents(cluster, 1)?;
-    let mut operator = cluster.operator(&Arc::default())?;
+    let (mut operator, _) = start(cluster)?;
+    claim(cluster, "db-0", &json!({}))?;
+    let (_, named) = bound(cluster, &mut operator, "db-0")?;
     agents[0].want(cluster, &pool, 2)?;
     settle(cluster, &mut operator, &mut agents, 2)?;
-    let name = cluster.list::<IPBlock>()?[0].metadata.name.clone().context("no name")?;
-    let api: Api<DynamicObject> = Api::all_with(cluster.client.clone(), &resource("IPBlock")?);
-    let noted = |object: &DynamicObject| object.data["status"]["noted"] == "by a later version";
+    let mut blocks = cluster.list::<IPBlock>()?.into_iter().filter_map(|block| block.metadata.name);
+    let name = blocks.find(|name| *name != named).context("no block")?;
+    let of = |kind| Ok::<_, anyhow::Error>(Api::all_with(cluster.client.clone(), &resource(kind)?));
+    let claims = ApiResource::erase::<AddressClaim>(&());
+    let noted: [(Api<DynamicObject>, _, _); 5] = [
+        (of("IPBlock")?, name.as_str(), "status"),
+        (of("AddressPool")?, "short", "status"),
+        (of("NodeIPAM")?, "n1", "status"),
+        (of("AddressSpace")?, "default", "spec"),
+        (Api::namespaced_with(cluster.client.clone(), "default", &claims), "db-0", "status"),
+    ];
     cluster.with_later_definition(|| {
-        let patch = json!({ "status": { "noted": "by a later version" } });
-        let (parameters, patch) = (PatchParams::default(), Patch::Merge(&patch));
-        cluster.until("a field of a later version", || {
-            let written = cluster.runtime.block_on(call(api.patch_status(&name, &parameters, &patch))).ok();
-            Ok(written.filter(noted).map(drop))
-        })?;
-        // A mark and its end, each of which writes the status.
+        noted.iter().try_for_each(|(api, name, half)| note(cluster, api, name, half))?;
+        // A mark and its end, each of which writes the status of the block, and that of its node and its pool.
         let uid = cluster.get::<IPBlock>(&name)?.context("no block")?.metadata.uid.context("no uid")?;
         agents[0].idle = vec![uid.parse()?];
         agents[0].want(cluster, &pool, 1)?;
         let is_marked = |cluster: &Cluster| -> anyhow::Result<bool> {
             let block = cluster.get::<IPBlock>(&name)?.context("no block")?;
-            Ok(block.status.is_some_and(|status| status.mark.is_some()))
+            let said = cluster.get::<NodeIPAM>("n1")?.and_then(|said| said.status).unwrap_or_default();
+            let hinted = said.blocks.iter().any(|hint| hint.mark.is_some());
+            Ok(block.status.is_some_and(|status| status.mark.is_some()) && hinted)
         };
         cluster.drive(&mut operator, "a mark", || Ok(is_marked(cluster)?.then_some(())))?;
         agents[0].idle.clear();
         agents[0].want(cluster, &pool, 2)?;
         cluster.drive(&mut operator, "the end of the mark", || Ok((!is_marked(cluster)?).then_some(())))?;
-        let object = cluster.runtime.block_on(call(api.get(&name)))?;
-        ensure!(noted(&object), "the field is gone: {}", object.data);
+        // A turn, which the claim tells, and another range, which the space and the pool tell.
+        say(cluster, &mut agents[0], &named, 1, TurnState::Wanted)?;
+        let more =
+            json!({ "spec": { "ipv4": { "cidrs": ["10.0.0.0/25", "10.0.1.0/25"], "blockPrefix": 26 } } });
+        cluster.change::<AddressPool>("short", &more)?;
+        cluster.drive(&mut operator, "the turn and the range", || {
+            let status =
+                cluster.get::<AddressPool>("short")?.and_then(|pool| pool.status).unwrap_or_default();
+            let turn = told(cluster, "db-0")?.and_then(|claim| claim.node);
+            Ok((turn.is_some() && status.ipv4.is_some_and(|blocks| blocks.total == 4)).then_some(()))
+        })?;
+        for (api, name, half) in &noted {
+            let object = cluster.runtime.block_on(call(api.get(name)))?;
+            ensure!(object.data[half]["noted"] == NOTE, "{name}: the field is gone: {}", object.data);
+            let labels = object.metadata.labels.unwrap_or_default();
+            ensure!(labels.contains_key("noted"), "{name}: the label is gone: {labels:?}");
+        }
         Ok(())
     })
 }
