@@ -84,7 +84,10 @@ pub(crate) fn measure(
     wait::holds("the node to have its block", LIMIT, || Ok(joined.add("first").is_ok()))?;
     joined.times.clear();
     for number in 0..adds {
-        for node in [&mut alone, &mut joined] {
+        // Each is first as often as second: what one leaves to the disk, the other may wait for.
+        let mut nodes = [&mut alone, &mut joined];
+        nodes.rotate_left(number % 2);
+        for node in nodes {
             node.add(&format!("pod-{number}")).context("an ADD")?;
         }
     }
