@@ -97,7 +97,7 @@ fn pods_reach_each_other(subnets: &[&str]) -> anyhow::Result<()> {
         pods.push((sandbox, addresses, added.result()?));
     }
     let [(one, of_one, _), (two, of_two, _)] = pods.as_slice() else { unreachable!("two pods") };
-    let own = node.own()?;
+    let own = node.own();
     for address in of_two {
         traffic::greet(&node.pod(one), &node.pod(two), *address).context("from pod to pod")?;
         traffic::greet(&own, &node.pod(two), *address).context("from the node to a pod")?;
@@ -210,7 +210,7 @@ fn drift() -> anyhow::Result<()> {
         wait::holds(tampering, LIMIT, || Ok(node.sh(shown)?.contains(what)))?;
     }
     for address in addresses {
-        traffic::greet(&node.own()?, &node.pod(&sandbox), address)?;
+        traffic::greet(&node.own(), &node.pod(&sandbox), address)?;
     }
     let log = node.daemon.log("repaired what somebody changed");
     ensure!(log.contains("table 9000") && log.contains("rule 512"), "{log}");

@@ -31,7 +31,7 @@ impl NodesServer {
     /// Starts one for a node with these settings, which gets its configuration; the Node is there, and its ENIConfig is not.
     pub(crate) fn start(node: &AwsNode, settings: &str) -> anyhow::Result<(Self, String)> {
         let api = ApiServer::start()?;
-        let door = Door::open(&node.node.own()?, api.proxy.port())?;
+        let door = Door::open(&node.node.own(), api.proxy.port())?;
         let kubeconfig = api.kubeconfig()?;
         let more = format!(
             "[node]\nname = \"{NODE}\"\n[cluster]\nnode = true\nstartup_taint = \"{TAINT}\"\nkubeconfig = \"{}\"\n",

@@ -81,7 +81,7 @@ fn has_its_way(node: &Node, name: &str, sandbox: &Attachment) -> anyhow::Result<
     let own = allocations.iter().find(|allocation| allocation["container_id"] == *name);
     let address = own.and_then(|own| own["addresses"][0].as_str()).context("an address")?.to_owned();
     for address in bare(&[address])? {
-        traffic::greet(&node.own()?, &node.pod(sandbox), address)?;
+        traffic::greet(&node.own(), &node.pod(sandbox), address)?;
     }
     let result = plugin.call("ADD", sandbox, &config())?.result()?;
     plugin.call("CHECK", sandbox, &with_result(&config(), &result))?.silent()

@@ -26,7 +26,7 @@ fn others_are_served(node: &Node, name: &str) -> anyhow::Result<()> {
     let (sandbox, plugin) = (node.sandbox(name)?, node.plugin(name)?);
     let added = plugin.call("ADD", &sandbox, &config())?;
     for address in bare(&added.addresses()?)? {
-        traffic::greet(&node.own()?, &node.pod(&sandbox), address)?;
+        traffic::greet(&node.own(), &node.pod(&sandbox), address)?;
     }
     plugin.call("DEL", &sandbox, &config())?.silent()
 }
@@ -125,7 +125,7 @@ pub(crate) fn down() -> anyhow::Result<()> {
     sysctl(0)?;
     wait::holds("the pod's way", LIMIT, || Ok(node.routes("-6")? == [host.clone()]))?;
     for address in bare(&added.addresses()?)?.into_iter().filter(std::net::IpAddr::is_ipv4) {
-        traffic::greet(&node.own()?, &node.pod(&web), address)?;
+        traffic::greet(&node.own(), &node.pod(&web), address)?;
     }
     Ok(())
 }
@@ -140,7 +140,7 @@ pub(crate) fn namesakes() -> anyhow::Result<()> {
     let keeps = |node: &Node| {
         node.plugin(first)?.call("CHECK", &one, &with_result(&config(), &result))?.silent()?;
         for address in bare(&added.addresses()?)? {
-            traffic::greet(&node.own()?, &node.pod(&one), address)?;
+            traffic::greet(&node.own(), &node.pod(&one), address)?;
         }
         anyhow::Ok(())
     };

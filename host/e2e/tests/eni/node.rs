@@ -133,8 +133,8 @@ impl Node {
     }
 
     /// The path of the node's network namespace for the test.
-    pub(crate) fn own(&self) -> anyhow::Result<PathBuf> {
-        Ok(self.enclave.netns())
+    pub(crate) fn own(&self) -> PathBuf {
+        self.enclave.netns()
     }
 
     /// The node's links to pods.

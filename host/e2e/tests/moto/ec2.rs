@@ -23,7 +23,7 @@ impl Ec2 {
     /// One that takes calls without a signature.
     pub(crate) fn new(node: &Node, address: &'static str) -> anyhow::Result<Self> {
         let head = vec!["Content-Type: application/x-www-form-urlencoded".to_owned()];
-        Ok(Self { netns: node.own()?, address, head })
+        Ok(Self { netns: node.own(), address, head })
     }
 
     /// One that knows by a call's signature which service is meant, and does not compute it.

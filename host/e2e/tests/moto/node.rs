@@ -33,7 +33,7 @@ impl MotoNode {
         let account = Account::make(&server.ec2, kind)?;
         let interfaces = account.interfaces(&server.ec2)?;
         let primary = interfaces.first().context("the primary interface")?;
-        let metadata = Metadata::serve(&node.own()?, account.metadata(primary))?;
+        let metadata = Metadata::serve(&node.own(), account.metadata(primary))?;
         let mut wire = Wire::make(&node)?;
         wire.follow(&node, &interfaces)?;
         node.daemon.configure(&format!(

@@ -83,7 +83,7 @@ fn ours(node: &Node) -> anyhow::Result<BTreeSet<String>> {
     let double = Ec2::new(node, EC2)?;
     let known = wait::until("the double", LIMIT, || Ok(double.call("DescribeInstances", &[]).ok()))?;
     let at_once = json!({ "create_ms": 0, "attach_ms": 0, "detach_ms": 0 }).to_string();
-    let set = request::ask(&node.own()?, CONTROL, "PUT /timing", &[], &at_once)?;
+    let set = request::ask(&node.own(), CONTROL, "PUT /timing", &[], &at_once)?;
     ensure!(set.status == 200, "{set:?}");
     let instance = "reservationSet/item/instancesSet/item";
     let (subnet, id) = (format!("{instance}/subnetId"), format!("{instance}/instanceId"));

@@ -35,7 +35,7 @@ pub(crate) fn serves() -> anyhow::Result<()> {
     // The example that is shipped, which has metrics on loopback.
     unit.configure(&fs::read_to_string(shipped("tenured.toml"))?)?;
     unit.restart()?;
-    let own = node.own()?;
+    let own = node.own();
     let metrics = wait::until("metrics", LIMIT, || {
         Ok(request::ask(&own, "127.0.0.1:9477", "GET /metrics", &[], "").ok())
     })?;

@@ -38,7 +38,7 @@ pub(crate) fn opened() -> anyhow::Result<()> {
     fs::write(node.enclave.outside("/etc/tenure/kubeconfig"), kubeconfig)?;
     node.sh("ip addr add 169.254.79.1/32 dev lo")?;
     // It accepts connections, and answers none: that one arrives is enough.
-    let server = traffic::inside(&node.own()?, || Ok(TcpListener::bind(SERVER)?))?;
+    let server = traffic::inside(&node.own(), || Ok(TcpListener::bind(SERVER)?))?;
     server.set_nonblocking(true)?;
     unit.systemctl(&["start", "tenured"])?;
     wait::holds("a daemon that reaches nobody", LIMIT, || {

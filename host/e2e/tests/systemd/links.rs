@@ -30,7 +30,7 @@ pub(crate) fn made() -> anyhow::Result<()> {
     let (of_two, addresses) = add(&node, &two)?;
     for address in &addresses {
         traffic::greet(&node.pod(&one), &node.pod(&two), *address).context("from pod to pod")?;
-        traffic::greet(&node.own()?, &node.pod(&two), *address).context("from the node to a pod")?;
+        traffic::greet(&node.own(), &node.pod(&two), *address).context("from the node to a pod")?;
     }
     // What somebody takes away comes back.
     node.sh("ip route flush table 9000")?;
@@ -81,7 +81,7 @@ pub(crate) fn by_process() -> anyhow::Result<()> {
     unit.restart()?;
     let (_, addresses) = add(&node, &sandbox)?;
     for address in addresses {
-        traffic::greet(&node.own()?, &node.pod(&sandbox), address)?;
+        traffic::greet(&node.own(), &node.pod(&sandbox), address)?;
     }
     node.plugin("web")?.call("DEL", &sandbox, &config())?.silent()
 }
