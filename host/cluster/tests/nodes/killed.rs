@@ -68,7 +68,7 @@ fn answers(request: &SeenRequest<'_>, answer: &str) -> bool {
 
 /// Whether it is the operator's half of the node's object.
 fn is_told(request: &SeenRequest<'_>) -> bool {
-    request.method == "PUT" && request.path.ends_with("/nodeipams/mortal/status")
+    request.method == "PATCH" && request.path.ends_with("/nodeipams/mortal/status")
 }
 
 fn hints<'a>(request: &SeenRequest<'a>) -> &'a [Value] {
