@@ -39,7 +39,7 @@ impl TestTally {
         } else if let Some(name) = line.strip_prefix("test ").and_then(|rest| rest.split_once(" ... ignored"))
         {
             let reason = name.1.trim_start_matches([',', ' ']);
-            self.reasons.entry(name.0.to_owned()).or_insert_with(|| reason.to_owned());
+            self.reasons.entry(name.0.trim_end().to_owned()).or_insert_with(|| reason.to_owned());
         } else if let Some((_, counts)) =
             line.strip_prefix("test result: ").and_then(|rest| rest.split_once(". "))
         {
@@ -104,7 +104,7 @@ mod tests {
             "SKIP podman: podman is not installed",
             "test podman ... ignored",
             "SKIP go: optional: go is not installed",
-            "test go ... ignored",
+            "test go     ... ignored",
             "test slow ... ignored, takes an hour",
             "failures:",
             "",
