@@ -5,10 +5,12 @@ mod layout;
 mod liar;
 
 use std::fs::{self, File};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
+use serde_json::Value;
 use tempfile::TempDir;
 
 pub use self::layout::{Layout, Manifest};
@@ -116,6 +118,23 @@ impl Registry {
         let path = format!("/v2/{repository}/manifests/{}", tag.unwrap_or(&digest));
         self.call("PUT", &path, manifest.media, &manifest.bytes, 201)?;
         Ok(digest)
+    }
+
+    /// Pushes an OCI image layout, as `skopeo copy oci:FOLDER docker://...` does, and returns the manifest's digest.
+    ///
+    /// # Errors
+    /// Returns an error if the folder is not a layout, or the registry refuses a part of it.
+    pub fn push_layout(&self, repository: &str, tag: Option<&str>, folder: &Path) -> anyhow::Result<String> {
+        let index: Value = serde_json::from_slice(&fs::read(folder.join("index.json"))?)?;
+        let digest = index.pointer("/manifests/0/digest").and_then(Value::as_str).context("no digest")?;
+        for blob in fs::read_dir(folder.join("blobs/sha256"))? {
+            self.push_blob(repository, &fs::read(blob?.path())?)?;
+        }
+        let bytes = fs::read(folder.join("blobs").join(digest.replace(':', "/")))?;
+        let manifest = Manifest { media: "application/vnd.oci.image.manifest.v1+json", bytes };
+        let pushed = self.push_manifest(repository, tag, &manifest)?;
+        ensure!(pushed == digest, "{pushed} is not {digest}");
+        Ok(pushed)
     }
 
     /// Pushes a component in a layout, and returns the manifest's digest.

@@ -123,25 +123,6 @@ fn serves() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Pushes an OCI image layout, as `skopeo copy oci:FOLDER docker://...` does.
-fn push_layout(
-    registry: &Registry,
-    repository: &str,
-    tag: Option<&str>,
-    folder: &Path,
-) -> anyhow::Result<String> {
-    let index: Value = serde_json::from_slice(&fs::read(folder.join("index.json"))?)?;
-    let digest = text(&index, "/manifests/0/digest");
-    for blob in fs::read_dir(folder.join("blobs/sha256"))? {
-        registry.push_blob(repository, &fs::read(blob?.path())?)?;
-    }
-    let bytes = fs::read(folder.join("blobs").join(digest.replace(':', "/")))?;
-    let manifest = Manifest { media: "application/vnd.oci.image.manifest.v1+json", bytes };
-    let pushed = registry.push_manifest(repository, tag, &manifest)?;
-    ensure!(pushed == digest, "{pushed} is not {digest}");
-    Ok(digest)
-}
-
 fn packed() -> anyhow::Result<()> {
     let mut daemon = Daemon::prepare()?;
     let registry = Registry::start()?;
@@ -155,7 +136,7 @@ fn packed() -> anyhow::Result<()> {
         let output = ctl(&daemon, &["policy", "pack", &file, "--to", &folder.display().to_string()])?;
         ensure!(output.status.success(), "{output:?}");
         let printed: Value = serde_json::from_slice(&output.stdout)?;
-        let digest = push_layout(&registry, "packed", None, &folder)?;
+        let digest = registry.push_layout("packed", None, &folder)?;
         ensure!(text(&printed, "/manifest") == digest, "{printed}");
         Ok(format!("oci://{}/packed@{digest}", registry.address()))
     };
@@ -186,7 +167,7 @@ fn read_by_wkg() -> anyhow::Result<()> {
         ensure!(output.status.success(), "{output:?}");
         let packed = wkg::Pushed::of_layout(&folder)?;
         let version = text(&packed.manifest, "/annotations/org.opencontainers.image.version");
-        push_layout(&registry, &format!("tenure/{name}"), Some(&version), &folder)?;
+        registry.push_layout(&format!("tenure/{name}"), Some(&version), &folder)?;
         ensure!(client.pull(&format!("tenure/{name}:{version}"))? == packed.layer, "{name}: other bytes");
         ensure!(client.get(&package, "wasm")? == packed.layer, "{name}: other bytes");
         let shown = String::from_utf8(client.get(&package, "wit")?)?;
