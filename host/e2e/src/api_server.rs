@@ -37,7 +37,7 @@ impl ApiServer {
     /// Starts one, and waits until it serves.
     ///
     /// # Errors
-    /// When the API server does not serve within three minutes.
+    /// Returns an error if the API server does not serve within three minutes.
     pub fn start() -> anyhow::Result<Self> {
         let mut plane = ControlPlane::start()?;
         let proxy = wait::until("the API server's certificate", LIMIT, || {
@@ -52,7 +52,7 @@ impl ApiServer {
     /// Waits until it answers, and has the namespace of the tests.
     ///
     /// # Errors
-    /// When the API server does not answer, or lacks the namespace, for three minutes.
+    /// Returns an error if the API server does not answer, or lacks the namespace, for three minutes.
     pub fn serves(&self) -> anyhow::Result<()> {
         wait::holds("the API server", LIMIT, || {
             let answers =
@@ -64,7 +64,7 @@ impl ApiServer {
     /// A kubeconfig that leads through the proxy, for a client that sends its token without TLS, too.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn kubeconfig(&self) -> anyhow::Result<PathBuf> {
         self.proxy.kubeconfig(ADMIN_TOKEN)
     }
@@ -72,7 +72,7 @@ impl ApiServer {
     /// Makes an object, and returns it as it was stored. The API server learns of a definition a moment after it was written.
     ///
     /// # Errors
-    /// When the API server refuses the object.
+    /// Returns an error if the API server refuses the object.
     pub fn create(&self, to: &str, object: &Value) -> anyhow::Result<Value> {
         wait::until(to, LIMIT, || {
             let answer = self.send(&format!("POST {to}"), &object.to_string())?;
@@ -87,7 +87,7 @@ impl ApiServer {
     /// Sends a request that must succeed, such as a patch of an object; returns the body.
     ///
     /// # Errors
-    /// When the API server answers with another status than 200.
+    /// Returns an error if the API server answers with another status than 200.
     pub fn ask(&self, what: &str, body: &Value) -> anyhow::Result<String> {
         let answer = self.send(what, &if body.is_null() { String::new() } else { body.to_string() })?;
         ensure!(answer.status == 200, "{what}: {answer:?}");
@@ -97,7 +97,7 @@ impl ApiServer {
     /// Sends a request; a patch is a merge patch.
     ///
     /// # Errors
-    /// When the API server does not answer.
+    /// Returns an error if the API server does not answer.
     pub fn send(&self, what: &str, body: &str) -> anyhow::Result<request::Answer> {
         let kind = if what.starts_with("PATCH") { "merge-patch+json" } else { "json" };
         let head =
@@ -118,7 +118,7 @@ impl Door {
     /// Opens it.
     ///
     /// # Errors
-    /// When another program listens on the port in that namespace.
+    /// Returns an error if another program listens on the port in that namespace.
     pub fn open(netns: &Path, port: u16) -> anyhow::Result<Self> {
         let listener = traffic::inside(netns, || Ok(TcpListener::bind(("127.0.0.1", port))?))
             .with_context(|| format!("port {port} in {}", netns.display()))?;

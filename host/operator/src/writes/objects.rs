@@ -94,6 +94,7 @@ pub(super) async fn write_status<K>(
 where
     K: Clone + Debug + DeserializeOwned,
 {
+    // In a merge (RFC 7396), a field that is missing stays, and one that is null goes: a status has all of its fields.
     let patch = json!({ "metadata": precondition(target), "status": status });
     let (parameters, patch) = (PatchParams::default(), Patch::Merge(&patch));
     context.call("patch", cause, api.patch_status(&target.name, &parameters, &patch)).await

@@ -32,7 +32,7 @@ pub(crate) const TESTS: &[Test] = &[
 /// The objects of earlier versions.
 const STORED: &[&str] = &[include_str!("stored/0.1.0-a521604.json")];
 
-/// What a later version wrote into an object.
+/// The text that a later version stores in the field `noted`.
 const NOTE: &str = "by a later version";
 
 /// The uid of a Node in a stored object.
@@ -180,7 +180,7 @@ fn note(cluster: &Cluster, api: &Api<DynamicObject>, name: &str, half: &str) -> 
     })
 }
 
-/// What a later version noted stays in each object that the operator of this one writes.
+/// The operator keeps `noted`, which it does not know, in each object that it writes.
 fn later(cluster: &Cluster) -> anyhow::Result<()> {
     let pool = cluster.pool("short", "10.0.0.0/25", 26, &json!({}))?;
     let mut agents = agents(cluster, 1)?;
