@@ -14,7 +14,7 @@ pub mod settings;
 
 use tenure_sdk::{
     Attributes, Config, ConfigError, Cooling, Definition, Effect, Need, Planner, Policy, PoolDefinition,
-    Proposal, Refusal, Request, SupplySituation, configuration,
+    Proposal, Refusal, Request, SupplySituation,
 };
 
 use self::settings::RangeSettings;
@@ -37,7 +37,7 @@ impl Policy for ClusterRange {
     }
 
     fn propose(request: &Request) -> Result<Proposal, Refusal> {
-        propose::propose(&settings()?, request)
+        propose::propose(request)
     }
 }
 
@@ -45,11 +45,6 @@ impl Planner for ClusterRange {
     fn plan(state: &SupplySituation) -> Result<Vec<Effect>, Refusal> {
         planning::plan(state)
     }
-}
-
-/// The settings of the present call.
-fn settings() -> Result<RangeSettings, Refusal> {
-    Ok(RangeSettings::read(&configuration::get())?)
 }
 
 tenure_sdk::export!(ClusterRange);

@@ -10,19 +10,20 @@ use tenure_sdk::ledger::{self, Direction, Pool, Standing, room};
 use tenure_sdk::{Proposal, Refusal, Request};
 
 use crate::names::{BLOCK, POOLS};
-use crate::settings::{AddressFamily, RangeSettings};
+use crate::settings::AddressFamily;
 
 /// Proposes an address of each family.
 ///
 /// # Errors
 /// [`Refusal::NotYet`] if no pool of a family has a free address: a block may come. [`Refusal::Unavailable`] for a requested address.
-pub fn propose(settings: &RangeSettings, request: &Request) -> Result<Proposal, Refusal> {
+pub fn propose(request: &Request) -> Result<Proposal, Refusal> {
     let mut requested = request.requested.clone();
-    let pools = offered(request);
+    let pools: Vec<Pool> = ledger::pools().collect();
+    let offered = offered(request, &pools);
     let mut proposal = Proposal::new();
-    for family in &settings.families {
+    for family in families(&pools) {
         let of_family: Vec<&Pool> =
-            pools.iter().filter(|pool| pool.name.ends_with(family.suffix())).collect();
+            offered.iter().copied().filter(|pool| AddressFamily::of(&pool.name) == Some(family)).collect();
         let is_here = |address: &IpAddr| {
             ledger::pool_of(*address).is_some_and(|index| of_family.iter().any(|pool| pool.index == index))
         };
@@ -31,7 +32,7 @@ pub fn propose(settings: &RangeSettings, request: &Request) -> Result<Proposal, 
             None => of_family
                 .iter()
                 .find_map(|pool| Some((pool.index, next(pool)?)))
-                .ok_or_else(|| nothing(*family, &of_family))?,
+                .ok_or_else(|| nothing(family, &of_family))?,
         };
         proposal.assign(pool, address);
     }
@@ -41,14 +42,21 @@ pub fn propose(settings: &RangeSettings, request: &Request) -> Result<Proposal, 
     }
 }
 
+/// The families of the network, in the order of its definition. The pools tell them, so that no ADD reads the configuration.
+fn families(pools: &[Pool]) -> Vec<AddressFamily> {
+    let mut families: Vec<AddressFamily> =
+        pools.iter().filter_map(|pool| AddressFamily::of(&pool.name)).collect();
+    // The pools of a family are defined one after the other.
+    families.dedup();
+    families
+}
+
 /// The pools that the request may have addresses of, in the order of use.
-fn offered(request: &Request) -> Vec<Pool> {
-    let all = ledger::pools();
+fn offered<'a>(request: &Request, pools: &'a [Pool]) -> Vec<&'a Pool> {
     match request.attribute(POOLS) {
-        None => all.collect(),
+        None => pools.iter().collect(),
         Some(names) => {
-            let all: Vec<Pool> = all.collect();
-            names.split(',').filter_map(|name| all.iter().find(|pool| pool.name == name).cloned()).collect()
+            names.split(',').filter_map(|name| pools.iter().find(|pool| pool.name == name)).collect()
         }
     }
 }

@@ -33,6 +33,12 @@ pub struct RangeSettings {
 }
 
 impl AddressFamily {
+    /// The family of a pool, by its name.
+    #[must_use]
+    pub fn of(pool: &str) -> Option<Self> {
+        [Self::Ipv4, Self::Ipv6].into_iter().find(|family| pool.ends_with(family.suffix()))
+    }
+
     /// The name in the configuration.
     #[must_use]
     pub const fn name(self) -> &'static str {
