@@ -45,6 +45,8 @@ mod stateful;
 mod trap;
 #[path = "nodes/usual.rs"]
 mod usual;
+#[path = "nodes/versions.rs"]
+mod versions;
 #[path = "nodes/whereabouts.rs"]
 mod whereabouts;
 #[path = "nodes/world.rs"]
@@ -85,6 +87,7 @@ fn main() -> ExitCode {
         calls::TESTS,
         moved::TESTS,
         killed::TESTS,
+        versions::TESTS,
         machine::LAST_TESTS,
     ]
     .concat();

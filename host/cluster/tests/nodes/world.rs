@@ -21,7 +21,7 @@ use tempfile::TempDir;
 use tenure_cluster::client::{call, connect};
 use tenure_cluster::definitions::definitions;
 use tenure_cluster::{AddressPool, IPBlock, NodeIPAM};
-use tenure_fixtures::control_plane::{ADMIN_TOKEN, ControlPlane};
+use tenure_fixtures::control_plane::{ADMIN_TOKEN, ControlPlane, later};
 use tenure_fixtures::node::binaries;
 use tenure_fixtures::wait;
 use tokio::runtime::Runtime;
@@ -122,6 +122,26 @@ impl World {
             .spawn()?;
         self.operator = Some(child);
         Ok(())
+    }
+
+    /// Lets the API server take fields and words of a later version while something happens, without the operator, which would be one of that
+    /// version.
+    pub(crate) fn with_later_definitions(
+        &mut self,
+        happens: impl FnOnce(&mut Self) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        self.stop_operator();
+        let api: Api<CustomResourceDefinition> = Api::all(self.client.clone());
+        for definition in definitions() {
+            let later = later::definition(serde_json::to_value(&definition)?).context("another form")?;
+            let name = definition.metadata.name.context("a definition without a name")?;
+            let parameters = PatchParams::apply("tests").force();
+            self.runtime.block_on(call(api.patch(&name, &parameters, &Patch::Apply(&later))))?;
+        }
+        let result = happens(self);
+        self.runtime.block_on(install(&self.kubeconfig))?;
+        self.start_operator()?;
+        result
     }
 
     /// The operator's process.

@@ -6,10 +6,11 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Client, Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::json;
 use tenure_cluster::client::{call, connect};
 use tenure_cluster::definitions::definitions;
 use tenure_cluster::{AddressClaim, AddressPool, AddressSpace, IPBlock, NodeIPAM};
+use tenure_fixtures::control_plane::later;
 
 /// The objects of a kind, all of which have no namespace.
 pub(crate) fn all<K: Resource<DynamicType = ()>>(client: &Client) -> Api<K> {
@@ -61,19 +62,12 @@ pub(crate) async fn define(client: &Client) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Applies the definitions of a later version: another reason of a mark, `renumber`, and another field of what the operator writes, `noted`.
+/// Applies the definitions of a later version.
 pub(crate) async fn define_later(client: &Client) -> anyhow::Result<()> {
     let api: Api<CustomResourceDefinition> = all(client);
     for definition in definitions() {
-        let mut later = serde_json::to_value(&definition)?;
-        let schema = "/spec/versions/0/schema/openAPIV3Schema/properties";
-        let half = if later.pointer(&format!("{schema}/status")).is_some() { "status" } else { "spec" };
-        let fields = later.pointer_mut(&format!("{schema}/{half}/properties"));
-        let fields = fields.and_then(Value::as_object_mut).context("the fields are not where they were")?;
-        fields.insert("noted".to_owned(), json!({ "type": "string" }));
-        let words = fields.get_mut("mark").and_then(|mark| mark.pointer_mut("/properties/why/enum"));
-        words.and_then(Value::as_array_mut).into_iter().for_each(|words| words.push(json!("renumber")));
-        let later: CustomResourceDefinition = serde_json::from_value(later)?;
+        let later = later::definition(serde_json::to_value(&definition)?);
+        let later: CustomResourceDefinition = serde_json::from_value(later.context("another form")?)?;
         let parameters = PatchParams::apply("tests").force();
         call(api.patch(&later.name_any(), &parameters, &Patch::Apply(&later))).await?;
     }
