@@ -1,7 +1,8 @@
 //! Upgrades and downgrades under load: the daemon of one version takes over from the one of another, again and again, and no pod notices.
 //!
 //! The two versions are the built daemon, and a copy of it that calls itself older, or the `tenured` in the directory that `TENURE_OTHER_BIN_DIR` names.
-//! `TENURE_HANDOVERS=n` sets the number of hand-overs; the seed decides after how many pods each comes, and whether it is a stop or a crash.
+//! `TENURE_HANDOVERS=n` sets the number of hand-overs, and `TENURE_HANDOVER_PODS=n` how many pods at most come before each; the seed decides how many they are, and
+//! whether the hand-over is a stop or a crash.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -41,6 +42,7 @@ type Pods = BTreeMap<String, String>;
 
 fn hand_overs(seed: u64) -> anyhow::Result<()> {
     let count = random::rounds("TENURE_HANDOVERS", 6)?;
+    let most_between = random::rounds("TENURE_HANDOVER_PODS", 40)?;
     let mut random = Random::new(seed);
     let mut daemon = Daemon::prepare()?;
     let other = other_version(&daemon.path("tenured-other"))?;
@@ -54,7 +56,8 @@ fn hand_overs(seed: u64) -> anyhow::Result<()> {
         let hasty = scope.spawn(move || call_hastily(shim, enough));
         let mut exchange = || {
             for number in 0..count {
-                let wanted = answers.load(Ordering::Relaxed) + CALLERS + usize::try_from(random.below(40))?;
+                let wanted =
+                    answers.load(Ordering::Relaxed) + CALLERS + usize::try_from(random.below(most_between))?;
                 wait::holds("more answers", LIMIT, || {
                     Ok(answers.load(Ordering::Relaxed) >= wanted
                         || callers.iter().any(thread::ScopedJoinHandle::is_finished))
@@ -101,9 +104,10 @@ fn hand_overs(seed: u64) -> anyhow::Result<()> {
     gaps.sort_unstable();
     let [median, longest] =
         [gaps.len() / 2, gaps.len().saturating_sub(1)].map(|at| gaps.get(at).copied().unwrap_or_default());
+    let answered = answers.load(Ordering::Relaxed);
+    let rate = f64::from(u32::try_from(answered)?) / elapsed.as_secs_f64();
     println!(
-        "{count} hand-overs under load in {elapsed:.1?}: {} ADDs answered, {} pods left, {} times refused with code {TRY_AGAIN} only; a hand-over took {median:?} in the median, and {longest:?} at most",
-        answers.load(Ordering::Relaxed),
+        "{count} hand-overs under load in {elapsed:.1?}: {answered} ADDs answered, {rate:.0} a second, {} pods left, {} times refused with code {TRY_AGAIN} only; a hand-over took {median:?} in the median, and {longest:?} at most",
         pods.len(),
         gaps.len(),
     );
