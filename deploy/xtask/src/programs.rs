@@ -36,7 +36,8 @@ pub(crate) struct TestProgram {
     command: Command,
     /// Whether it takes only the time that other programs leave: one after the other, with a low priority.
     is_patient: bool,
-    /// Whether it runs before the others, alone: it counts what a busy machine alone makes fail, such as pods that wait for a restart.
+    /// Whether it runs before the others, beside patient programs only: it counts what a busy machine alone makes fail, such as pods that
+    /// wait for a restart.
     is_alone: bool,
 }
 
@@ -103,8 +104,11 @@ pub(crate) fn run(workspace: &Workspace, programs: Vec<TestProgram>, tally: &mut
         others.into_iter().partition(|program| program.is_patient);
     together.sort_by_key(|program| Reverse(times.of(&program.name)));
     let processors = thread::available_parallelism().map_or(1, NonZero::get);
-    let lanes = [(together, processors + MORE), (patient, 1)];
-    let mut ended = |end: ProgramEnd| {
+    let lanes = [
+        vec![Phase { jobs: alone, at_once: 1 }, Phase { jobs: together, at_once: processors + MORE }],
+        vec![Phase { jobs: patient, at_once: 1 }],
+    ];
+    let ended = |end: ProgramEnd| {
         count += 1;
         let mut own = TestTally::default();
         for line in end.output.lines() {
@@ -122,8 +126,7 @@ pub(crate) fn run(workspace: &Workspace, programs: Vec<TestProgram>, tally: &mut
             failed.push(name);
         }
     };
-    side_by_side([(alone, 1)], |program| program.run(&logs), &mut ended);
-    side_by_side(lanes, |program| program.run(&logs), &mut ended);
+    side_by_side(lanes, |program| program.run(&logs), ended);
     times.write()?;
     if failed.is_empty() { Ok(()) } else { bail!("failed: {}", failed.join(", ")) }
 }
@@ -153,7 +156,7 @@ impl TestProgram {
         self
     }
 
-    /// A program that runs before the others, alone.
+    /// A program that runs before the others, beside patient programs only.
     pub(crate) fn alone(name: impl Into<String>, command: Command) -> Self {
         Self { is_alone: true, ..Self::new(name, command) }
     }
@@ -161,7 +164,7 @@ impl TestProgram {
     /// A command of cargo's that compiles for most of its time.
     pub(crate) fn patient(name: impl Into<String>, command: &Command) -> Self {
         let mut nice = Command::new("nice");
-        nice.arg(command.get_program());
+        nice.args(["-n", "19"]).arg(command.get_program());
         pass_on(command, &mut nice);
         Self { name: name.into(), command: nice, is_patient: true, is_alone: false }
     }
@@ -199,27 +202,41 @@ fn pass_on(from: &Command, to: &mut Command) {
     }
 }
 
-/// Works on jobs. Each lane has its own, and works on so many of them at once, in their order. Gives each result to `ended`, on the
-/// caller's thread.
-fn side_by_side<J: Send, R: Send, const N: usize>(
-    lanes: [(Vec<J>, usize); N],
+/// Jobs, and how many of them are worked on at once, in their order.
+#[derive(Debug)]
+struct Phase<J> {
+    jobs: Vec<J>,
+    at_once: usize,
+}
+
+/// Works on jobs. Lanes run side by side, and the phases of a lane one after the other. Gives each result to `ended`, on the caller's thread.
+fn side_by_side<J: Send, R: Send>(
+    lanes: impl IntoIterator<Item = Vec<Phase<J>>>,
     work: impl Fn(J) -> R + Sync,
     ended: impl FnMut(R),
 ) {
-    let lanes = lanes.map(|(jobs, at_once)| (Mutex::new(jobs.into_iter()), at_once));
     let (sender, results) = mpsc::channel();
     thread::scope(|scope| {
-        for (waiting, at_once) in &lanes {
-            for _ in 0..*at_once {
-                let (sender, work) = (sender.clone(), &work);
-                scope.spawn(move || {
-                    let next = || hold(waiting).next();
-                    while let Some(job) = next() {
-                        // The receiver lives until all have ended.
-                        let _ = sender.send(work(job));
-                    }
-                });
-            }
+        for phases in lanes {
+            let (sender, work) = (sender.clone(), &work);
+            scope.spawn(move || {
+                for Phase { jobs, at_once } in phases {
+                    let waiting = Mutex::new(jobs.into_iter());
+                    let next = || hold(&waiting).next();
+                    let worker = |sender: mpsc::Sender<R>| {
+                        while let Some(job) = next() {
+                            // The receiver lives until all have ended.
+                            let _ = sender.send(work(job));
+                        }
+                    };
+                    thread::scope(|scope| {
+                        for _ in 0..at_once {
+                            let sender = sender.clone();
+                            scope.spawn(|| worker(sender));
+                        }
+                    });
+                }
+            });
         }
         drop(sender);
         results.into_iter().for_each(ended);
@@ -291,13 +308,15 @@ mod tests {
         let meet = Barrier::new(3);
         let mut ended = Vec::new();
         // None of three ends before the others have begun.
-        let lanes = [(vec![1, 2, 3, 4], 2), (vec![10, 20], 1)];
+        let lane = |jobs: &[u32], at_once| vec![Phase { jobs: jobs.to_vec(), at_once }];
+        let lanes = [lane(&[1, 2, 3, 4], 2), lane(&[10, 20], 1)];
         side_by_side(lanes, |job| (meet.wait(), job).1, |job| ended.push(job));
         let slow: Vec<_> = ended.iter().copied().filter(|job| *job >= 10).collect();
         assert_eq!((ended.len(), slow), (6, vec![10, 20]));
         let mut in_turn = Vec::new();
-        side_by_side([(vec![3, 1, 2], 1)], |job| job, |job| in_turn.push(job));
-        assert_eq!(in_turn, [3, 1, 2]);
+        let phases = [3, 1, 2].map(|job| Phase { jobs: vec![job, 10 * job], at_once: 1 });
+        side_by_side([phases.into()], |job| job, |job| in_turn.push(job));
+        assert_eq!(in_turn, [3, 30, 1, 10, 2, 20]);
     }
 
     #[test]
