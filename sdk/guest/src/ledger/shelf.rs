@@ -133,11 +133,12 @@ impl Shelf {
     /// ```
     pub fn ranges(&self) -> impl Iterator<Item = RangeView> + use<> {
         let Self { pool, labels } = self.clone();
-        let mut start = 0;
+        let mut start = Some(0);
         let pieces = std::iter::from_fn(move || {
-            let piece = host::ranges(pool, &labels, start, PIECE);
-            start = start.saturating_add(u32::try_from(piece.len()).unwrap_or(u32::MAX));
-            (!piece.is_empty()).then_some(piece)
+            let from: u32 = start.take()?;
+            let piece = host::ranges(pool, &labels, from, PIECE);
+            start = is_full(&piece).then(|| from.saturating_add(PIECE));
+            Some(piece)
         });
         pieces.flatten().filter_map(RangeView::new)
     }
@@ -158,14 +159,20 @@ impl Shelf {
     /// ```
     pub fn usage_by<'a>(&self, name: &'a str) -> impl Iterator<Item = (String, Usage)> + use<'a> {
         let Self { pool, labels } = self.clone();
-        let mut after: Option<String> = None;
+        let mut after = Some(None);
         let pieces = std::iter::from_fn(move || {
-            let piece = host::usage_by(pool, &labels, name, after.as_deref(), PIECE);
-            after = Some(piece.last()?.value.clone());
+            let from: Option<String> = after.take()?;
+            let piece = host::usage_by(pool, &labels, name, from.as_deref(), PIECE);
+            after = piece.last().filter(|_| is_full(&piece)).map(|last| Some(last.value.clone()));
             Some(piece)
         });
         pieces.flatten().map(|usage| (usage.value, usage.usage))
     }
+}
+
+/// Whether more may follow a piece. One that is shorter is the last, so that short lists need one call.
+fn is_full<T>(piece: &[T]) -> bool {
+    u32::try_from(piece.len()).is_ok_and(|length| length >= PIECE)
 }
 
 /// The number of addresses that are neither held nor cooling down.

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "test helpers are part of the tests")]
 
 mod cases;
+mod pieces;
 mod planning;
 mod stateful;
 mod tenants;
