@@ -76,6 +76,11 @@ impl Committer {
         hold(&self.removed).is_settled(network, address, claim)
     }
 
+    /// Whether an address of a removed network is in quarantine.
+    pub(crate) fn is_quarantined_from_before(&self, address: IpAddr) -> bool {
+        hold(&self.removed).is_quarantined(address)
+    }
+
     /// Forgets the addresses of removed networks that have cooled down.
     pub(crate) fn expire_removed(&self, now: Moment, cooldown: Duration) {
         hold(&self.removed).expire(now, cooldown);

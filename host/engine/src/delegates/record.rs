@@ -1,15 +1,16 @@
 //! Recording what a delegate gave: checked, and staged as an allocation.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use tenure_ledger::delegations::Given;
-use tenure_ledger::{DelegationFact, Fact, LedgerFact};
+use tenure_ledger::{DelegationFact, Fact, LedgerFact, Violation};
 use tenure_types::{Allocation, AssignedAddress, ConditionName, Error, ErrorCode, Request, Result};
 
 use super::DelegateClient;
 use super::given::accept;
 use super::obtain::Obtained;
-use crate::network::slot::{Alone, no_book};
+use crate::network::slot::Alone;
 use crate::ports::{Policy, Ticket};
 
 impl DelegateClient {
@@ -25,7 +26,14 @@ impl DelegateClient {
     ) -> Result<(Allocation, Ticket)> {
         let _defining = self.core.defining();
         let mut state = alone.hold();
-        let served = state.as_mut().ok_or_else(no_book)?;
+        let removed = || {
+            let name = &request.network;
+            Error::new(
+                ErrorCode::NotReady,
+                format_args!("network {name} was removed while its delegate was asked"),
+            )
+        };
+        let served = state.as_mut().ok_or_else(removed)?;
         let (allocation, facts) = self.accepted(&served.book, request, obtained, policy)?;
         let also = also(&allocation)?;
         let facts: Vec<Fact> = facts.into_iter().chain(also).collect();
@@ -53,6 +61,14 @@ impl DelegateClient {
             self.core.conditions.set(ConditionName::DelegateRejected, name.as_str(), &cause);
             Error::new(ErrorCode::DelegateRejected, cause)
         };
+        // The delegate knows nothing of a quarantine; its answer is tried on a book that has none.
+        let mut addresses = given.addresses.iter().map(AssignedAddress::ip);
+        let is_marked = |address: &IpAddr| {
+            book.quarantine_of(*address).is_some() || self.core.committer.is_quarantined_from_before(*address)
+        };
+        if let Some(marked) = addresses.find(is_marked) {
+            return Err(refused(&Violation::Quarantined(marked)));
+        }
         let accepted = accept(book, request, given, delegate.as_str(), policy.stamp(), now);
         let accepted = accepted.map_err(|why| refused(&why))?;
         let added = || {

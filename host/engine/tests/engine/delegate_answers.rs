@@ -187,3 +187,26 @@ async fn a_pod_cannot_be_taken_for_a_claim() {
     bench.engine.gc(gc).await.unwrap();
     assert!(foreign.calls().contains(&format!("GC {claim}")), "{:?}", foreign.calls());
 }
+
+/// Regression: the answer was tried on a book without its quarantine.
+#[tokio::test]
+async fn an_address_in_quarantine_that_a_delegate_gives_is_refused_and_given_back() {
+    let (bench, foreign) = start().await;
+    let granted = bench.engine.add(bench.delegated(1), fits).await.unwrap();
+    let address = granted.addresses[0].ip();
+    assert!(bench.engine.quarantine(&network(), address, "a printer answers").await.unwrap());
+    bench.tick(1);
+    bench.engine.del(bench.del(1)).await.unwrap();
+    // Also if the network was removed meanwhile.
+    for removed in [false, true] {
+        if removed {
+            assert!(bench.engine.remove_network(&network(), true).await.unwrap());
+        }
+        foreign.next(&address.to_string());
+        let refused = bench.engine.add(bench.delegated(2), fits).await.unwrap_err();
+        assert_eq!(refused.code, ErrorCode::DelegateRejected, "{refused}");
+        assert!(refused.cause.contains(&format!("{address} is in quarantine")), "{refused}");
+        assert_eq!(foreign.given(), [""; 0]);
+    }
+    bench.engine.add(bench.delegated(2), fits).await.unwrap();
+}

@@ -206,3 +206,19 @@ async fn a_delegate_that_hangs_keeps_neither_leases_nor_what_others_have_to_give
     assert_eq!(poll_once(tidy.as_mut()), Poll::Ready(1), "what the busy agent had, later");
     assert_eq!(foreign.given().len(), 1);
 }
+
+/// Regression: the answer was an internal error.
+#[tokio::test]
+async fn what_a_delegate_gives_after_its_network_was_removed_is_given_back_and_requested_again() {
+    let (bench, foreign) = start().await;
+    let gate = foreign.waits();
+    let mut add = pin!(bench.engine.add(bench.delegated(1), fits));
+    while foreign.calls().is_empty() {
+        assert!(poll_once(add.as_mut()).is_pending());
+    }
+    assert!(bench.engine.remove_network(&network(), true).await.unwrap());
+    gate.notify_one();
+    assert_eq!(add.await.unwrap_err().code, ErrorCode::NotReady);
+    assert_eq!((foreign.given(), bench.engine.delegations().len()), (Vec::new(), 0));
+    bench.engine.add(bench.delegated(1), fits).await.unwrap();
+}

@@ -95,11 +95,16 @@ impl Catalogue for Only {
     }
 }
 
-/// An engine with a network whose addresses come from the delegate.
-pub(crate) async fn start() -> (Bench, Arc<Foreign>) {
+/// An engine that knows the delegate, and has no network.
+pub(crate) fn without_network() -> (Bench, Arc<Foreign>) {
     let foreign = Arc::new(Foreign::default());
     let port = Arc::clone(&foreign);
-    let bench = Bench::with(8, 8, move |_| Arc::new(Only(port)));
+    (Bench::with(8, 8, move |_| Arc::new(Only(port))), foreign)
+}
+
+/// An engine with a network whose addresses come from the delegate.
+pub(crate) async fn start() -> (Bench, Arc<Foreign>) {
+    let (bench, foreign) = without_network();
     let define = Define {
         network: network(),
         policy: PolicyName::new("delegate.foreign").unwrap(),

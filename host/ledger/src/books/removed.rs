@@ -123,6 +123,12 @@ impl RemovedNetworks {
         removed.quarantined.extend(of.quarantined);
     }
 
+    /// Whether an address of any of them is in quarantine.
+    #[must_use]
+    pub fn is_quarantined(&self, address: IpAddr) -> bool {
+        self.networks.values().any(|removed| removed.quarantined.contains_key(&address))
+    }
+
     /// Whether exactly this claim of an address had ended when the network was removed.
     #[must_use]
     pub fn is_settled(&self, network: &NetworkName, address: IpAddr, claim: &str) -> bool {

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use tenure_engine::ports::{Answer, Delegate, DelegateFailure, Giving};
 use tenure_types::cni::{Route, Success};
 use tenure_types::{AssignedAddress, DelegateCall, DelegateVerb, Error, ErrorCode};
+use tokio::sync::Notify;
 
 /// The delegate's state. It survives the engine, like that of a real one.
 #[derive(Default)]
@@ -28,6 +29,8 @@ pub(super) struct State {
     /// The point at which the next call stops for ever: an ADD before it gives (0), or after (1), or a DEL before it takes back (3).
     hold: Option<usize>,
     held: bool,
+    /// The next ADD gives only once this is notified.
+    gate: Option<Arc<Notify>>,
     pub(super) unconfigured: bool,
 }
 
@@ -84,6 +87,11 @@ impl Foreign {
         (state.hold, state.held) = (Some(stage), false);
     }
 
+    /// Has the next ADD wait before it gives, until what is returned is notified.
+    pub(crate) fn waits(&self) -> Arc<Notify> {
+        Arc::clone(self.state().gate.get_or_insert_default())
+    }
+
     pub(crate) fn is_held(&self) -> bool {
         self.state().held
     }
@@ -136,6 +144,10 @@ impl Delegate for Port {
             self.0.state().calls.push(format!("ADD {}", call.container));
             if self.0.holds(0) {
                 std::future::pending::<()>().await;
+            }
+            let gate = self.0.state().gate.take();
+            if let Some(gate) = gate {
+                gate.notified().await;
             }
             let given = self.0.give(call.container.as_str());
             if self.0.holds(1) {
