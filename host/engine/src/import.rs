@@ -185,8 +185,8 @@ impl NetworkImports {
             now: self.core.now(),
         };
         if let Some(draft) = &mut importing.draft {
-            let mut commit = |book: &mut Box<Book>, fact: LedgerFact| {
-                book.apply(book.through() + 1, &fact).map_err(defect)
+            let mut commit = |book: &mut Box<Book>, facts: Vec<LedgerFact>| {
+                facts.iter().try_for_each(|fact| book.apply(book.through() + 1, fact)).map_err(defect)
             };
             return Ok(part.iter().map(|claim| claim.take(draft, rules, &mut commit)).collect());
         }
@@ -200,9 +200,10 @@ impl NetworkImports {
                 self.core.ports.journal.health()?;
                 self.core.expire(served, rules.now);
                 outcomes.extend(some.iter().map(|claim| {
-                    let mut commit = |book: &mut Arc<Book>, fact: LedgerFact| {
+                    let mut commit = |book: &mut Arc<Book>, facts: Vec<LedgerFact>| {
+                        let facts: Vec<Fact> = facts.into_iter().map(Fact::from).collect();
                         // Covered by the barrier below.
-                        self.core.committer.commit_one(book, fact).map(drop)
+                        self.core.committer.commit(book, &facts).map(drop)
                     };
                     claim.take(&mut served.book, rules, &mut commit)
                 }));

@@ -74,8 +74,8 @@ pub(super) struct Rules<'a> {
     pub(super) is_over: &'a (dyn Fn(&Owner, Option<u64>) -> bool + Sync),
 }
 
-/// Stages a fact, and applies it to the book.
-type Commit<'a, B> = &'a mut dyn FnMut(&mut B, LedgerFact) -> Result<()>;
+/// Stages facts that must become durable together, and applies them to the book.
+type Commit<'a, B> = &'a mut dyn FnMut(&mut B, Vec<LedgerFact>) -> Result<()>;
 
 impl Claim {
     /// Judges the claim and commits the resulting facts.
@@ -112,30 +112,43 @@ impl Claim {
         };
         match self.admit(book, owner, &living, &ending, rules) {
             Ok(allocation) if is_over => {
-                // The book remembers the claim as ended, and the address cools down.
-                commit(held, LedgerFact::Allocated(Arc::new(allocation)))?;
-                let book: &Book = (*held).borrow();
-                let released = book.release(owner, rules.now, End::Del.reason());
-                released.map_or(Ok(()), |fact| commit(held, fact))?;
+                // The book remembers the claim as ended, and the address cools down. One without the other would have no end.
+                let ended = LedgerFact::Released {
+                    network: book.name().clone(),
+                    generation: allocation.generation,
+                    at: rules.now,
+                    reason: End::Del.reason().into(),
+                };
+                commit(held, vec![LedgerFact::Allocated(Arc::new(allocation)), ended])?;
                 Ok(Imported::Released)
             }
-            Err(_) if is_over => Ok(Imported::Released),
+            Err(_) if is_over => {
+                let is_left = |held: &&Arc<Allocation>| self.is_origin_of(held) && has_exactly(held, &living);
+                let left = book.owned_by(owner).filter(is_left);
+                let ended = left.and_then(|_| book.release(owner, rules.now, End::Del.reason()));
+                ended.map_or(Ok(()), |fact| commit(held, vec![fact]))?;
+                Ok(Imported::Released)
+            }
             Ok(allocation) => {
-                for ended in ending {
-                    let book: &Book = (*held).borrow();
-                    let released = book.release(&ended.owner, rules.now, End::Import.reason());
-                    released.map_or(Ok(()), |fact| commit(held, fact))?;
-                }
-                commit(held, LedgerFact::Allocated(Arc::new(allocation)))?;
+                let end =
+                    |ended: &Arc<Allocation>| book.release(&ended.owner, rules.now, End::Import.reason());
+                let mut facts: Vec<LedgerFact> = ending.iter().filter_map(end).collect();
+                facts.push(LedgerFact::Allocated(Arc::new(allocation)));
+                commit(held, facts)?;
                 Ok(Imported::Taken)
             }
             Err(why) => self.hold(held, &living, &why, rules, commit),
         }
     }
 
+    /// Whether an allocation was imported from this claim's source.
+    fn is_origin_of(&self, held: &Allocation) -> bool {
+        held.origin.as_ref().is_some_and(|origin| origin.source == self.source)
+    }
+
     /// Whether this claim shows that an allocation imported earlier from the same source is over.
     fn supersedes(&self, holder: &Allocation, place: &Place, rules: Rules<'_>) -> bool {
-        let Some(origin) = holder.origin.as_ref().filter(|origin| origin.source == self.source) else {
+        let Some(origin) = holder.origin.as_ref().filter(|_| self.is_origin_of(holder)) else {
             return false;
         };
         let index = holder.addresses.iter().position(|held| held.ip() == place.address);
@@ -223,7 +236,7 @@ impl Claim {
                 why: self.owner.as_ref().map_or_else(|_| why.to_owned(), |owner| format!("{owner}: {why}")),
             };
             if let Some(allocation) = book.hold(place.address, origin, rules.policy, rules.now) {
-                commit(held, LedgerFact::Allocated(Arc::new(allocation)))?;
+                commit(held, vec![LedgerFact::Allocated(Arc::new(allocation))])?;
             }
         }
         Ok(Imported::Unknown(why.to_owned()))
