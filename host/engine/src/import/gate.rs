@@ -49,10 +49,14 @@ impl NetworkImports {
     ) -> Result<()> {
         let Some(others) = self.others() else { return Ok(()) };
         // A network's delegate may be that other IPAM itself, which continues with its own addresses.
-        if policy.is_some_and(|policy| policy.delegate().is_some()) {
+        let compared = match policy.is_some_and(|policy| policy.delegate().is_some()) {
+            true => None,
+            false => self.compared(name, config),
+        };
+        let Some(compared) = compared else {
+            self.is_accounted_for(name);
             return Ok(());
-        }
-        let Some(compared) = self.compared(name, config) else { return Ok(()) };
+        };
         let refused = match others.is_unchanged(&compared) {
             true => None,
             false => others.look(&compared, self.is_known(name)).await.err(),
@@ -66,7 +70,10 @@ impl NetworkImports {
         let Some(others) = self.others() else { return };
         let refused: Vec<Compared> = hold(&self.unaccounted).values().map(|(of, _)| of.clone()).collect();
         for before in refused {
-            let Some(compared) = self.compared(&before.network, Some(&before.config)) else { continue };
+            let Some(compared) = self.compared(&before.network, Some(&before.config)) else {
+                self.is_accounted_for(&before.network);
+                continue;
+            };
             let refused = others.look(&compared, self.is_known(&before.network)).await.err();
             self.note_unaccounted(compared, refused.as_ref());
         }
@@ -117,13 +124,18 @@ impl NetworkImports {
 
     /// Remembers why a network is refused, if it is.
     fn note_unaccounted(&self, compared: Compared, refused: Option<&Error>) {
-        let mut unaccounted = hold(&self.unaccounted);
         match refused {
             Some(error) => {
-                unaccounted.insert(compared.network.clone(), (compared, error.cause.clone()));
+                let (name, cause) = (compared.network.clone(), error.cause.clone());
+                hold(&self.unaccounted).insert(name, (compared, cause));
             }
-            None => _ = unaccounted.remove(&compared.network),
+            None => self.is_accounted_for(&compared.network),
         }
+    }
+
+    /// Forgets that a network was refused.
+    fn is_accounted_for(&self, name: &NetworkName) {
+        hold(&self.unaccounted).remove(name);
     }
 
     fn is_known(&self, name: &NetworkName) -> IsKnown {

@@ -4,10 +4,12 @@ use std::sync::{Arc, Mutex};
 
 use tenure_engine::ports::{Answer, Compared, IsKnown, OtherIpams, Reservation};
 use tenure_engine::{Abandon, Claim, Import, ImportOrigin, Imported, Importing, Place};
-use tenure_ledger::{Fact, MoveFact};
+use tenure_fixtures::ports::{ManualJournal, policy};
+use tenure_ledger::{Fact, LedgerFact, MoveFact};
 use tenure_types::{ConditionName, Error, ErrorCode, NetworkConfig, Owner, PolicyName};
 
-use crate::support::{Bench, network, owner};
+use crate::delegating::without_network;
+use crate::support::{Bench, fits, network, owner};
 
 fn claim(number: u32, address: &str, claimed_at_ms: Option<u64>) -> Claim {
     let claim = claimed_at_ms.unwrap_or_default().to_string();
@@ -185,4 +187,56 @@ async fn only_what_an_import_may_bring_is_remembered_and_only_if_it_can_be() {
     bench.tick(1);
     bench.engine.del(bench.del(2)).await.unwrap();
     assert_eq!(remembered(), 2, "an import may bring it again once the network was removed");
+}
+
+/// Regression: the address stayed with an owner that had been deleted if the daemon was killed in between.
+#[tokio::test]
+async fn a_row_that_is_over_comes_and_ends_in_one_step() {
+    let bench = Bench::new(8, 8);
+    bench.passes(1_000_000);
+    let early = bench.engine.now().wall_ms;
+    bench.passes(1_000_000);
+    bench.engine.del(bench.del(1)).await.unwrap();
+    assert_eq!(bench.moves("a", &[claim(1, "10.0.0.2", Some(early))]).await, [Imported::Released]);
+    let count = |facts: &[Fact], wanted: fn(&LedgerFact) -> bool| {
+        facts.iter().filter(|fact| matches!(fact, Fact::Ledger(fact) if wanted(fact))).count()
+    };
+    for facts in bench.journal.prefixes() {
+        let came = count(&facts, |fact| matches!(fact, LedgerFact::Allocated(_)));
+        let ended = count(&facts, |fact| matches!(fact, LedgerFact::Released { .. }));
+        assert_eq!(came, ended, "a crash may come here: {facts:?}");
+    }
+}
+
+/// What an older program has left so.
+#[tokio::test]
+async fn a_row_that_came_without_its_end_ends_when_it_is_imported_again() {
+    let bench = Bench::new(8, 8);
+    bench.passes(1_000_000);
+    let early = bench.engine.now().wall_ms;
+    let row = [claim(1, "10.0.0.2", Some(early))];
+    assert_eq!(bench.moves("a", &row).await, [Imported::Taken]);
+    bench.passes(1_000_000);
+    let at = bench.engine.now();
+    // A DEL that the ledger knows of, and that has not ended the allocation.
+    let deleted = Fact::from(MoveFact::Deleted { network: network(), owner: owner(1), at });
+    let mut state = bench.state(false);
+    let last = bench.journal.facts().len() as u64;
+    state.node.apply(last + 1, &deleted);
+    let bench = Bench::of(state, ManualJournal::after(last + 1), |_| policy::catalogue(), 8, 8);
+    bench.passes(3_000_000);
+    assert_eq!(bench.moves("a", &row).await, [Imported::Released]);
+    assert_eq!(bench.engine.book(&network()).await.unwrap().allocations().len(), 0);
+}
+
+/// Regression: the condition stayed until the daemon's restart.
+#[tokio::test]
+async fn a_network_of_which_a_delegate_takes_care_is_not_unfinished_any_more() {
+    let other = Arc::new(Other(Mutex::new(vec![("10.0.0.2", "5", 1)])));
+    let (bench, _foreign) = without_network();
+    bench.engine.compare_with_others(other);
+    assert!(bench.is_refused(7).await);
+    assert_eq!(bench.unfinished(), ["10.0.0.2"]);
+    bench.engine.add(bench.delegated(7), fits).await.unwrap();
+    assert!(bench.unfinished().is_empty());
 }
