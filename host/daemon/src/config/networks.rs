@@ -6,8 +6,8 @@ use std::sync::Arc;
 use ipnet::IpNet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
-use tenure_types::cni::Configuration;
+use serde_json::{Map, Value};
+use tenure_types::cni::{Configuration, ipam_value};
 use tenure_types::{DelegateName, NetworkConfig, NetworkName, PolicyName};
 
 use super::Config;
@@ -93,7 +93,7 @@ impl NetworkTable {
             None => named,
             Some(policy) => {
                 let policy = PolicyName::new(policy).map_err(|error| ("policy", error.to_string()))?;
-                let names_another = json_names_policy(&ipam) && named != policy;
+                let names_another = ipam_value(&ipam, "policy").is_some() && named != policy;
                 if names_another {
                     return Err(("policy", format!("`{key}` names policy {named}")));
                 }
@@ -122,12 +122,6 @@ impl NetworkTable {
         let config = Arc::new(NetworkConfig { ipam, attributes: Vec::new() });
         Ok(NetworkDefinition { policy: name.policy(), config })
     }
-}
-
-/// Whether an `ipam` object names a policy.
-fn json_names_policy(ipam: &str) -> bool {
-    let ipam: Value = serde_json::from_str(ipam).unwrap_or_else(|_| json!({}));
-    ipam.get("policy").is_some()
 }
 
 impl Config {

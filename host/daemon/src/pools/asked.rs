@@ -1,16 +1,7 @@
 //! The pools that a CNI configuration asks for, such as a NetworkAttachmentDefinition's.
 
-use serde::Deserialize;
 use tenure_types::NetworkConfig;
-
-/// The keys of the `ipam` object that choose pools.
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct IpamKeys {
-    pools: Option<Vec<String>>,
-    #[serde(default)]
-    require_pool_match: bool,
-}
+use tenure_types::cni::ipam_value;
 
 /// The wishes of a configuration.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -26,9 +17,11 @@ pub(super) struct AskedPools {
 impl AskedPools {
     /// The wishes of a configuration for a network with these pools. What cannot be read is the policy's to refuse.
     pub(super) fn of(config: &NetworkConfig, pools: &[String]) -> Self {
-        let keys: IpamKeys = serde_json::from_str(&config.ipam).unwrap_or_default();
-        let is_special = keys.require_pool_match || keys.pools.as_ref().is_some_and(|named| named != pools);
-        Self { named: keys.pools, requires_match: keys.require_pool_match, is_special }
+        let value = |key: &str| ipam_value(&config.ipam, key);
+        let named: Option<Vec<String>> = value("pools").and_then(|named| serde_json::from_value(named).ok());
+        let requires_match = value("requirePoolMatch").and_then(|value| value.as_bool()).unwrap_or_default();
+        let is_special = requires_match || named.as_ref().is_some_and(|named| named != pools);
+        Self { named, requires_match, is_special }
     }
 }
 
@@ -46,6 +39,7 @@ mod tests {
         assert_eq!(asked(r#"{"type": "tenure"}"#), (String::new(), false, false));
         assert_eq!(asked(r#"{"pools": ["a", "b"]}"#), ("a,b".to_owned(), false, false));
         assert_eq!(asked(r#"{"pools": ["b"]}"#), ("b".to_owned(), false, true));
+        assert_eq!(asked(r#"{"Pools": ["b"], "requirepoolmatch": true}"#), ("b".to_owned(), true, true));
         assert_eq!(asked(r#"{"requirePoolMatch": true}"#), (String::new(), true, true));
         assert_eq!(asked(r#"{"pools": 7}"#), (String::new(), false, false));
     }

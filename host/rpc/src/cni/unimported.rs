@@ -14,8 +14,11 @@
 //!                                                                      refused: the command that imports the rest
 //! ```
 //!
-//! A source that does not exist has no addresses. One that cannot be read refuses new owners. The state is not held still: an
+//! A source that does not exist has no addresses. One that cannot be read, or not in time, refuses new owners. The state is not held still: an
 //! invocation of host-local that begins after a look is seen by the next one only, so the runtime has to stop using it first.
+//!
+//! A file system may hang when its server is away, so each look is a blocking task. Only metadata of a file system of this machine is read beside
+//! other requests, since no thread waits for it.
 
 mod host_local;
 mod ipamd;
@@ -26,17 +29,40 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, RwLock};
+use std::time::Duration;
 
 use serde_json::Value;
 use tenure_engine::ports::{Answer, Compared, IsKnown, OtherIpams};
+use tenure_types::cni::ipam_value;
 use tenure_types::{Error, ErrorCode, NetworkName, Result, hold_exclusive, hold_shared};
 use tokio::sync::Semaphore;
+use tokio::time::timeout;
 
-/// host-local's data directory if `ipam.dataDir` is not set.
+/// The key of the `ipam` object that names host-local's data directory.
+const DATA_DIRECTORY: &str = "dataDir";
+
+/// host-local's data directory if that key is not set.
 const DEFAULT_DIRECTORY: &str = "/var/lib/cni/networks";
 
 /// The number of sources read concurrently; a read that hangs holds up only new owners.
 const AT_ONCE: usize = 8;
+
+/// How long a look may take before new owners are refused.
+const LOOK_LIMIT: Duration = Duration::from_secs(10);
+
+/// The file systems whose server may be away: those of Linux' `statfs`(2) that a network or another process serves.
+const OF_SERVERS: [u32; 10] = [
+    0x0000_6969, // NFS
+    0x0000_517b, // SMB
+    0xff53_4d42, // CIFS
+    0xfe53_4d42, // SMB2
+    0x6573_5546, // FUSE
+    0x0102_1997, // 9P
+    0x00c3_6400, // Ceph
+    0x5346_414f, // AFS
+    0x0bd0_0bd0, // Lustre
+    0x0116_1970, // GFS2
+];
 
 /// The number of good looks to remember; above it, all are forgotten and made again.
 const REMEMBERED: usize = 4096;
@@ -59,11 +85,12 @@ pub(crate) struct Unimported {
 struct GoodLook {
     network: NetworkName,
     removals: u64,
-    stamp: Stamp,
+    /// What was there, if anything.
+    stamp: Option<Stamp>,
 }
 
 /// The metadata of a file or directory, which changes with what is in it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     inode: (u64, u64),
     modified: (i64, i64),
@@ -116,15 +143,12 @@ impl Unimported {
     }
 
     fn is_good(&self, path: &Path, compared: &Compared) -> bool {
-        let stamp = match Stamp::of(path) {
-            Ok(Some(stamp)) => stamp,
-            Ok(None) => return true,
-            Err(_) => return false,
-        };
-        let good = hold_shared(&self.good);
-        good.get(path).is_some_and(|look| {
-            look.stamp == stamp && look.network == compared.network && look.removals == compared.removals
-        })
+        let good = hold_shared(&self.good).get(path).and_then(|look| {
+            let is_same = look.network == compared.network && look.removals == compared.removals;
+            is_same.then_some(look.stamp)
+        });
+        // Only paths of this machine's file systems are remembered.
+        good.is_some_and(|before| Stamp::of(path).is_ok_and(|now| now == before))
     }
 
     fn remember(&self, path: PathBuf, look: GoodLook) {
@@ -136,6 +160,19 @@ impl Unimported {
     }
 
     async fn compare(&self, compared: &Compared, is_known: IsKnown) -> Result<()> {
+        let looked = timeout(LOOK_LIMIT, self.look_once(compared, is_known)).await;
+        looked.unwrap_or_else(|_| {
+            let network = &compared.network;
+            let list: Vec<String> =
+                self.states(compared).iter().map(|state| state.path().display().to_string()).collect();
+            let (list, seconds) = (list.join(", "), LOOK_LIMIT.as_secs());
+            Err(refused(format_args!(
+                "the addresses of network {network} that another IPAM may have could not be read within {seconds} s: {list}"
+            )))
+        })
+    }
+
+    async fn look_once(&self, compared: &Compared, is_known: IsKnown) -> Result<()> {
         let internal = |error: &dyn std::fmt::Display| Error::new(ErrorCode::Internal, error);
         let place = Arc::clone(&self.places).acquire_owned().await.map_err(|error| internal(&error))?;
         // Somebody else may have looked meanwhile.
@@ -147,9 +184,10 @@ impl Unimported {
             let look = |state: OtherState| {
                 let path = state.watched(&network);
                 // From before the look, so that a change meanwhile shows.
-                let stamp = Stamp::of(&path).ok().flatten();
+                let stamp = Stamp::of(&path);
                 state.look(&network, &is_known)?;
-                Ok(stamp.map(|stamp| (path, stamp)))
+                let is_known_later = is_of_this_machine(&path);
+                Ok(stamp.ok().filter(|_| is_known_later).map(|stamp| (path, stamp)))
             };
             let looks = states.into_iter().map(look).collect::<Result<Vec<_>>>();
             drop(place);
@@ -157,7 +195,7 @@ impl Unimported {
         };
         let looks = tokio::task::spawn_blocking(look).await.map_err(|error| internal(&error))??;
         for (path, stamp) in looks.into_iter().flatten() {
-            if stamp.is_at_rest(compared.now_ms) {
+            if stamp.is_none_or(|stamp| stamp.is_at_rest(compared.now_ms)) {
                 let look = GoodLook { network: compared.network.clone(), removals: compared.removals, stamp };
                 self.remember(path, look);
             }
@@ -219,19 +257,26 @@ impl Stamp {
     }
 }
 
+/// Whether no server is asked for a path, or for the place where it would be.
+fn is_of_this_machine(path: &Path) -> bool {
+    let system = path.ancestors().find_map(|path| rustix::fs::statfs(path).ok());
+    // The type is as wide as a word, and each number has 32 bits.
+    let is_of_server = |of: i64| OF_SERVERS.iter().any(|server| i64::from(*server) == of & 0xffff_ffff);
+    system.is_some_and(|system| !is_of_server(system.f_type))
+}
+
 fn is_nothing(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
 /// The data directory in the text of an `ipam` object.
 fn data_directory(ipam: &str) -> PathBuf {
-    // Most have none, and then nothing is parsed.
-    let named = ipam.contains("dataDir").then(|| {
-        let ipam: Value = serde_json::from_str(ipam).ok()?;
-        let named = ipam.get("dataDir")?.as_str()?;
-        (!named.is_empty()).then(|| PathBuf::from(named))
-    });
-    named.flatten().unwrap_or_else(|| PathBuf::from(DEFAULT_DIRECTORY))
+    // Most have none, and then nothing is parsed. A backslash may spell it in another way.
+    let may_name = |part: &[u8]| part.eq_ignore_ascii_case(DATA_DIRECTORY.as_bytes());
+    let is_named = ipam.contains('\\') || ipam.as_bytes().windows(DATA_DIRECTORY.len()).any(may_name);
+    let named = is_named.then(|| ipam_value(ipam, DATA_DIRECTORY)).flatten();
+    let named = named.as_ref().and_then(Value::as_str).filter(|named| !named.is_empty());
+    PathBuf::from(named.unwrap_or(DEFAULT_DIRECTORY))
 }
 
 fn refused(cause: impl std::fmt::Display) -> Error {

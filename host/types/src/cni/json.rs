@@ -10,6 +10,13 @@ use serde_json::value::RawValue;
 
 use crate::{Error, ErrorCode};
 
+/// The value of a key of an `ipam` object, as the reference implementation reads it; `None` if there is none, or the text is no object.
+#[must_use]
+pub fn ipam_value(ipam: &str, key: &str) -> Option<serde_json::Value> {
+    let object = JsonObject::document(ipam.as_bytes()).ok()?;
+    serde_json::from_str(object.get(key)?.raw()).ok()
+}
+
 /// A value and its path.
 #[derive(Debug, Clone)]
 pub(super) struct JsonNode<'a> {

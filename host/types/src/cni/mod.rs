@@ -23,6 +23,7 @@ pub use config::{Configuration, DEFAULT_TIMEOUT, PluginSettings};
 pub use dns::Dns;
 pub use environment::{Command, Environment};
 pub use error::ErrorReport;
+pub use json::ipam_value;
 pub use kept::Kept;
 pub use received::Received;
 pub use result::Success;

@@ -84,6 +84,11 @@ fn where_to_look_is_what_the_configuration_and_the_moves_name() {
     assert_eq!(states(false, "{}", &[]), [at(DEFAULT_DIRECTORY)]);
     assert_eq!(states(false, r#"{"dataDir": ""}"#, &[]), [at(DEFAULT_DIRECTORY)]);
     assert_eq!(states(false, r#"{"dataDir": "data"}"#, &[]), []);
+    // As Go reads keys.
+    for ipam in [r#"{"datadir": "/a"}"#, r#"{"dataDir": "/b", "DATADIR": "/a"}"#, r#"{"data\u0044ir": "/a"}"#]
+    {
+        assert_eq!(states(false, ipam, &[]), [at("/a")], "{ipam}");
+    }
     let sources = ["host-local /a", "host-local /b", "ipamd /c", "by hand"].map(str::to_owned);
     let ipamd = OtherState::Ipamd("/c".into());
     assert_eq!(states(false, r#"{"dataDir": "/a"}"#, &sources), [at("/a"), at("/b"), ipamd.clone()]);
