@@ -7,6 +7,8 @@ use std::time::Duration;
 use tenure_aws::executor::Handle;
 use tenure_checkpoint::{Disk, FileDisk, recover_read_only};
 #[cfg(feature = "cluster")]
+use tenure_cluster::agent::{boot_of, hold_back, note_loss};
+#[cfg(feature = "cluster")]
 use tenure_cluster::pods::PodFigures;
 use tenure_engine::Engine;
 use tenure_engine::ports::Clock;
@@ -82,16 +84,31 @@ impl DaemonNode {
     /// Confirms the current state after a loss, so that ADD is served again. Returns whether it was lost.
     pub(crate) async fn adopt(&self) -> Result<bool, Error> {
         #[cfg(feature = "cluster")]
-        if self.state_seen.is_lost() && !self.live.config.borrow().cluster.networks.is_empty() {
-            tenure_cluster::agent::note_loss(&self.engine).await?;
+        if self.state_seen.is_lost() {
+            self.adopt_leases().await?;
         }
         let adopted = self.state_seen.adopt();
         let was_lost = adopted.map_err(|error| Error::new(ErrorCode::InputOutput, error))?;
         if was_lost {
             self.engine.conditions().clear(ConditionName::StateLost, "");
+            self.state_seen.confirmed().open();
             tracing::warn!("confirmed the current state after a loss; serving ADD again");
         }
         Ok(was_lost)
+    }
+}
+
+#[cfg(feature = "cluster")]
+impl DaemonNode {
+    /// What a confirmation records of a node that leases blocks, before any pod is served: that what the API server knows must be read back,
+    /// and that no address comes from a block of an earlier boot.
+    async fn adopt_leases(&self) -> Result<(), Error> {
+        let networks = self.live.config.borrow().cluster.leasing();
+        if networks.is_empty() {
+            return Ok(());
+        }
+        note_loss(&self.engine).await?;
+        hold_back(&self.engine, networks.keys(), boot_of(&self.boot).ok()).await
     }
 }
 

@@ -17,6 +17,7 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
 use tenure_checkpoint::{Durable, Mark, Pen, RecoveryReport, Witness};
+use tenure_supervise::Gate;
 use tenure_types::{BootId, hold};
 
 use crate::claims_seen::ClaimsSeen;
@@ -28,6 +29,8 @@ pub(crate) struct StateSeen {
     known: Mutex<KnownState>,
     /// The witness of agents' claims, once there is an engine.
     claims: OnceLock<ClaimsSeen>,
+    /// Open once the state is the node's: nothing writes to another one, or changes the node by it.
+    confirmed: Gate,
 }
 
 #[derive(Debug)]
@@ -48,7 +51,11 @@ impl StateSeen {
         let lost = mark.is_lost(report);
         let pen = Pen::new(run_dir, boot);
         let known = KnownState { pen, lost, found: report.last, durable: None, marked: true };
-        Self { known: Mutex::new(known), claims: OnceLock::new() }
+        let confirmed = Gate::default();
+        if !lost {
+            confirmed.open();
+        }
+        Self { known: Mutex::new(known), claims: OnceLock::new(), confirmed }
     }
 
     /// Has the claims recorded, too, from now on; while the state is lost, their witness stays as it is.
@@ -68,6 +75,11 @@ impl StateSeen {
     /// Whether the state was lost and has not been confirmed.
     pub(crate) fn is_lost(&self) -> bool {
         self.known().lost
+    }
+
+    /// Open if the state was not lost; otherwise, who has confirmed it opens it.
+    pub(crate) fn confirmed(&self) -> &Gate {
+        &self.confirmed
     }
 
     /// Confirms the current state. Returns whether it was lost.

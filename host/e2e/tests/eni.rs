@@ -76,6 +76,7 @@ fn main() -> ExitCode {
         .test("a_daemon_killed_at_any_point_leaves_what_the_ledger_says", NEEDS, chaos::killed)
         .test("a_del_while_the_daemon_is_down_ends_the_link_later", NEEDS, chaos::down)
         .test("a_link_that_a_crash_took_is_restored", NEEDS, chaos::restored)
+        .test("an_older_copy_of_the_state_takes_no_pods_way", NEEDS, chaos::older_copy)
         .run()
 }
 

@@ -15,7 +15,7 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use component::{build, digest};
 use serde_json::{Value, json};
-use tenure_e2e::{Attachment, Daemon, Plugin, Suite, wait};
+use tenure_e2e::{Attachment, Daemon, Plugin, Suite, folder, wait};
 use tenure_fixtures::random::{self, Random};
 
 const POLICY_REFUSED: u32 = 104;
@@ -32,6 +32,7 @@ fn main() -> ExitCode {
         .test("a_kill_at_any_step_leaves_the_old_or_the_new_one", &[], killed)
         .test("only_signed_policies_are_loaded_where_keys_are_configured", &[], signed)
         .test("components_that_are_none_are_refused_with_a_cause", &[], broken)
+        .test("the_end_of_a_watch_is_not_recorded_in_an_older_copy_of_the_state", &[], unconfirmed)
         .run()
 }
 
@@ -315,4 +316,40 @@ fn broken() -> anyhow::Result<()> {
     let count = policies.pointer("/policies").and_then(Value::as_array).map(Vec::len);
     ensure!(count == Some(2), "something of it stayed: {policies}");
     Ok(())
+}
+
+/// The right state is recognised only if nothing was recorded in the one that was there meanwhile.
+fn unconfirmed() -> anyhow::Result<()> {
+    let mut daemon = Daemon::prepare()?;
+    let exchange = "[exchange]\nwatch_seconds = 4\n";
+    daemon.configure(&format!(
+        "{exchange}[networks.spare.ipam]\nranges = [[{{ subnet = \"10.86.0.0/24\" }}]]\n"
+    ))?;
+    daemon.start_again()?;
+    add(&daemon, "web-0")?.address()?;
+    daemon.ctl(&["policy", "activate", "net", "highest-first"])?;
+    daemon.kill()?;
+    let (state, older, right) = (daemon.state_directory(), daemon.path("older"), daemon.path("right"));
+    folder::copy(&state, &older)?;
+    daemon.start_again()?;
+    add(&daemon, "web-1")?.address()?;
+    daemon.kill()?;
+    fs::rename(&state, &right)?;
+    fs::rename(&older, &state)?;
+    // The configuration does not define the network of the copy any more.
+    daemon.configure(exchange)?;
+    daemon.launch()?;
+    wait::holds("the loss to be seen", SOON, || {
+        let status = daemon.ctl_output(&["status"])?;
+        Ok(String::from_utf8_lossy(&status.stdout).contains("state-lost"))
+    })?;
+    thread::sleep(Duration::from_secs(8));
+    daemon.kill()?;
+    fs::remove_dir_all(&state)?;
+    fs::rename(&right, &state)?;
+    daemon.start_again()?;
+    ensure!(daemon.allocations("net")?.len() == 2, "{:?}", daemon.allocations("net")?);
+    wait::holds("the end of the watch", SOON, || {
+        Ok(history(&daemon)?.first().is_some_and(|step| step.starts_with("kept ")))
+    })
 }

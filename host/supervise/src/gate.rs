@@ -2,6 +2,8 @@
 
 use tokio_util::sync::CancellationToken;
 
+use crate::part::Part;
+
 /// A gate that opens once and stays open.
 #[derive(Debug, Clone, Default)]
 pub struct Gate(CancellationToken);
@@ -15,5 +17,26 @@ impl Gate {
     /// Waits until the gate is open.
     pub async fn passed(&self) {
         self.0.cancelled().await;
+    }
+
+    /// A part that works once the gate is open.
+    pub fn before<P: Part>(&self, part: P) -> Gated<P> {
+        Gated { gate: self.clone(), part }
+    }
+}
+
+/// A part behind a gate.
+#[derive(Debug)]
+pub struct Gated<P> {
+    gate: Gate,
+    part: P,
+}
+
+impl<P: Part> Part for Gated<P> {
+    async fn run(&mut self, stop: &CancellationToken) -> anyhow::Result<()> {
+        match stop.run_until_cancelled(self.gate.passed()).await {
+            Some(()) => self.part.run(stop).await,
+            None => Ok(()),
+        }
     }
 }

@@ -13,7 +13,7 @@ mod signals;
 mod supervisor;
 
 pub use beat::{beat, idle_beat, stir};
-pub use gate::Gate;
+pub use gate::{Gate, Gated};
 pub use part::{Interruptible, Part};
 pub use signals::{Signals, hangups};
 pub use supervisor::{Handle, PartEnded, Running, Supervisor};

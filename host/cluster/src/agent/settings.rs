@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tenure_leases::{MachineHash, Uid, UnknownWord};
-use tenure_types::{NetworkName, NodeIdentity, PoolName};
+use tenure_types::{BootId, NetworkName, NodeIdentity, PoolName};
 
 /// The settings of an agent.
 #[derive(Debug, Clone)]
@@ -92,13 +92,13 @@ impl AgentSettings {
 pub fn machine_of(identity: &NodeIdentity) -> Result<(MachineHash, Uid), UnknownWord> {
     let machine_id = identity.machine_id.as_deref().unwrap_or_default();
     let machine = MachineHash::of(machine_id, identity.system_uuid.as_deref().unwrap_or_default())?;
-    Ok((machine, boot_of(identity)?))
+    Ok((machine, boot_of(&identity.boot)?))
 }
 
-/// The running boot of a node's identity. Unlike its machine, it is known of every machine.
+/// A boot, as the API server names it.
 ///
 /// # Errors
 /// If it is not a boot id.
-pub fn boot_of(identity: &NodeIdentity) -> Result<Uid, UnknownWord> {
-    identity.boot.0.to_ascii_lowercase().parse()
+pub fn boot_of(boot: &BootId) -> Result<Uid, UnknownWord> {
+    boot.0.to_ascii_lowercase().parse()
 }

@@ -31,7 +31,8 @@ pub(super) fn add(parts: &mut Supervisor, spine: &Spine, ledger: &LedgerWing) ->
         ledger.replayed.clone(),
     );
     parts.restarted("cni-files", files, &[ledger.undo, configured]);
-    parts.restarted("exchanges", parts::ExchangesPart::build(Arc::clone(engine)), &[ledger.undo]);
+    let exchanges = parts::ExchangesPart::build(Arc::clone(engine));
+    parts.restarted("exchanges", spine.state_seen.confirmed().before(exchanges), &[ledger.undo]);
     parts.restarted("delegates", parts::DelegatesPart::build(Arc::clone(engine)), &[ledger.undo]);
     NetworksWing { configured, tried }
 }

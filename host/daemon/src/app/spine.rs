@@ -184,7 +184,8 @@ impl Spine {
             None => cni,
         };
         let held_back = Gate::default();
-        if live.config.borrow().cluster.networks.is_empty() {
+        // While the state is lost, no pod is served: its confirmation holds the blocks back.
+        if live.config.borrow().cluster.networks.is_empty() || seen.is_lost() {
             held_back.open();
         }
         let spine = Self {

@@ -20,6 +20,8 @@ pub(super) fn add(
     networks: &NetworksWing,
 ) -> SupplyHandles {
     let Spine { engine, config, clock, runtime, .. } = spine;
+    // A state that is not the node's knows neither all pods, whose rules and routes would be left over, nor all interfaces and blocks.
+    let confirmed = spine.state_seen.confirmed();
     let conditions = engine.conditions();
     let aws = config.borrow().aws.clone();
     let network = aws.network();
@@ -39,7 +41,8 @@ pub(super) fn add(
             handle: running,
             node: described,
         };
-        parts.restarted("aws", parts::AwsPart::build(given, conditions), &[ledger.undo, networks.configured]);
+        let part = confirmed.before(parts::AwsPart::build(given, conditions));
+        parts.restarted("aws", part, &[ledger.undo, networks.configured]);
     }
     let (leasing, cluster) = watch::channel(None);
     #[cfg(not(feature = "cluster"))]
@@ -56,12 +59,12 @@ pub(super) fn add(
             handle: leasing,
         };
         spine.claims.leased_by(cluster.clone());
-        let part = parts::ClusterPart::build(given, conditions);
+        let part = confirmed.before(parts::ClusterPart::build(given, conditions));
         parts.restarted("cluster", part, &[ledger.undo, networks.configured]);
     }
     let (kept, metrics) = (Arc::clone(&spine.kept), Arc::clone(&spine.metrics));
     let datapath = parts::DatapathPart::build(Arc::clone(engine), kept, interfaces, metrics, conditions);
-    parts.restarted("datapath", datapath, &[ledger.undo]);
+    parts.restarted("datapath", confirmed.before(datapath), &[ledger.undo]);
     SupplyHandles { cloud: executor, cluster }
 }
 
@@ -90,7 +93,11 @@ fn told(
         told,
     };
     let part = parts::OwnNodePart::build(given, spine.engine.conditions());
-    parts.restarted("own-node", part, &[ledger.undo, networks.configured]);
+    parts.restarted(
+        "own-node",
+        spine.state_seen.confirmed().before(part),
+        &[ledger.undo, networks.configured],
+    );
     word
 }
 

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tenure_types::NetworkName;
+use tenure_types::cni::ipam_value;
 
 use super::aws::is_label;
 use super::networks::NetworkDefinition;
@@ -62,6 +63,13 @@ impl ClusterTable {
     /// Whether the node's pods are watched: as witnesses, or for their labels.
     pub(crate) fn knows_pods(&self) -> bool {
         !self.networks.is_empty() || self.pods == Some(true)
+    }
+
+    /// The networks that lease blocks, with their pools; names were checked when the configuration was read.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn leasing(&self) -> BTreeMap<NetworkName, Vec<String>> {
+        let named = self.networks.iter();
+        named.filter_map(|(name, pools)| Some((NetworkName::new(name).ok()?, pools.clone()))).collect()
     }
 
     /// Whether the API server is asked about anything.
@@ -149,8 +157,8 @@ impl ClusterTable {
                 "network {network} takes its addresses from blocks, but [cluster.networks] does not list it"
             ));
         };
-        let ipam: serde_json::Value = serde_json::from_str(&definition.config.ipam).unwrap_or_default();
-        let named = ipam.get("pools").and_then(serde_json::Value::as_array).into_iter().flatten();
+        let pools = ipam_value(&definition.config.ipam, "pools");
+        let named = pools.as_ref().and_then(serde_json::Value::as_array).into_iter().flatten();
         match named
             .filter_map(serde_json::Value::as_str)
             .find(|pool| !listed.iter().any(|known| known == pool))

@@ -19,7 +19,7 @@ use tenure_engine::{Attending, Engine};
 use tenure_netlink::NodeNetwork;
 use tenure_runtime::Runtime;
 use tenure_supervise::Part;
-use tenure_types::{Condition, ConditionName, NetworkName, hold};
+use tenure_types::{ConditionName, NetworkName, hold};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
@@ -228,11 +228,6 @@ impl AwsPart {
 
     /// Describes the interfaces to the datapath; returns whether something is still missing.
     async fn describe(&self, status: Option<&Status>) -> bool {
-        let lost = |condition: Condition| condition.name == ConditionName::StateLost;
-        if self.given.engine.conditions().list().into_iter().any(lost) {
-            // Pods that the ledger has forgotten have rules and routes; the datapath would remove them as left over.
-            return false;
-        }
         let describing = Describing { engine: &self.given.engine, network: &self.given.network };
         match describing.describe(status).await {
             Ok(described) => {

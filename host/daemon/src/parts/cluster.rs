@@ -65,7 +65,7 @@ impl ClusterPart {
 
     async fn serve(&self) -> anyhow::Result<()> {
         let ClusterInputs { engine, clock, identity, .. } = &self.given;
-        let (networks, boot) = (self.networks(), boot_of(identity).ok());
+        let (networks, boot) = (self.given.config.leasing(), boot_of(&identity.boot).ok());
         while let Err(error) = hold_back(engine, networks.keys(), boot).await {
             tracing::error!(%error, "the blocks of an earlier boot cannot be held back, so no pod is served yet");
             sleep(AGAIN).await;
@@ -97,12 +97,6 @@ impl ClusterPart {
             failure = agent.run() => Err(failure.into()),
             () = self.tell(&handle) => Ok(()),
         }
-    }
-
-    /// The pools of each network; names were checked when the configuration was read.
-    fn networks(&self) -> BTreeMap<NetworkName, Vec<String>> {
-        let named = self.given.config.networks.iter();
-        named.filter_map(|(name, pools)| Some((NetworkName::new(name).ok()?, pools.clone()))).collect()
     }
 
     /// The agent's settings.

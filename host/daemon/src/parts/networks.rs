@@ -57,7 +57,8 @@ impl NetworkSetup {
             }
         }
         for network in self.engine.network_names() {
-            if !config.defines(&network)
+            if !self.state_seen.is_lost()
+                && !config.defines(&network)
                 && let Err(error) = self.engine.leave_to_operator(&network).await
             {
                 failed.push((network, error));
@@ -110,7 +111,7 @@ impl Interruptible for NetworksPart {
             self.config.mark_unchanged();
             let failed = self.setup.bring_about(&self.config).await;
             self.tried.open();
-            let changed = match failed.is_empty() {
+            let changed = match failed.is_empty() && !self.setup.state_seen.is_lost() {
                 true => self.config.changed().await.is_ok(),
                 false => timeout(pause, self.config.changed()).await.is_ok_and(|changed| changed.is_ok()),
             };

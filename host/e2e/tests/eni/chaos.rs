@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::mpsc::channel;
 use std::time::Duration;
+use std::{fs, thread};
 
 use anyhow::{Context, ensure};
 use tenure_e2e::plugin::Running;
 use tenure_e2e::random::{Random, seeds};
-use tenure_e2e::{Attachment, traffic, wait};
+use tenure_e2e::{Attachment, folder, traffic, wait};
 
 use crate::bare;
 use crate::node::{LIMIT, Node, config, with_result};
@@ -129,4 +130,37 @@ pub(crate) fn restored() -> anyhow::Result<()> {
         has_its_way(&node, "web", &sandbox)?;
     }
     Ok(())
+}
+
+/// Pods that the copy does not know have links and routes, which are not left over.
+pub(crate) fn older_copy() -> anyhow::Result<()> {
+    let mut node = Node::start()?;
+    let (one, two) = (node.sandbox("one")?, node.sandbox("two")?);
+    node.plugin("one")?.call("ADD", &one, &config())?.result()?;
+    node.kill_daemon()?;
+    let state = node.daemon.state_directory();
+    let (older, right) = (node.daemon.path("older"), node.daemon.path("right"));
+    folder::copy(&state, &older)?;
+    node.start_daemon()?;
+    node.plugin("two")?.call("ADD", &two, &config())?.result()?;
+    node.is_settled("pods")?;
+    node.kill_daemon()?;
+    fs::rename(&state, &right)?;
+    fs::rename(&older, &state)?;
+    node.launch_daemon()?;
+    wait::holds("the loss to be seen", LIMIT, || {
+        let status = node.daemon.ctl_output(&["status"])?;
+        Ok(String::from_utf8_lossy(&status.stdout).contains("state-lost"))
+    })?;
+    // The keeper acts at once, and looks for links a while later.
+    for _ in 0..20 {
+        ensure!(node.links()?.len() == 2 && node.routes("-4")? == node.links()?, "{:?}", node.routes("-4"));
+        thread::sleep(Duration::from_millis(200));
+    }
+    node.kill_daemon()?;
+    fs::remove_dir_all(&state)?;
+    fs::rename(&right, &state)?;
+    node.start_daemon()?;
+    node.is_settled("pods")?;
+    has_its_way(&node, "two", &two)
 }
