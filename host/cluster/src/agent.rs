@@ -16,6 +16,7 @@ mod checks;
 mod comparing;
 mod core;
 mod differs;
+mod elsewhere;
 mod events;
 mod fetch;
 mod marks;

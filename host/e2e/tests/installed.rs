@@ -29,6 +29,7 @@ const EXCHANGES: usize = 40;
 fn main() -> ExitCode {
     Suite::new()
         .test("a_network_appears_once_the_daemon_serves_and_goes_with_its_last_pod", &[], course)
+        .test("a_network_that_the_daemon_refuses_takes_the_place_of_none_that_it_serves", &[], renamed)
         .test("no_call_fails_while_the_plugin_is_exchanged", &[], exchanged)
         .test("an_installation_killed_at_any_step_leaves_a_plugin_that_works", &[STRACE], killed)
         .test("a_followed_installation_brings_what_changes_and_goes_after_the_last_pod", &[], followed)
@@ -148,6 +149,53 @@ fn course() -> anyhow::Result<()> {
     ensure!(node.outcomes(&["uninstall", "--apply"])? == ["removed", "removed"]);
     ensure!(!node.plugin_path().exists() && !node.configuration().exists(), "something is left");
     ensure!(code(&node.ctl(&["uninstall", "--apply"])?)? == "not-installed");
+    Ok(())
+}
+
+/// The network of a node gets another name: its addresses are not given out a second time, and pods start as before.
+fn renamed() -> anyhow::Result<()> {
+    let mut node = Node::new()?;
+    let defined = |name: &str| {
+        let ranges = "ranges = [[{ subnet = \"10.94.0.0/24\" }]]";
+        format!("[networks.{name}]\nexclusive = true\n[networks.{name}.ipam]\n{ranges}\n")
+    };
+    let called = |name: &str| {
+        let plugins = json!([{ "type": "bridge", "ipam": config().get("ipam") }]);
+        json!({ "cniVersion": "1.1.0", "name": name, "plugins": plugins }).to_string()
+    };
+    let list = node.daemon.path("network.conflist");
+    let (path, source) = (list.display().to_string(), binaries::find("tenure")?.display().to_string());
+    let apply = ["install", "--plugin", &source, "--configuration", &path, "--wait", "30", "--apply"];
+    node.daemon.configure(&defined("pods"))?;
+    node.daemon.start_again()?;
+    fs::write(&list, called("pods"))?;
+    ensure!(node.outcomes(&apply)? == ["created", "created"]);
+    let add = |node: &Node, name: &str, pod: &str| {
+        let mut config = config();
+        config["name"] = name.into();
+        node.plugin().call("ADD", &Attachment::of(pod), &config)
+    };
+    let of_pod = add(&node, "pods", "pod")?.address()?;
+
+    node.daemon.configure(&defined("blue"))?;
+    node.daemon.ctl(&["reload"])?;
+    fs::write(&list, called("blue"))?;
+    let refused = node.ctl(&apply)?;
+    let words = String::from_utf8_lossy(&refused.stderr).into_owned();
+    ensure!(code(&refused)? == "not-ready" && words.contains("overlaps"), "{words}");
+    ensure!(
+        fs::read_to_string(node.configuration())? == called("pods"),
+        "pods are to start without a network"
+    );
+    ensure!(add(&node, "pods", "next")?.address()? != of_pod);
+    ensure!(!add(&node, "blue", "third")?.succeeded, "an address of another network's pods");
+    for pod in ["pod", "next"] {
+        node.plugin().call("DEL", &Attachment::of(pod), &config())?.silent()?;
+    }
+    node.daemon.ctl(&["network", "remove", "pods", "--apply"])?;
+    node.daemon.ctl(&["reload"])?;
+    ensure!(node.outcomes(&apply)? == ["unchanged", "replaced"]);
+    add(&node, "blue", "third")?.address()?;
     Ok(())
 }
 

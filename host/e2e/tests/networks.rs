@@ -176,7 +176,7 @@ fn exclusive() -> anyhow::Result<()> {
     shim.call("ADD", &pod, &config("own", Some("10.92.0.0/24")))?.address()?;
     let refusal =
         shim.call("ADD", &pod, &config("other", Some("10.92.0.128/25")))?.error_code(OUT_OF_BOUNDS)?;
-    ensure!(refusal.msg.contains("networks.own.exclusive is set"), "{refusal:?}");
+    ensure!(refusal.msg.contains("network own is exclusive"), "{refusal:?}");
     shim.call("ADD", &pod, &config("other", Some("10.92.1.0/24")))?.address().map(drop)
 }
 

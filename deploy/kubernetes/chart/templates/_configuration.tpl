@@ -30,7 +30,8 @@ directory = {{ .Values.agent.cniConfDir | quote }}
 
 [networks.{{ .Values.network.name | quote }}]
 config = {{ "'''" }}{{ toJson (merge (dict "type" "tenure") .Values.network.ipam (dict "ranges" (default list .Values.network.ranges) "routes" (default list .Values.network.routes))) }}{{ "'''" }}
-{{- include "tenure.keys" .Values.network.settings }}
+{{- /* Under another name, its pods would get the addresses of those of before. */}}
+{{- include "tenure.keys" (merge .Values.network.settings (dict "exclusive" true)) }}
 {{- else if eq .Values.profile "aws" }}
 {{- if hasKey .Values.network.ipam "policy" }}
 {{- fail "network.ipam.policy: the policy of profile aws is aws-eni; pass network.ipam.policy=null" }}

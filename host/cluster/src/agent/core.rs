@@ -89,12 +89,13 @@ impl AgentCore {
         LedgerBlock { cidr, uid: lease.uid, hold: frozen.unwrap_or(lease.hold), usage }
     }
 
-    /// The use of a block, as far as the network's book is known. Agents may use the addresses of claims that are still to be restored.
+    /// The use of a block, as far as the network's book is known, and in the networks that had its pool before. Agents may use the addresses of claims that are still to be restored.
     pub(crate) fn usage(&self, pool: &str, cidr: IpNet, book: Option<&Book>) -> BlockUsage {
         let known = book.map(|book| usage(book, cidr)).unwrap_or_default();
         let network = self.settings.network_of(pool);
         let awaited = network.map(|network| self.engine.awaited_addresses(network)).unwrap_or_default();
-        with_awaited(known, cidr, &awaited)
+        let elsewhere = self.state().elsewhere.get(&cidr).copied().unwrap_or_default();
+        with_awaited(known, cidr, &awaited).and(elsewhere)
     }
 
     /// The network's book of a lease, if the network exists.

@@ -80,6 +80,7 @@ impl AgentPass<'_> {
     }
 
     async fn supply(&self) -> Result<(), AgentError> {
+        self.core.leave_networks().await?;
         for network in self.core.settings.networks.keys() {
             self.core.supply(network).await?;
         }

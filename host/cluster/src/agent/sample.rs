@@ -8,7 +8,7 @@ use tenure_engine::ports::{Answer, Policy};
 use tenure_engine::{Abandoned, Define, Engine, Ports};
 use tenure_fixtures::ports::{ManualClock, ManualJournal, NoLinks, Silent, catalogue, settings};
 use tenure_leases::Uid;
-use tenure_ledger::{Book, LedgerState};
+use tenure_ledger::{Book, Direction, LedgerState, Shelf};
 use tenure_types::{
     Clock, DefinedPool, Definer, Definition, NetworkConfig, NetworkName, Outcome, PolicyName, PolicyStamp,
     Pool, PoolName, Proposal, Request, Supply,
@@ -31,8 +31,10 @@ impl Policy for Names {
         Box::pin(async { Ok(Definition { pools, ..Definition::default() }) })
     }
 
-    fn propose<'a>(&'a self, _: &'a Request, _: Arc<Book>, _: Arc<[u8]>) -> Answer<'a, Outcome> {
-        Box::pin(async { Ok(Proposal::default().into()) })
+    fn propose<'a>(&'a self, _: &'a Request, book: Arc<Book>, _: Arc<[u8]>) -> Answer<'a, Outcome> {
+        let free = book.free(Shelf::whole(0), None, Direction::Ascending, 1);
+        let proposal = Proposal::of(free.into_iter().map(|address| (0, address)).collect());
+        Box::pin(async { Ok(proposal.into()) })
     }
 }
 
@@ -41,12 +43,16 @@ pub(crate) fn network() -> NetworkName {
     NetworkName::new("pods").unwrap()
 }
 
-/// An agent that cannot reach the API server.
-pub(crate) async fn agent() -> (AgentCore, Abandoned) {
+/// A client of an API server that does not answer.
+pub(crate) fn unreachable() -> Client {
     // Another test may have installed it.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let client = Client::try_from(Config::new("http://127.0.0.1:9".parse().unwrap())).unwrap();
-    agent_with(client, Arc::new(ManualClock::default()), 1).await
+    Client::try_from(Config::new("http://127.0.0.1:9".parse().unwrap())).unwrap()
+}
+
+/// An agent that cannot reach the API server.
+pub(crate) async fn agent() -> (AgentCore, Abandoned) {
+    agent_with(unreachable(), Arc::new(ManualClock::default()), 1).await
 }
 
 /// An agent with a client and a clock, and a seed of its own.

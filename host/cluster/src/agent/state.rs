@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ipnet::IpNet;
+use tenure_leases::agent::ledger::BlockUsage;
 use tenure_leases::agent::settings::{SettingsVerdict, take_settings};
 use tenure_leases::{HolderIdentity, MarkAck, MarkId, NodeIpamSpec, NodeIpamStatus, PoolKey, Uid};
 use tenure_types::{NetworkName, PoolName};
@@ -86,6 +87,8 @@ pub(crate) struct AgentState {
     pub(crate) offered: BTreeMap<NetworkName, BTreeSet<IpNet>>,
     /// Since when a block has been empty, by the boot clock: after a restart from then on.
     pub(crate) idle_since: BTreeMap<IpNet, Duration>,
+    /// The use of blocks in networks that are not their pool's.
+    pub(crate) elsewhere: BTreeMap<IpNet, BlockUsage>,
     /// The present mark of each frozen block.
     pub(crate) frozen: BTreeMap<IpNet, MarkId>,
     pub(crate) outcomes: BTreeMap<IpNet, FrozenOutcome>,

@@ -8,6 +8,7 @@
 //!   ranges of a lease that is not open              they drain, and those of an open one do not
 //!   an open lease of an earlier boot                they drain until it is confirmed
 //!   a pool for claims that is not kept for them yet its ranges wait
+//!   a block that is in use in another network       its ranges wait
 //!   ranges without a lease, or with a dropped one   they are withdrawn
 //!   a block that is being given back                its intent's own
 //! ```
@@ -43,7 +44,10 @@ impl AgentCore {
         // The lease of a block that has just been given back may still be recorded: another node may have the block by now.
         for lease in not_dropped(self.leases(), &self.dropped()) {
             let present = known.remove(&lease.cidr()).unwrap_or_default();
+            // What another network's pods use is handed out by none.
+            let is_elsewhere = self.state().elsewhere.contains_key(&lease.cidr());
             if self.settings.network_of(&lease.pool.name) == Some(network)
+                && !is_elsewhere
                 && self.giving_back(lease.cidr()).is_none()
             {
                 let drains = self.drains(&lease);
@@ -91,7 +95,7 @@ impl AgentCore {
     ///
     /// # Errors
     /// Those of the journal.
-    async fn supplied(
+    pub(crate) async fn supplied(
         &self,
         network: &NetworkName,
         changes: &[Supply],
@@ -183,10 +187,10 @@ impl AgentCore {
     }
 }
 
-fn drain(pool: PoolName, range: &Range, draining: bool) -> Supply {
+pub(crate) fn drain(pool: PoolName, range: &Range, draining: bool) -> Supply {
     Supply::Drain { pool, range: range.name().clone(), draining }
 }
 
-fn withdraw(pool: PoolName, range: &Range) -> Supply {
+pub(crate) fn withdraw(pool: PoolName, range: &Range) -> Supply {
     Supply::Withdraw { pool, range: range.name().clone() }
 }

@@ -240,12 +240,12 @@ impl AgentCore {
 
     /// Lets go of an address that no pod has. Nothing is handed out between the look and the record.
     async fn let_go(&self, lease: &HeldLease) -> Result<(), AgentError> {
-        let Some(network) = self.settings.network_of(&lease.pool.name) else {
-            return self.forget_turn(lease).await;
-        };
         if self.is_used(lease).await {
             return Ok(());
         }
+        let Some(network) = self.settings.network_of(&lease.pool.name) else {
+            return self.forget_turn(lease).await;
+        };
         self.set_hold(lease, LETTING_GO).await?;
         self.supply(network).await?;
         if self.is_used(lease).await {
@@ -264,8 +264,8 @@ impl AgentCore {
     }
 
     async fn is_used(&self, lease: &HeldLease) -> bool {
-        let Some(book) = self.book_of(&lease.pool.name).await else { return false };
-        let usage = self.row(lease, Some(&book)).usage;
+        let book = self.book_of(&lease.pool.name).await;
+        let usage = self.row(lease, book.as_deref()).usage;
         usage.in_use > 0 || usage.promised > 0 || usage.quarantined > 0
     }
 

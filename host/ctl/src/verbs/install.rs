@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use tenure_policy::sha256;
 use tenure_rpc::v1;
-use tenure_types::{Error, ErrorCode};
+use tenure_types::{ConditionName, Error, ErrorCode};
 
 use self::record::{InstalledFile, KeptPlugin, RecordStore};
 use super::conflist::{self, CniConfiguration, IPAM_PLUGIN};
@@ -115,7 +115,7 @@ async fn once(daemon: &Daemon, arguments: &InstallArguments) -> Result<InstallRe
     }
     if let Some(configuration) = configuration {
         if arguments.apply {
-            serving(daemon, arguments.wait, &configuration.target).await?;
+            serving(daemon, arguments.wait, &configuration).await?;
             // The one that answers now may be another than at the beginning.
             for_this_daemon(daemon, &arguments.daemon).await?;
         }
@@ -294,16 +294,28 @@ async fn for_this_daemon(daemon: &Daemon, argument: &DaemonArgument) -> Result<(
     Err(Error::new(ErrorCode::FileInTheWay, cause))
 }
 
-/// Waits until the node serves ADD: a kubelet that finds a configuration before would start pods in vain.
-async fn serving(daemon: &Daemon, wait: Duration, target: &Path) -> Result<(), Error> {
-    let kept_back = |cause: &str| format!("the plugin is installed, {} is not: {cause}", target.display());
-    let status = status::status(daemon, Some(wait)).await;
-    let status = status.map_err(|error| Error::new(error.code, kept_back(&error.cause)))?;
-    if status.exit() == Exit::Done {
-        return Ok(());
+/// Waits until the node serves ADD: a kubelet that finds a configuration before would start pods in vain. It would do so as well if the daemon
+/// cannot define the network; the configuration before may name one that it serves.
+async fn serving(daemon: &Daemon, wait: Duration, new: &NewFile) -> Result<(), Error> {
+    let kept_back =
+        |cause: &str| format!("the plugin is installed, {} is not: {cause}", new.target.display());
+    let failed = |error: Error| Error::new(error.code, kept_back(&error.cause));
+    if status::status(daemon, Some(wait)).await.map_err(failed)?.exit() != Exit::Done {
+        let cause = kept_back(&format!("the node does not serve ADD after {:.0} s", wait.as_secs_f64()));
+        return Err(Error::new(ErrorCode::NotReady, cause));
     }
-    let cause = kept_back(&format!("the node does not serve ADD after {:.0} s", wait.as_secs_f64()));
-    Err(Error::new(ErrorCode::NotReady, cause))
+    let network = CniConfiguration::parse(&new.content).map(|parsed| parsed.name).unwrap_or_default();
+    let status = daemon.call(async |mut admin| admin.get_status(v1::GetStatusRequest {}).await).await;
+    let is_undefined = |condition: &&v1::Condition| {
+        condition.name == ConditionName::NetworkUndefined.name() && condition.subject == network
+    };
+    match status.map_err(failed)?.conditions.iter().find(is_undefined) {
+        None => Ok(()),
+        Some(undefined) => {
+            let cause = kept_back(&format!("the daemon cannot define its network: {}", undefined.message));
+            Err(Error::new(ErrorCode::NotReady, cause))
+        }
+    }
 }
 
 /// The configurations that a runtime reads before ours, in words.

@@ -31,7 +31,7 @@ pub(crate) struct NetworkTable {
     pub(crate) within: Vec<IpNet>,
     /// Policies that may serve it. Without any, all may.
     pub(crate) policies: Vec<String>,
-    /// Whether to refuse any overlap between its ranges and another network's.
+    /// Whether to refuse any overlap between its ranges and another network's. The network of `[aws]` always does.
     pub(crate) exclusive: bool,
     /// How many decisions of its policy to keep in the state directory, for `tenurectl policy replay`; at most 100000. 0 records none.
     #[schemars(range(max = 100_000))]

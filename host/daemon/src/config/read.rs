@@ -299,6 +299,8 @@ mod tests {
         assert!(config.defines(&pods) && config.definitions().count() == 1);
         let bounds = config.settings().bounds;
         assert!(bounds.networks.get(&pods).unwrap().exclusive && bounds.policies.len() == 1);
+        let of_interfaces = Config::parse(Path::new("x"), "[aws]\nnetwork = \"pods\"").unwrap();
+        assert!(of_interfaces.settings().bounds.networks.get(&pods).unwrap().exclusive);
     }
 
     #[test]

@@ -73,6 +73,11 @@ impl Config {
             };
             Some((NetworkName::new(name).ok()?, bounds))
         });
+        let mut networks: BTreeMap<NetworkName, NetworkBounds> = networks.collect();
+        // The addresses of interfaces are those of one network: another that had them before keeps them from it.
+        if let Some(name) = self.aws.network() {
+            networks.entry(name).or_default().exclusive = true;
+        }
         let policies = self.policies.iter().filter_map(|(name, table)| {
             let networks = table.networks.iter().filter_map(|text| NamePattern::of_networks(text).ok());
             let settings = table.settings.iter().filter_map(|text| SettingPattern::new(text, HOST_SETTINGS));
@@ -91,7 +96,7 @@ impl Config {
                 bounds.settings = SettingPattern::new(pattern, HOST_SETTINGS).into_iter().collect();
             }
         }
-        Bounds { networks: networks.collect(), policies, host_settings: HOST_SETTINGS }
+        Bounds { networks, policies, host_settings: HOST_SETTINGS }
     }
 
     /// The name of the built-in policy for AWS interfaces, if it is in use. What a file of that name may do is for the configuration

@@ -69,7 +69,7 @@ impl EngineCore {
             if let Some((ours, theirs)) = overlap(&ranges, &served.book) {
                 let exclusive = if bounds.is_exclusive(&other) { &other } else { name };
                 let cause = format_args!(
-                    "range {ours} of network {name} overlaps {theirs} of network {other}, and networks.{exclusive}.exclusive is set"
+                    "range {ours} of network {name} overlaps {theirs} of network {other}, and network {exclusive} is exclusive"
                 );
                 return Err(Error::new(ErrorCode::OutOfBounds, cause));
             }

@@ -159,7 +159,7 @@ async fn a_network_that_has_its_ranges_for_itself_is_overlapped_by_none() {
     bound(&bench, "own", exclusive());
     let refused = define("own", "10.0.0.0/24").await.unwrap_err();
     assert_eq!(refused.code, ErrorCode::OutOfBounds);
-    assert!(refused.cause.ends_with("networks.own.exclusive is set"), "{refused}");
+    assert!(refused.cause.ends_with("network own is exclusive"), "{refused}");
 
     // When a network becomes exclusive, networks that overlap it are refused, and the network itself is not.
     bound(&bench, "net", exclusive());

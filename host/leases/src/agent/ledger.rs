@@ -59,6 +59,18 @@ impl LeaseHold {
 }
 
 impl BlockUsage {
+    /// The sum of two uses.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self {
+            in_use: self.in_use.saturating_add(other.in_use),
+            quarantined: self.quarantined.saturating_add(other.quarantined),
+            cooling: self.cooling.saturating_add(other.cooling),
+            promised: self.promised.saturating_add(other.promised),
+            under_way: self.under_way.saturating_add(other.under_way),
+        }
+    }
+
     /// Whether nothing is in the block.
     #[must_use]
     pub fn is_empty(&self) -> bool {
