@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod actions;
 #[cfg(test)]
+mod answers;
+#[cfg(test)]
 mod client;
 #[cfg(test)]
 mod control;
@@ -15,6 +17,10 @@ mod imds;
 #[cfg(test)]
 mod nodes;
 #[cfg(test)]
+mod parameters;
+#[cfg(test)]
 mod program;
 #[cfg(test)]
 mod refusals;
+#[cfg(test)]
+mod transcript;
