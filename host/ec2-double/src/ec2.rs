@@ -15,13 +15,15 @@ mod signature;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::Serialize;
+
 use crate::clock::wall_clock;
 use crate::faults::Kind;
 use crate::http::{Answer, Asked, Fate, Service};
 use crate::journal::{Call, Face, Told};
 use crate::state::{Refusal, State, Time};
 use crate::world::{Shared, World};
-use crate::xml::Element;
+use crate::xml::record;
 
 use actions::Action;
 use parameters::Parameters;
@@ -35,6 +37,20 @@ pub(crate) struct Context<'a> {
     now: Time,
     /// Writes a moment as EC2 does.
     date: &'a dyn Fn(Time) -> String,
+    action: &'a str,
+    request_id: &'a str,
+}
+
+impl Context<'_> {
+    /// Writes the answer to the call.
+    fn answer(&self, result: impl Serialize) -> String {
+        output::document(self.action, self.request_id, result)
+    }
+
+    /// Writes the answer to a call that returns nothing but success.
+    fn done(&self) -> String {
+        self.answer(record!(Done { r#return: true }))
+    }
 }
 
 /// EC2's endpoint.
@@ -49,34 +65,27 @@ impl Ec2 {
     }
 
     /// Applies a call, or refuses it, and writes it down.
-    fn apply(&self, asked: &Asked, form: &BTreeMap<String, String>, fault: Option<&Kind>) -> Answer {
-        let action = form.get("Action").cloned().unwrap_or_default();
+    fn apply(&self, asked: &Asked, parameters: BTreeMap<String, String>, fault: Option<&Kind>) -> Answer {
+        let action = parameters.get("Action").cloned().unwrap_or_default();
         self.shared.with(|world, now| {
             let id = world.state.new_id("request");
             let caller = signature::access_key(asked);
             let caller = world.keys.get(&caller).cloned().unwrap_or(caller);
-            let result = if matches!(fault, Some(Kind::LostBefore)) {
-                Err(Refusal::new("LostBefore", "The request did not arrive."))
-            } else {
-                self.result(world, asked, form, &caller, fault, now)
-            };
             let told = match fault {
                 Some(Kind::LostBefore | Kind::LostAfter | Kind::Reset | Kind::HalfBody | Kind::WrongXml) => {
                     Told::Nothing
                 }
                 _ => Told::Answer,
             };
-            let refused = result.as_ref().err().map(|refusal| refusal.code.to_string());
-            let call = Call {
-                face: Face::Ec2,
-                caller,
-                call: action.clone(),
-                parameters: form.clone(),
-                refused,
-                told,
+            let mut call = Call { face: Face::Ec2, caller, call: action, parameters, refused: None, told };
+            let result = if matches!(fault, Some(Kind::LostBefore)) {
+                Err(Refusal::new("LostBefore", "The request did not arrive."))
+            } else {
+                self.result(world, asked, &call, &id, fault, now)
             };
+            call.refused = result.as_ref().err().map(|refusal| refusal.code.to_string());
             self.shared.record(world, call, now);
-            output::answer(&action, &id, result)
+            output::answer(&id, result)
         })
     }
 
@@ -84,11 +93,12 @@ impl Ec2 {
         &self,
         world: &mut World,
         asked: &Asked,
-        form: &BTreeMap<String, String>,
-        caller: &str,
+        call: &Call,
+        request_id: &str,
         fault: Option<&Kind>,
         now: Time,
-    ) -> Result<Vec<Element>, Refusal> {
+    ) -> Result<String, Refusal> {
+        let Call { caller, parameters: form, .. } = call;
         signature::check(asked, &world.state.account.region, world.signature, wall_clock())?;
         let name = form.get("Action").ok_or_else(|| Refusal::missing("Action"))?;
         let action = Action::find(name).ok_or_else(|| {
@@ -113,7 +123,7 @@ impl Ec2 {
             return Err(Refusal::new("DryRunOperation", message).with_status(412));
         }
         let date = |time| self.shared.clock.date(time);
-        work(&mut Context { state: &mut world.state, now, date: &date })
+        work(&mut Context { state: &mut world.state, now, date: &date, action: name, request_id })
     }
 }
 
@@ -124,7 +134,7 @@ impl Service for Ec2 {
             .collect();
         let action = form.get("Action").cloned().unwrap_or_default();
         let fault = self.shared.strike(&action).await;
-        let mut answer = self.apply(&asked, &form, fault.as_ref());
+        let mut answer = self.apply(&asked, form, fault.as_ref());
         match fault {
             Some(Kind::DelayAfter { delay_ms }) => {
                 self.shared.hold(&action, true, delay_ms).await;

@@ -1,75 +1,36 @@
-//! Trees of XML elements, as EC2 writes them.
+//! Elements as serde writes them: the fields of a structure are its children, and a sequence is an element for each member.
 
-use std::fmt::Display;
-use std::io;
+use serde::Serialize;
 
-use quick_xml::Writer;
-use quick_xml::escape::partial_escape;
-use quick_xml::events::{BytesDecl, BytesText, Event};
+/// Declares a structure and fills it, so that each element is one line. Names are in camel case unless an attribute says otherwise.
+macro_rules! record {
+    ($name:ident { $($(#[$attribute:meta])* $field:ident: $value:expr),+ $(,)? }) => {{
+        #[expect(non_camel_case_types, reason = "the type of each field has the field's name")]
+        let record = {
+            #[derive(serde::Serialize)]
+            #[serde(rename_all = "camelCase")]
+            struct $name<$($field),+> { $($(#[$attribute])* $field: $field),+ }
+            $name { $($field: $value),+ }
+        };
+        record
+    }};
+}
+pub(crate) use record;
 
-/// An element without attributes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Element {
-    name: &'static str,
-    content: Content,
+/// A list: each member is an `item`. An empty list is an empty element.
+#[derive(Debug, Serialize)]
+pub(crate) struct ElementSet<T> {
+    item: Vec<T>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Content {
-    Text(String),
-    Children(Vec<Element>),
+/// The list of some members.
+pub(crate) fn set<T>(members: impl IntoIterator<Item = T>) -> ElementSet<T> {
+    ElementSet { item: members.into_iter().collect() }
 }
 
-/// An element with a text.
-pub(crate) fn text(name: &'static str, value: impl Display) -> Element {
-    Element { name, content: Content::Text(value.to_string()) }
-}
-
-/// An element with elements.
-#[must_use]
-pub(crate) const fn parent(name: &'static str, children: Vec<Element>) -> Element {
-    Element { name, content: Content::Children(children) }
-}
-
-/// A list: each member is an `item` of elements. An empty list is an empty element.
-pub(crate) fn list(name: &'static str, members: impl IntoIterator<Item = Vec<Element>>) -> Element {
-    parent(name, members.into_iter().map(|member| parent("item", member)).collect())
-}
-
-/// A list whose members are texts.
-pub(crate) fn texts<T: Display>(name: &'static str, members: impl IntoIterator<Item = T>) -> Element {
-    parent(name, members.into_iter().map(|member| text("item", member)).collect())
-}
-
-/// Writes a document. Its root has a namespace, if any.
-///
-/// # Errors
-/// None in practice: memory does not refuse writes.
-pub(crate) fn document(root: &str, namespace: Option<&str>, children: &[Element]) -> io::Result<Vec<u8>> {
-    let mut writer = Writer::new(Vec::new());
-    writer.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
-    let element = writer.create_element(root);
-    let element = match namespace {
-        Some(namespace) => element.with_attribute(("xmlns", namespace)),
-        None => element,
-    };
-    element.write_inner_content(|writer| children.iter().try_for_each(|child| write(writer, child)))?;
-    Ok(writer.into_inner())
-}
-
-fn write(writer: &mut Writer<Vec<u8>>, element: &Element) -> io::Result<()> {
-    let new = writer.create_element(element.name);
-    match &element.content {
-        Content::Text(text) if text.is_empty() => new.write_empty()?,
-        Content::Text(text) => {
-            new.write_text_content(BytesText::from_escaped(partial_escape(text.as_str())))?
-        }
-        Content::Children(children) if children.is_empty() => new.write_empty()?,
-        Content::Children(children) => {
-            new.write_inner_content(|writer| children.iter().try_for_each(|child| write(writer, child)))?
-        }
-    };
-    Ok(())
+/// An element that is absent if there is no value.
+pub(crate) fn optional<T>(value: Option<T>) -> Vec<T> {
+    value.into_iter().collect()
 }
 
 #[cfg(test)]
@@ -78,12 +39,15 @@ mod tests {
 
     #[test]
     fn lists_have_items_and_texts_are_escaped() {
-        let tree = [
-            text("requestId", "r"),
-            list("tagSet", [vec![text("key", "a&b"), text("value", "")], vec![text("key", "<c>")]]),
-            list("groupSet", []),
-        ];
-        let written = String::from_utf8(document("Answer", Some("http://x/"), &tree).unwrap()).unwrap();
-        insta::assert_snapshot!(written, @r#"<?xml version="1.0" encoding="UTF-8"?><Answer xmlns="http://x/"><requestId>r</requestId><tagSet><item><key>a&amp;b</key><value/></item><item><key>&lt;c&gt;</key></item></tagSet><groupSet/></Answer>"#);
+        let tag = |key, value| record!(Tag { key: key, value: value });
+        let answer = record!(Answer {
+            request_id: "r",
+            tag_set: set([tag("a&b", ""), tag("<c>", "d")]),
+            group_set: set([""; 0]),
+            client_token: optional(None::<&str>),
+            next_token: optional(Some(5)),
+        });
+        let written = quick_xml::se::to_string(&answer).unwrap();
+        insta::assert_snapshot!(written, @"<Answer><requestId>r</requestId><tagSet><item><key>a&amp;b</key><value/></item><item><key>&lt;c&gt;</key><value>d</value></item></tagSet><groupSet/><nextToken>5</nextToken></Answer>");
     }
 }

@@ -17,10 +17,9 @@ mod tags;
 use super::Context;
 use super::parameters::Parameters;
 use crate::state::Refusal;
-use crate::xml::Element;
 
-/// The work of an action after its parameters have been read.
-pub(super) type Work = Box<dyn FnOnce(&mut Context<'_>) -> Result<Vec<Element>, Refusal>>;
+/// The work of an action after its parameters have been read; it returns the document that answers the call.
+pub(super) type Work = Box<dyn FnOnce(&mut Context<'_>) -> Result<String, Refusal>>;
 
 /// An action.
 pub(super) struct Action {

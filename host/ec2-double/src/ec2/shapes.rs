@@ -2,100 +2,100 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
+
 use super::Context;
 use crate::state::{Attachment, Interface, Status};
-use crate::xml::{Element, list, parent, text};
+use crate::xml::{ElementSet, optional, record, set};
 
 /// An interface, as Create and DescribeNetworkInterfaces write it.
-pub(super) fn interface(known: &Interface, context: &Context<'_>) -> Vec<Element> {
-    let mut elements = common(known, context);
-    elements.push(text("availabilityZone", &known.zone));
-    elements.push(text("requesterManaged", false));
-    elements.push(text("status", known.status.word()));
-    elements.push(tags(&known.tags));
-    if let Some(found) = &known.attachment {
-        let mut inner = attachment(found, known.status, context);
-        inner.push(text("instanceId", &found.instance));
-        inner.push(text("instanceOwnerId", &context.state.account.id));
-        elements.push(parent("attachment", inner));
-    }
-    if let Some(tracking) = known.tracking {
-        let mut inner = Vec::new();
-        inner.extend(tracking.tcp_established.map(|seconds| text("tcpEstablishedTimeout", seconds)));
-        inner.extend(tracking.udp_stream.map(|seconds| text("udpStreamTimeout", seconds)));
-        inner.extend(tracking.udp.map(|seconds| text("udpTimeout", seconds)));
-        elements.push(parent("connectionTrackingConfiguration", inner));
-    }
-    elements
+pub(super) fn interface(known: &Interface, context: &Context<'_>) -> impl Serialize {
+    let attachment = known.attachment.as_ref().map(|found| {
+        record!(Attachment {
+            #[serde(flatten)]
+            common: attachment(found, known.status, context),
+            instance_id: &found.instance,
+            instance_owner_id: &context.state.account.id,
+        })
+    });
+    let tracking = known.tracking.map(|tracking| {
+        record!(Tracking {
+            tcp_established_timeout: optional(tracking.tcp_established),
+            udp_stream_timeout: optional(tracking.udp_stream),
+            udp_timeout: optional(tracking.udp),
+        })
+    });
+    record!(Interface {
+        #[serde(flatten)]
+        common: common(known, context),
+        availability_zone: &known.zone,
+        requester_managed: false,
+        status: known.status.word(),
+        tag_set: tags(&known.tags),
+        attachment: optional(attachment),
+        connection_tracking_configuration: optional(tracking),
+    })
 }
 
 /// An interface, as DescribeInstances writes it.
-pub(super) fn interface_of_instance(known: &Interface, context: &Context<'_>) -> Vec<Element> {
-    let mut elements = common(known, context);
-    elements.push(text("status", known.status.word()));
-    if let Some(found) = &known.attachment {
-        elements.push(parent("attachment", attachment(found, known.status, context)));
-    }
-    elements
+pub(super) fn interface_of_instance(known: &Interface, context: &Context<'_>) -> impl Serialize {
+    let attachment = known.attachment.as_ref().map(|found| attachment(found, known.status, context));
+    record!(Interface {
+        #[serde(flatten)]
+        common: common(known, context),
+        status: known.status.word(),
+        attachment: optional(attachment),
+    })
 }
 
-fn common(known: &Interface, context: &Context<'_>) -> Vec<Element> {
+fn common(known: &Interface, context: &Context<'_>) -> impl Serialize {
     let account = &context.state.account;
-    let mut elements = vec![
-        text("networkInterfaceId", &known.id),
-        text("subnetId", &known.subnet),
-        text("vpcId", &account.vpc),
-        text("description", &known.description),
-        text("ownerId", &account.id),
-        text("macAddress", &known.mac),
-        text("sourceDestCheck", known.source_dest_check),
-        text("interfaceType", "interface"),
-        groups(&known.groups),
-    ];
-    elements.extend(known.primary().map(|address| text("privateIpAddress", address)));
-    elements.push(list(
-        "privateIpAddressesSet",
-        known.ipv4.iter().map(|address| {
-            let is_primary = known.primary() == Some(*address);
-            vec![text("privateIpAddress", address), text("primary", is_primary)]
-        }),
-    ));
-    let prefixes = known.ipv4_prefixes.iter().map(|prefix| vec![text("ipv4Prefix", prefix)]);
-    elements.push(list("ipv4PrefixSet", prefixes));
-    let addresses = known.ipv6.iter().map(|address| vec![text("ipv6Address", address)]);
-    elements.push(list("ipv6AddressesSet", addresses));
-    let prefixes = known.ipv6_prefixes.iter().map(|prefix| vec![text("ipv6Prefix", prefix)]);
-    elements.push(list("ipv6PrefixSet", prefixes));
-    elements
+    let addresses = known.ipv4.iter().map(|address| {
+        record!(Address { private_ip_address: address, primary: known.primary() == Some(*address) })
+    });
+    let ipv4_prefix = |prefix| record!(Prefix { ipv4_prefix: prefix });
+    let ipv6_prefix = |prefix| record!(Prefix { ipv6_prefix: prefix });
+    let ipv6_address = |address| record!(Address { ipv6_address: address });
+    record!(Common {
+        network_interface_id: &known.id,
+        subnet_id: &known.subnet,
+        vpc_id: &account.vpc,
+        description: &known.description,
+        owner_id: &account.id,
+        mac_address: &known.mac,
+        source_dest_check: known.source_dest_check,
+        interface_type: "interface",
+        group_set: groups(&known.groups),
+        private_ip_address: optional(known.primary()),
+        private_ip_addresses_set: set(addresses),
+        ipv4_prefix_set: set(known.ipv4_prefixes.iter().map(ipv4_prefix)),
+        ipv6_addresses_set: set(known.ipv6.iter().map(ipv6_address)),
+        ipv6_prefix_set: set(known.ipv6_prefixes.iter().map(ipv6_prefix)),
+    })
 }
 
-fn attachment(known: &Attachment, status: Status, context: &Context<'_>) -> Vec<Element> {
+fn attachment(known: &Attachment, status: Status, context: &Context<'_>) -> impl Serialize {
     let word = match status {
         Status::Attaching => "attaching",
         Status::Detaching => "detaching",
         Status::Pending | Status::Available | Status::InUse => "attached",
     };
-    vec![
-        text("attachmentId", &known.id),
-        text("deviceIndex", known.device),
-        text("networkCardIndex", known.card),
-        text("status", word),
-        text("attachTime", (context.date)(known.since)),
-        text("deleteOnTermination", known.delete_on_termination),
-    ]
+    record!(Attachment {
+        attachment_id: &known.id,
+        device_index: known.device,
+        network_card_index: known.card,
+        status: word,
+        attach_time: (context.date)(known.since),
+        delete_on_termination: known.delete_on_termination,
+    })
 }
 
 /// Security groups, with names that the double makes up.
-pub(super) fn groups(ids: &[String]) -> Element {
-    list("groupSet", ids.iter().map(|id| vec![text("groupId", id), text("groupName", format!("group {id}"))]))
+pub(super) fn groups(ids: &[String]) -> ElementSet<impl Serialize> {
+    set(ids.iter().map(|id| record!(Group { group_id: id, group_name: format!("group {id}") })))
 }
 
 /// Renders tags as a `tagSet`.
-pub(super) fn tags(tags: &BTreeMap<String, String>) -> Element {
-    list("tagSet", tags.iter().map(|(key, value)| vec![text("key", key), text("value", value)]))
-}
-
-/// The answer of calls that return nothing but success.
-pub(super) fn done() -> Vec<Element> {
-    vec![text("return", true)]
+pub(super) fn tags(tags: &BTreeMap<String, String>) -> ElementSet<impl Serialize> {
+    set(tags.iter().map(|(key, value)| record!(Tag { key: key, value: value })))
 }

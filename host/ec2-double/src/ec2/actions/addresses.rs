@@ -5,9 +5,8 @@ use std::net::Ipv4Addr;
 use ipnet::Ipv4Net;
 
 use super::{Parameters, Work};
-use crate::ec2::shapes::done;
 use crate::state::{Refusal, Wanted};
-use crate::xml::{list, text};
+use crate::xml::{record, set};
 
 pub(super) fn assign(parameters: &mut Parameters) -> Result<Work, Refusal> {
     let id = parameters.required("NetworkInterfaceId")?;
@@ -23,14 +22,14 @@ pub(super) fn assign(parameters: &mut Parameters) -> Result<Work, Refusal> {
     }
     Ok(Box::new(move |context| {
         let assigned = context.state.assign(&id, &wanted, reassign, context.now)?;
-        let addresses = assigned.addresses.iter().map(|address| vec![text("privateIpAddress", address)]);
-        let prefixes = assigned.prefixes.iter().map(|prefix| vec![text("ipv4Prefix", prefix)]);
-        Ok(vec![
-            text("networkInterfaceId", id),
-            list("assignedPrivateIpAddressesSet", addresses),
-            list("assignedIpv4PrefixSet", prefixes),
-            text("return", true),
-        ])
+        let address = |address| record!(Address { private_ip_address: address });
+        let prefix = |prefix| record!(Prefix { ipv4_prefix: prefix });
+        Ok(context.answer(record!(Assigned {
+            network_interface_id: id,
+            assigned_private_ip_addresses_set: set(assigned.addresses.into_iter().map(address)),
+            assigned_ipv4_prefix_set: set(assigned.prefixes.into_iter().map(prefix)),
+            r#return: true,
+        })))
     }))
 }
 
@@ -43,7 +42,7 @@ pub(super) fn unassign(parameters: &mut Parameters) -> Result<Work, Refusal> {
     }
     Ok(Box::new(move |context| {
         context.state.unassign(&id, &addresses, &prefixes, context.now)?;
-        Ok(done())
+        Ok(context.done())
     }))
 }
 

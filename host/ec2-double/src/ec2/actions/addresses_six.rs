@@ -7,7 +7,7 @@ use ipnet::Ipv6Net;
 use super::addresses::wanted;
 use super::{Parameters, Work};
 use crate::state::{Refusal, Wanted};
-use crate::xml::{text, texts};
+use crate::xml::{record, set};
 
 pub(super) fn assign(parameters: &mut Parameters) -> Result<Work, Refusal> {
     let id = parameters.required("NetworkInterfaceId")?;
@@ -22,11 +22,11 @@ pub(super) fn assign(parameters: &mut Parameters) -> Result<Work, Refusal> {
     }
     Ok(Box::new(move |context| {
         let assigned = context.state.assign_six(&id, &wanted, context.now)?;
-        Ok(vec![
-            text("networkInterfaceId", id),
-            texts("assignedIpv6Addresses", assigned.addresses),
-            texts("assignedIpv6PrefixSet", assigned.prefixes),
-        ])
+        Ok(context.answer(record!(Assigned {
+            network_interface_id: id,
+            assigned_ipv6_addresses: set(assigned.addresses),
+            assigned_ipv6_prefix_set: set(assigned.prefixes),
+        })))
     }))
 }
 
@@ -39,10 +39,10 @@ pub(super) fn unassign(parameters: &mut Parameters) -> Result<Work, Refusal> {
     }
     Ok(Box::new(move |context| {
         context.state.unassign_six(&id, &addresses, &prefixes, context.now)?;
-        Ok(vec![
-            text("networkInterfaceId", id),
-            texts("unassignedIpv6Addresses", addresses),
-            texts("unassignedIpv6PrefixSet", prefixes),
-        ])
+        Ok(context.answer(record!(Unassigned {
+            network_interface_id: id,
+            unassigned_ipv6_addresses: set(addresses),
+            unassigned_ipv6_prefix_set: set(prefixes),
+        })))
     }))
 }

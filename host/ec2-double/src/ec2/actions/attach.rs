@@ -2,7 +2,7 @@
 
 use super::{Parameters, Work};
 use crate::state::{Place, Refusal};
-use crate::xml::text;
+use crate::xml::record;
 
 pub(super) fn parse(parameters: &mut Parameters) -> Result<Work, Refusal> {
     let id = parameters.required("NetworkInterfaceId")?;
@@ -11,7 +11,7 @@ pub(super) fn parse(parameters: &mut Parameters) -> Result<Work, Refusal> {
     let card = parameters.value("NetworkCardIndex")?;
     Ok(Box::new(move |context| {
         let place = Place { instance, device, card };
-        let attachment = context.state.attach(&id, &place, context.now)?;
-        Ok(vec![text("attachmentId", attachment), text("networkCardIndex", card.unwrap_or(0))])
+        let id = context.state.attach(&id, &place, context.now)?;
+        Ok(context.answer(record!(Attached { attachment_id: id, network_card_index: card.unwrap_or(0) })))
     }))
 }

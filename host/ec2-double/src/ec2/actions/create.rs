@@ -9,7 +9,7 @@ use super::addresses::wanted;
 use super::{Parameters, Work, tags};
 use crate::ec2::shapes;
 use crate::state::{ConnectionTracking, Creation, Refusal};
-use crate::xml::{parent, text};
+use crate::xml::{optional, record};
 
 pub(super) fn parse(parameters: &mut Parameters) -> Result<Work, Refusal> {
     let token = parameters.text("ClientToken").filter(|token| !token.is_empty());
@@ -44,9 +44,10 @@ pub(super) fn parse(parameters: &mut Parameters) -> Result<Work, Refusal> {
         let id = context.state.create(&creation, token.as_deref(), context.now)?;
         let created =
             context.state.interfaces().get(&id).cloned().ok_or_else(|| Refusal::no_interface(&id))?;
-        let mut answer = vec![parent("networkInterface", shapes::interface(&created, context))];
-        answer.extend(token.map(|token| text("clientToken", token)));
-        Ok(answer)
+        Ok(context.answer(record!(Created {
+            network_interface: shapes::interface(&created, context),
+            client_token: optional(token),
+        })))
     }))
 }
 

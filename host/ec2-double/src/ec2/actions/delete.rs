@@ -1,13 +1,12 @@
 //! `DeleteNetworkInterface`.
 
 use super::{Parameters, Work};
-use crate::ec2::shapes::done;
 use crate::state::Refusal;
 
 pub(super) fn parse(parameters: &mut Parameters) -> Result<Work, Refusal> {
     let id = parameters.required("NetworkInterfaceId")?;
     Ok(Box::new(move |context| {
         context.state.delete(&id, context.now)?;
-        Ok(done())
+        Ok(context.done())
     }))
 }

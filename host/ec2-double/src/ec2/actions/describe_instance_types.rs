@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
+
 use super::{Parameters, Work};
 use crate::ec2::filters::Filters;
 use crate::ec2::paging::Paging;
 use crate::state::{InstanceType, Platform, Refusal};
-use crate::xml::{Element, list, parent, text};
+use crate::xml::{optional, record, set};
 
 /// The filters that the double knows.
 const FILTERS: &[&str] = &["bare-metal", "hypervisor", "instance-type"];
@@ -24,47 +26,45 @@ pub(super) fn parse(parameters: &mut Parameters) -> Result<Work, Refusal> {
         let message = format!("The following supplied instance types do not exist: [{}]", unknown.join(", "));
         return Err(Refusal::new("InvalidInstanceType", message));
     }
-    Ok(Box::new(move |_| {
+    Ok(Box::new(move |context| {
         let asked = |known: &&InstanceType| names.is_empty() || names.iter().any(|name| name == known.name);
         let kept = InstanceType::all()
             .filter(asked)
             .filter(|known| filters.match_all(&BTreeMap::new(), |name| values(known, name)));
         let (page, next) = paging.page(kept.map(|known| (known.name.to_owned(), known)).collect())?;
-        let mut answer = vec![list("instanceTypeSet", page.into_iter().map(kind))];
-        answer.extend(next);
-        Ok(answer)
+        let items = page.into_iter().map(kind);
+        Ok(context.answer(record!(Described { instance_type_set: set(items), next_token: optional(next) })))
     }))
 }
 
-fn kind(known: &InstanceType) -> Vec<Element> {
+fn kind(known: &InstanceType) -> impl Serialize {
     let cards = (0..known.cards).map(|card| {
-        vec![
-            text("networkCardIndex", card),
-            text("networkPerformance", "Up to 10 Gigabit"),
-            text("maximumNetworkInterfaces", known.interfaces),
-        ]
+        record!(Card {
+            network_card_index: card,
+            network_performance: "Up to 10 Gigabit",
+            maximum_network_interfaces: known.interfaces,
+        })
     });
-    let network = vec![
-        text("networkPerformance", "Up to 10 Gigabit"),
-        text("maximumNetworkInterfaces", known.interfaces * known.cards),
-        text("maximumNetworkCards", known.cards),
-        text("defaultNetworkCardIndex", 0),
-        list("networkCards", cards),
-        text("ipv4AddressesPerInterface", known.ipv4),
-        text("ipv6AddressesPerInterface", known.ipv6),
-        text("ipv6Supported", true),
-        text("enaSupport", if known.platform == Platform::Xen { "unsupported" } else { "required" }),
-        text("efaSupported", false),
-    ];
-    let mut elements = vec![
-        text("instanceType", known.name),
-        text("currentGeneration", true),
-        text("bareMetal", known.platform == Platform::BareMetal),
-        parent("vCpuInfo", vec![text("defaultVCpus", known.processors)]),
-        parent("networkInfo", network),
-    ];
-    elements.extend(hypervisor(known).map(|word| text("hypervisor", word)));
-    elements
+    let network = record!(Network {
+        network_performance: "Up to 10 Gigabit",
+        maximum_network_interfaces: known.interfaces * known.cards,
+        maximum_network_cards: known.cards,
+        default_network_card_index: 0,
+        network_cards: set(cards),
+        ipv4_addresses_per_interface: known.ipv4,
+        ipv6_addresses_per_interface: known.ipv6,
+        ipv6_supported: true,
+        ena_support: if known.platform == Platform::Xen { "unsupported" } else { "required" },
+        efa_supported: false,
+    });
+    record!(Kind {
+        instance_type: known.name,
+        current_generation: true,
+        bare_metal: known.platform == Platform::BareMetal,
+        v_cpu_info: record!(Processors { default_v_cpus: known.processors }),
+        network_info: network,
+        hypervisor: optional(hypervisor(known)),
+    })
 }
 
 /// A bare-metal type has none.

@@ -1,12 +1,14 @@
 //! `DescribeInstances`.
 
+use serde::Serialize;
+
 use super::describe_interfaces::visible;
 use super::{Context, Parameters, Work};
 use crate::ec2::filters::Filters;
 use crate::ec2::paging::Paging;
 use crate::ec2::shapes;
 use crate::state::{Instance, Refusal};
-use crate::xml::{Element, list, parent, text};
+use crate::xml::{optional, record, set};
 
 /// The filters that the double knows.
 const FILTERS: &[&str] = &["instance-id", "instance-state-name", "instance-type", "subnet-id", "vpc-id"];
@@ -27,48 +29,44 @@ pub(super) fn parse(parameters: &mut Parameters) -> Result<Work, Refusal> {
         let kept = kept.filter(|known| filters.match_all(&known.tags, |name| values(known, context, name)));
         let (page, next) = paging.page(kept.map(|known| (known.id.clone(), known)).collect())?;
         let items = page.iter().map(|known| reservation(known, context));
-        let mut answer = vec![list("reservationSet", items)];
-        answer.extend(next);
-        Ok(answer)
+        Ok(context.answer(record!(Described { reservation_set: set(items), next_token: optional(next) })))
     }))
 }
 
 /// Each instance is a reservation of its own.
-fn reservation(known: &Instance, context: &Context<'_>) -> Vec<Element> {
-    vec![
-        text("reservationId", known.id.replacen("i-", "r-", 1)),
-        text("ownerId", &context.state.account.id),
-        list("groupSet", []),
-        list("instancesSet", [instance(known, context)]),
-    ]
+fn reservation(known: &Instance, context: &Context<'_>) -> impl Serialize {
+    record!(Reservation {
+        reservation_id: known.id.replacen("i-", "r-", 1),
+        owner_id: &context.state.account.id,
+        group_set: (),
+        instances_set: set([instance(known, context)]),
+    })
 }
 
-fn instance(known: &Instance, context: &Context<'_>) -> Vec<Element> {
+fn instance(known: &Instance, context: &Context<'_>) -> impl Serialize {
     let (word, number) = known.phase.word();
-    let mut elements = vec![
-        text("instanceId", &known.id),
-        text("imageId", "ami-0d0b1e"),
-        parent("instanceState", vec![text("code", number), text("name", word)]),
-        text("instanceType", known.kind.name),
-        text("launchTime", (context.date)(known.launched)),
-        parent("placement", vec![text("availabilityZone", &known.zone), text("tenancy", "default")]),
-        // EC2 says xen here for every instance, on any hypervisor.
-        text("hypervisor", "xen"),
-    ];
-    if let Some(primary) = context.state.interfaces().get(&known.primary) {
-        elements.push(text("subnetId", &primary.subnet));
-        elements.push(text("vpcId", &context.state.account.vpc));
-        elements.extend(primary.primary().map(|address| text("privateIpAddress", address)));
-        elements.push(text("sourceDestCheck", primary.source_dest_check));
-        elements.push(shapes::groups(&primary.groups));
-    }
-    elements.push(shapes::tags(&known.tags));
+    let primary = context.state.interfaces().get(&known.primary);
     let on_it = visible(context).into_iter().filter(|interface| {
         interface.attachment.as_ref().is_some_and(|attachment| attachment.instance == known.id)
     });
-    let items = on_it.map(|interface| shapes::interface_of_instance(&interface, context));
-    elements.push(list("networkInterfaceSet", items));
-    elements
+    let interfaces = on_it.map(|interface| shapes::interface_of_instance(interface, context));
+    record!(Instance {
+        instance_id: &known.id,
+        image_id: "ami-0d0b1e",
+        instance_state: record!(InstanceState { code: number, name: word }),
+        instance_type: known.kind.name,
+        launch_time: (context.date)(known.launched),
+        placement: record!(Placement { availability_zone: &known.zone, tenancy: "default" }),
+        // EC2 says xen here for every instance, on any hypervisor.
+        hypervisor: "xen",
+        subnet_id: optional(primary.map(|primary| &primary.subnet)),
+        vpc_id: optional(primary.map(|_| &context.state.account.vpc)),
+        private_ip_address: optional(primary.and_then(|primary| primary.primary())),
+        source_dest_check: optional(primary.map(|primary| primary.source_dest_check)),
+        group_set: optional(primary.map(|primary| shapes::groups(&primary.groups))),
+        tag_set: shapes::tags(&known.tags),
+        network_interface_set: set(interfaces),
+    })
 }
 
 /// The values of an instance that a filter compares.

@@ -7,7 +7,7 @@ use crate::ec2::filters::Filters;
 use crate::ec2::paging::Paging;
 use crate::ec2::shapes;
 use crate::state::{Interface, Refusal, Status};
-use crate::xml::list;
+use crate::xml::{optional, record, set};
 
 /// The filters that the double knows.
 const FILTERS: &[&str] = &[
@@ -44,21 +44,20 @@ pub(super) fn parse(parameters: &mut Parameters) -> Result<Work, Refusal> {
             .filter(|interface| filters.match_all(&interface.tags, |name| values(interface, vpc, name)));
         let (page, next) = paging.page(kept.map(|interface| (interface.id.clone(), interface)).collect())?;
         let items = page.iter().map(|interface| shapes::interface(interface, context));
-        let mut answer = vec![list("networkInterfaceSet", items)];
-        answer.extend(next);
-        Ok(answer)
+        Ok(context
+            .answer(record!(Described { network_interface_set: set(items), next_token: optional(next) })))
     }))
 }
 
 /// All interfaces that Describe shows now.
-pub(super) fn visible(context: &Context<'_>) -> Vec<Arc<Interface>> {
+pub(super) fn visible<'a>(context: &'a Context<'_>) -> Vec<&'a Arc<Interface>> {
     let consistency = &context.state.consistency;
     let seen = context.state.interfaces().all_at(consistency.describe(context.now));
-    seen.filter(|interface| !consistency.describe_hides.contains(&interface.id)).cloned().collect()
+    seen.filter(|interface| !consistency.describe_hides.contains(&interface.id)).collect()
 }
 
 /// The interfaces of these identifiers; all must be there.
-fn named(context: &Context<'_>, ids: &[String]) -> Result<Vec<Arc<Interface>>, Refusal> {
+fn named<'a>(context: &'a Context<'_>, ids: &[String]) -> Result<Vec<&'a Arc<Interface>>, Refusal> {
     let all = visible(context);
     let (known, unknown): (Vec<&String>, Vec<&String>) =
         ids.iter().partition(|id| all.iter().any(|interface| interface.id == **id));

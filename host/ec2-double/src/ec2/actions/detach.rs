@@ -1,7 +1,6 @@
 //! `DetachNetworkInterface`.
 
 use super::{Parameters, Work};
-use crate::ec2::shapes::done;
 use crate::state::Refusal;
 
 pub(super) fn parse(parameters: &mut Parameters) -> Result<Work, Refusal> {
@@ -10,6 +9,6 @@ pub(super) fn parse(parameters: &mut Parameters) -> Result<Work, Refusal> {
     parameters.boolean("Force")?;
     Ok(Box::new(move |context| {
         context.state.detach(&attachment, context.now)?;
-        Ok(done())
+        Ok(context.done())
     }))
 }

@@ -2,7 +2,6 @@
 
 use super::create::tracking;
 use super::{Parameters, Work};
-use crate::ec2::shapes::done;
 use crate::state::{Change, Refusal};
 
 pub(super) fn parse(parameters: &mut Parameters) -> Result<Work, Refusal> {
@@ -29,6 +28,6 @@ pub(super) fn parse(parameters: &mut Parameters) -> Result<Work, Refusal> {
     }
     Ok(Box::new(move |context| {
         context.state.modify(&id, change, context.now)?;
-        Ok(done())
+        Ok(context.done())
     }))
 }

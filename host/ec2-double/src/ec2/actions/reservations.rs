@@ -6,7 +6,7 @@ use super::{Parameters, Work};
 use crate::ec2::filters::Filters;
 use crate::ec2::paging::Paging;
 use crate::state::{Purpose, Refusal, Reservation};
-use crate::xml::{list, text};
+use crate::xml::{optional, record, set};
 
 /// The filters that the double knows.
 const FILTERS: &[&str] = &["reservationType", "subnet-id"];
@@ -28,18 +28,19 @@ pub(super) fn parse(parameters: &mut Parameters) -> Result<Work, Refusal> {
         });
         let (page, next) = paging.page(kept.map(|known| (known.id.clone(), known)).collect())?;
         let items = page.iter().map(|known| {
-            vec![
-                text("subnetCidrReservationId", &known.id),
-                text("subnetId", &id),
-                text("cidr", known.cidr),
-                text("reservationType", word(known)),
-                text("ownerId", &context.state.account.id),
-            ]
+            record!(Reservation {
+                subnet_cidr_reservation_id: &known.id,
+                subnet_id: &id,
+                cidr: known.cidr,
+                reservation_type: word(known),
+                owner_id: &context.state.account.id,
+            })
         });
-        let mut answer =
-            vec![list("subnetIpv4CidrReservationSet", items), list("subnetIpv6CidrReservationSet", [])];
-        answer.extend(next);
-        Ok(answer)
+        Ok(context.answer(record!(Described {
+            subnet_ipv4_cidr_reservation_set: set(items),
+            subnet_ipv6_cidr_reservation_set: (),
+            next_token: optional(next),
+        })))
     }))
 }
 

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use super::{Parameters, Work};
-use crate::ec2::shapes::done;
 use crate::state::Refusal;
 
 pub(super) fn parse(parameters: &mut Parameters) -> Result<Work, Refusal> {
@@ -17,7 +16,7 @@ pub(super) fn parse(parameters: &mut Parameters) -> Result<Work, Refusal> {
     }
     Ok(Box::new(move |context| {
         context.state.tag(&resources, &tags, context.now)?;
-        Ok(done())
+        Ok(context.done())
     }))
 }
 
