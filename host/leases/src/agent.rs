@@ -24,6 +24,7 @@ pub mod ledger;
 pub mod lost;
 pub mod mark;
 pub mod settings;
+pub mod time;
 pub mod tombstones;
 pub mod turn;
 pub mod words;

@@ -9,9 +9,12 @@ use kube::Client;
 use tenure_conditions::Conditions;
 use tenure_engine::Engine;
 use tenure_leases::agent::ledger::{BlockUsage, LeaseHold, LedgerBlock};
+use tenure_leases::agent::time::NotedTime;
 use tenure_leases::{BlockName, Uid};
 use tenure_ledger::{Book, Intent};
-use tenure_types::{Clock, ConditionName, EffectKind, NetworkName, Object, PoolName, Result, agreed, hold};
+use tenure_types::{
+    Clock, ConditionName, EffectKind, InvalidAttributes, NetworkName, Object, PoolName, Result, agreed, hold,
+};
 use tokio::sync::Notify;
 
 use crate::agent::reboot::unconfirmed;
@@ -57,9 +60,10 @@ impl AgentCore {
         Duration::from_nanos(self.clock.now().boot_ns)
     }
 
-    /// Seconds since the Unix epoch, for tombstones alone.
-    pub(crate) fn wall_seconds(&self) -> u64 {
-        self.clock.now().wall_ms / 1000
+    /// The durable time now, and as it was noted last.
+    pub(crate) fn time(&self) -> (NotedTime, Option<NotedTime>) {
+        let last = records::noted_time(self.engine.objects().iter().map(AsRef::as_ref));
+        (NotedTime::now(last, self.settings.boot, self.now().as_secs()), last)
     }
 
     /// The leases of the ledger, by their addresses.
@@ -67,8 +71,8 @@ impl AgentCore {
         records::leases(self.engine.objects().iter().map(AsRef::as_ref))
     }
 
-    /// The leases that were given back, with the second until which each is kept.
-    pub(crate) fn dropped(&self) -> BTreeMap<Uid, u64> {
+    /// The leases that were given back, each with the second of the durable time at which it may be forgotten, as far as its record says so.
+    pub(crate) fn dropped(&self) -> BTreeMap<Uid, Option<u64>> {
         records::dropped(self.engine.objects().iter().map(AsRef::as_ref))
     }
 
@@ -111,8 +115,18 @@ impl AgentCore {
 
     /// Remembers that a lease was given back; durable when it returns.
     pub(crate) async fn bury(&self, uid: Uid) -> Result<()> {
-        let stone = records::tombstone(uid, self.wall_seconds()).map_err(internal)?;
-        self.engine.objects_seen(&[stone], &[]).await
+        self.engine.objects_seen(&self.tombstones([uid]).map_err(internal)?, &[]).await
+    }
+
+    /// The objects by which leases are remembered that were given back, with a note of the time, from which they count. If that note alone is durable
+    /// after a crash, or not even that, nothing is forgotten earlier.
+    pub(crate) fn tombstones(
+        &self,
+        uids: impl IntoIterator<Item = Uid>,
+    ) -> std::result::Result<Vec<Object>, InvalidAttributes> {
+        let ((now, _), wall_seconds) = (self.time(), self.clock.now().wall_ms / 1000);
+        let stones = uids.into_iter().map(|uid| records::tombstone(uid, now, wall_seconds));
+        std::iter::once(records::time_note(now)).chain(stones).collect()
     }
 
     /// Forgets a block.
@@ -122,11 +136,11 @@ impl AgentCore {
 
     /// Replaces a lease's uid by that under which it was made again.
     pub(crate) async fn rebind(&self, lease: &HeldLease, uid: Uid) -> Result<()> {
-        let stone = records::tombstone(lease.uid, self.wall_seconds()).map_err(internal)?;
+        let mut objects = self.tombstones([lease.uid]).map_err(internal)?;
         let boot = Some(self.settings.boot);
         let bound = HeldLease { uid, hold: LeaseHold::Open, boot, ..lease.clone() };
-        let object: Object = bound.object().map_err(internal)?;
-        self.engine.objects_seen(&[stone, object], &[records::tombstone_key(uid)]).await
+        objects.push(bound.object().map_err(internal)?);
+        self.engine.objects_seen(&objects, &[records::tombstone_key(uid)]).await
     }
 
     /// Blocks of an engine pool that count for the demand: those that leave do not, nor those that are leased to another node.

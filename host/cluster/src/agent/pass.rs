@@ -3,15 +3,17 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tenure_effects::budget::Jitter;
 use tenure_leases::agent::compare::is_settled;
 use tenure_leases::agent::ledger::LeaseHold;
-use tenure_leases::{BlockHint, BlockName, HolderIdentity};
+use tenure_leases::agent::tombstones::LeaseTombstones;
+use tenure_leases::{BlockHint, BlockName, HolderIdentity, Uid};
 
 use crate::agent::accepting::AgentError;
-use crate::agent::core::{AgentCore, is_lost};
+use crate::agent::core::{AgentCore, internal, is_lost};
 use crate::agent::fetch;
 use crate::agent::marks::{Executors, freeze_drained, mark};
 use crate::agent::rebuilding::read_back;
@@ -20,6 +22,9 @@ use crate::agent::saying::say;
 
 /// The least time between two looks for a pool that is not there.
 const POOLS_EVERY: Duration = Duration::from_secs(3);
+
+/// The most tombstones that a pass writes, and forgets.
+const AGED_AT_ONCE: usize = 100;
 
 /// One agent at work.
 pub(crate) struct AgentPass<'a> {
@@ -70,11 +75,26 @@ impl AgentPass<'_> {
                 self.core.forget(&lease.name).await?;
             }
         }
-        let now = self.core.wall_seconds();
-        let over: Vec<_> =
-            dropped.iter().filter(|(_, until)| **until <= now).map(|(uid, _)| tombstone_key(*uid)).collect();
-        if !over.is_empty() {
-            self.core.engine.objects_seen(&[], &over).await?;
+        self.age(&dropped).await
+    }
+
+    /// Forgets tombstones that are old enough, and notes the time by which the others age. Those of a version before there was that time count from now.
+    async fn age(&self, dropped: &BTreeMap<Uid, Option<u64>>) -> Result<(), AgentError> {
+        if dropped.is_empty() {
+            return Ok(());
+        }
+        let (now, last) = self.core.time();
+        let mut objects = Vec::new();
+        let undated = dropped.iter().filter(|(_, ends)| ends.is_none()).map(|(uid, _)| *uid);
+        let undated: Vec<Uid> = undated.take(AGED_AT_ONCE).collect();
+        if !undated.is_empty() || now.is_note_due(last) {
+            objects = self.core.tombstones(undated).map_err(internal)?;
+        }
+        let dated = dropped.iter().filter_map(|(uid, ends)| Some((*uid, (*ends)?)));
+        let over = dated.collect::<LeaseTombstones>().expire(now.seconds);
+        if !objects.is_empty() || !over.is_empty() {
+            let over: Vec<_> = over.into_iter().take(AGED_AT_ONCE).map(tombstone_key).collect();
+            self.core.engine.objects_seen(&objects, &over).await?;
         }
         Ok(())
     }

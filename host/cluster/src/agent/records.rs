@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   ip-block       one accepted lease: its uid, its network, and how far it may be used
-//!   dropped-lease  the uid of one that was given back, kept for 30 days
+//!   dropped-lease  the uid of one that was given back, kept for 30 days of the agent's durable time
+//!   agent-time     that time, as it was noted last
 //!   ledger-lost    the ledger was lost, and what the API server knows of it is to be read back
 //! ```
 //!
@@ -13,6 +14,7 @@ use std::collections::BTreeMap;
 use ipnet::IpNet;
 use tenure_engine::Engine;
 use tenure_leases::agent::ledger::LeaseHold;
+use tenure_leases::agent::time::NotedTime;
 use tenure_leases::agent::tombstones::TOMBSTONE_SECONDS;
 use tenure_leases::space::overlap;
 use tenure_leases::{BlockName, ClaimKind, MarkId, PoolKey, TurnId, Uid};
@@ -25,6 +27,15 @@ const LEASE: &str = "ip-block";
 
 /// The kind of the object of a lease that was given back.
 const DROPPED: &str = "dropped-lease";
+
+/// The attribute of such an object with the second of the durable time at which it may be forgotten.
+const ENDS: &str = "ends";
+
+/// The kind of the object with the durable time, of which there is at most one.
+const TIME: &str = "agent-time";
+
+/// The name of that object.
+const TIME_NAME: &str = "time";
 
 /// The kind of the object that remembers a loss of the ledger, of which there is at most one.
 const LOSS: &str = "ledger-lost";
@@ -166,7 +177,7 @@ pub(crate) fn overlapping<'a>(
 /// The leases that are not given back.
 pub(crate) fn not_dropped(
     leases: BTreeMap<IpNet, HeldLease>,
-    dropped: &BTreeMap<Uid, u64>,
+    dropped: &BTreeMap<Uid, Option<u64>>,
 ) -> impl Iterator<Item = HeldLease> {
     leases.into_values().filter(|lease| !dropped.contains_key(&lease.uid))
 }
@@ -189,26 +200,47 @@ pub(crate) fn lease_key(name: &BlockName) -> (String, String) {
     (LEASE.to_owned(), name.to_string())
 }
 
-/// The leases that were given back, each with the second of the wall clock until which it is kept.
+/// The leases that were given back, each with the second of the durable time at which it may be forgotten; `None` in a record of a version before there
+/// was that time.
 #[must_use]
-pub(crate) fn dropped<'a>(objects: impl IntoIterator<Item = &'a Object>) -> BTreeMap<Uid, u64> {
+pub(crate) fn dropped<'a>(objects: impl IntoIterator<Item = &'a Object>) -> BTreeMap<Uid, Option<u64>> {
     let dropped = objects.into_iter().filter(|object| object.kind == DROPPED);
-    dropped
-        .filter_map(|object| Some((object.name.parse().ok()?, object.attributes.get("until")?.parse().ok()?)))
-        .collect()
+    let ends = |object: &Object| object.attributes.get(ENDS).and_then(|ends| ends.parse().ok());
+    dropped.filter_map(|object| Some((object.name.parse().ok()?, ends(object)))).collect()
 }
 
-/// The object of a lease that was given back now.
+/// The object of a lease that was given back now. `wall_seconds` is the time since the Unix epoch: a version before there was the durable time forgets
+/// the lease by it, also one to which the node goes back.
 ///
 /// # Errors
 /// Never in practice: a number is short.
-pub(crate) fn tombstone(uid: Uid, now_seconds: u64) -> Result<Object, InvalidAttributes> {
-    let until = now_seconds.saturating_add(TOMBSTONE_SECONDS).to_string();
-    Ok(Object {
-        kind: DROPPED.to_owned(),
-        name: uid.to_string(),
-        attributes: Attributes::new([("until", until)])?,
+pub(crate) fn tombstone(uid: Uid, now: NotedTime, wall_seconds: u64) -> Result<Object, InvalidAttributes> {
+    let in_thirty_days = |seconds: u64| seconds.saturating_add(TOMBSTONE_SECONDS).to_string();
+    let facts = [(ENDS, in_thirty_days(now.seconds)), ("until", in_thirty_days(wall_seconds))];
+    Ok(Object { kind: DROPPED.to_owned(), name: uid.to_string(), attributes: Attributes::new(facts)? })
+}
+
+/// The durable time as it was noted last.
+#[must_use]
+pub(crate) fn noted_time<'a>(objects: impl IntoIterator<Item = &'a Object>) -> Option<NotedTime> {
+    let noted = objects.into_iter().find(|object| object.kind == TIME && object.name == TIME_NAME)?;
+    let get = |name: &str| noted.attributes.get(name);
+    Some(NotedTime {
+        seconds: get("seconds")?.parse().ok()?,
+        boot: get("boot")?.parse().ok()?,
+        reading: get("reading")?.parse().ok()?,
     })
+}
+
+/// The object with the durable time.
+///
+/// # Errors
+/// Never in practice: a number is short.
+pub(crate) fn time_note(now: NotedTime) -> Result<Object, InvalidAttributes> {
+    let NotedTime { seconds, boot, reading } = now;
+    let facts =
+        [("seconds", seconds.to_string()), ("boot", boot.to_string()), ("reading", reading.to_string())];
+    Ok(Object { kind: TIME.to_owned(), name: TIME_NAME.to_owned(), attributes: Attributes::new(facts)? })
 }
 
 /// The object that names a lease that was given back, to be forgotten.
@@ -306,15 +338,22 @@ mod tests {
     fn a_lease_that_was_given_back_does_not_count_although_it_is_recorded() {
         let leases = BTreeMap::from([(held().cidr(), held())]);
         let left = |dropped: &[u128]| {
-            let dropped = dropped.iter().map(|uid| (Uid(*uid), 0)).collect();
+            let dropped = dropped.iter().map(|uid| (Uid(*uid), None)).collect();
             not_dropped(leases.clone(), &dropped).count()
         };
         assert_eq!((left(&[]), left(&[4]), left(&[4, 3])), (1, 1, 0));
     }
 
     #[test]
-    fn a_tombstone_is_kept_for_thirty_days() {
-        let stone = tombstone(Uid(5), 100).unwrap();
-        assert_eq!(dropped([&stone]), BTreeMap::from([(Uid(5), 100 + 30 * 24 * 3600)]));
+    fn a_tombstone_is_kept_for_thirty_days_also_by_a_version_before() {
+        let now = NotedTime { seconds: 100, boot: Uid(2), reading: 7 };
+        let mut stone = tombstone(Uid(5), now, 1_000_000).unwrap();
+        assert_eq!(dropped([&stone]), BTreeMap::from([(Uid(5), Some(100 + 30 * 24 * 3600))]));
+        assert_eq!(stone.attributes.get("until"), Some("3592000"));
+        stone.attributes = Attributes::new([("until", "3592000")]).unwrap();
+        assert_eq!(dropped([&stone]), BTreeMap::from([(Uid(5), None)]));
+        let note = time_note(now).unwrap();
+        assert_eq!(noted_time([&stone, &note]), Some(now));
+        assert_eq!(noted_time([&stone]), None);
     }
 }

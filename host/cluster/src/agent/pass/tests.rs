@@ -1,11 +1,15 @@
+use std::sync::Arc;
+
 use serde_json::json;
+use tenure_fixtures::ports::ManualClock;
 use tenure_leases::{ClaimKind, PoolKey, TurnId, Uid};
-use tenure_types::agreed;
+use tenure_types::{Attributes, Object, agreed};
 
 use super::*;
 use crate::NodeIPAM;
 use crate::agent::records::{HeldLease, LeaseTurn};
-use crate::agent::sample::{agent, network};
+use crate::agent::sample::{agent, agent_with, network, unreachable};
+use crate::agent::settings::AgentSettings;
 use crate::agent::usage::labelled;
 use crate::pools::ClaimName;
 
@@ -69,4 +73,57 @@ async fn settings_that_come_during_a_pass_bring_no_range_for_everybody() {
     core.keep_selectors().await.unwrap();
     core.supply(&network()).await.unwrap();
     assert_eq!((ranges(&core).await, is_kept(&core)), (1, true));
+}
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+/// A pass without an API server; whether a lease counts as given back after it.
+async fn is_remembered(core: &AgentCore, uid: Uid) -> bool {
+    let (executors, mut jitter) = (Executors::new(), Jitter::new(1));
+    let passed = AgentPass { core, executors: &executors, jitter: &mut jitter }.run().await;
+    assert!(passed.is_err(), "there is no API server");
+    core.dropped().contains_key(&uid)
+}
+
+fn years(count: u64) -> u64 {
+    count * 365 * 24 * 3600 * 1000
+}
+
+#[tokio::test]
+async fn a_wall_clock_that_jumps_forgets_no_lease_that_was_given_back() {
+    let clock = Arc::new(ManualClock::default());
+    let (core, _abandoned) = agent_with(unreachable(), clock.clone(), 1).await;
+    // The machine has no clock of its own, and boots in 1970.
+    core.bury(Uid(5)).await.unwrap();
+    clock.set_wall(years(55));
+    assert!(is_remembered(&core, Uid(5)).await, "the clock was set");
+    clock.set_wall(years(200));
+    assert!(is_remembered(&core, Uid(5)).await, "it was wrong for a moment");
+    clock.set_wall(years(55));
+    clock.advance(20 * DAY);
+    assert!(is_remembered(&core, Uid(5)).await);
+    // The time of the next boot adds up.
+    clock.set(Duration::ZERO);
+    let settings = AgentSettings { boot: Uid(3), ..core.settings.clone() };
+    let core = AgentCore::new(Arc::clone(&core.engine), core.client.clone(), clock.clone(), settings, None);
+    clock.advance(9 * DAY);
+    assert!(is_remembered(&core, Uid(5)).await);
+    clock.advance(DAY);
+    assert!(!is_remembered(&core, Uid(5)).await);
+}
+
+#[tokio::test]
+async fn a_lease_that_an_earlier_version_gave_back_is_remembered_for_thirty_days_from_now() {
+    let clock = Arc::new(ManualClock::default());
+    let (core, _abandoned) = agent_with(unreachable(), clock.clone(), 1).await;
+    let until = Attributes::new([("until", "1700000000")]).unwrap();
+    let stone = Object { kind: "dropped-lease".to_owned(), name: Uid(5).to_string(), attributes: until };
+    core.engine.objects_seen(&[stone], &[]).await.unwrap();
+    clock.set_wall(years(200));
+    clock.advance(10 * DAY);
+    assert!(is_remembered(&core, Uid(5)).await);
+    clock.advance(29 * DAY);
+    assert!(is_remembered(&core, Uid(5)).await);
+    clock.advance(DAY);
+    assert!(!is_remembered(&core, Uid(5)).await);
 }
