@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use tenure_leases::agent::lost::may_write;
-use tenure_leases::agent::words::{AgentFacts, PoolWish, compose, is_known};
+use tenure_leases::agent::words::{AgentFacts, PoolWish, compose, fit, is_known};
 use tenure_leases::node::PoolEcho;
 use tenure_leases::{HolderIdentity, LeaseRules, MarkAck, NodeIpamSpec};
 use tenure_types::{AssignedAddress, PoolName};
@@ -88,6 +88,7 @@ pub(crate) async fn spec(core: &AgentCore, me: &HolderIdentity) -> NodeIpamSpec 
     // The ledger's own answer to a mark stands, whether or not the mark can be read.
     let answered: BTreeSet<_> = said.acks.iter().map(|ack| ack.uid).collect();
     said.acks.extend(refused.into_iter().filter(|ack| !answered.contains(&ack.uid)));
+    fit(&mut said);
     said
 }
 

@@ -13,6 +13,9 @@
 //! The two pods of a virtual machine that moves have a turn each, on two nodes. Once the machine runs in the pod here, the agent says so, and the
 //! operator lets the turns change places.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher as _, RandomState};
 use std::time::Duration;
@@ -201,6 +204,9 @@ impl AgentCore {
                 self.let_go(&lease).await?;
             }
         }
+        if self.claim_turns().len() > MAX_HELD {
+            self.has_room(&[]).await?;
+        }
         let asked: Vec<(ClaimName, ClaimingPod)> =
             self.state().asked.iter().map(|(claim, asked)| (claim.clone(), asked.pod.clone())).collect();
         for (claim, pod) in asked {
@@ -223,6 +229,29 @@ impl AgentCore {
             }
         }
         Ok(())
+    }
+
+    /// Whether the node can say turns with these blocks beside its others. If it cannot, turns go that no pod uses and none asks for, until it can.
+    async fn has_room(&self, names: &[BlockName]) -> Result<bool, AgentError> {
+        let is_other = |turn: &ClaimTurn| !names.contains(&turn.block);
+        let has_room = || {
+            let others = self.claim_turns().iter().filter(|turn| is_other(turn)).count();
+            others.saturating_add(names.len()) <= MAX_HELD
+        };
+        for lease in self.leases().into_values() {
+            if has_room() {
+                return Ok(true);
+            }
+            let Some(turn) = &lease.turn else { continue };
+            let is_asked_for = self.state().asked.contains_key(&turn.claim) || names.contains(&lease.name);
+            // Of what is in doubt, and of what no network has, it is not known whether a pod uses it.
+            let is_known =
+                lease.hold != LeaseHold::Doubted && self.settings.network_of(&lease.pool.name).is_some();
+            if is_known && !is_asked_for && !self.is_about_to_use(turn) {
+                self.let_go(&lease).await?;
+            }
+        }
+        Ok(has_room())
     }
 
     /// Whether the turn is one of another virtual machine than that of the pod that asks for the claim now.
@@ -283,6 +312,10 @@ impl AgentCore {
         if let Some(asked) = self.state().asked.get_mut(claim) {
             asked.turns.retain(|block, _| names.contains(block));
         }
+        if !self.has_room(&names).await? {
+            let why = format!("this node has {MAX_HELD} addresses of claims, which is the most");
+            return Ok(Some(pending(claim, &why)));
+        }
         let mut wait = None;
         for name in &names {
             let wanted = WantedTurn { claim, pod, name, addresses: names.len() };
@@ -318,10 +351,6 @@ impl AgentCore {
             );
             return Ok(Some(pending(claim, &why)));
         }
-        if self.claim_turns().len() >= MAX_HELD && !self.has_turn(claim) {
-            let why = format!("this node has {MAX_HELD} addresses of claims, which is the most");
-            return Ok(Some(pending(claim, &why)));
-        }
         let Some(turn) = self.turn_with(claim, name) else { return Ok(None) };
         let is_said = |said: &ClaimTurn| said.block == *name && said.turn == turn;
         let has_said =
@@ -349,11 +378,6 @@ impl AgentCore {
                 found.user
             )))),
         }
-    }
-
-    /// Whether a turn was drawn for a claim.
-    fn has_turn(&self, claim: &ClaimName) -> bool {
-        self.state().asked.get(claim).is_some_and(|asked| !asked.turns.is_empty())
     }
 
     /// The turn to say for a claim's block: the one that was drawn for it, or another. `None` if no pod asks any more.

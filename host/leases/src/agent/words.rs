@@ -19,7 +19,8 @@ use ipnet::IpNet;
 use crate::agent::ledger::{LeaseHold, LedgerBlock};
 use crate::node::{MAX_HELD, PoolEcho};
 use crate::{
-    BlockHint, CallId, ClaimTurn, HeldBlock, HolderIdentity, MarkAck, NodeIpamSpec, PoolDemand, PoolKey, Uid,
+    BlockHint, CallId, ClaimTurn, HeldBlock, HolderIdentity, MarkAck, NodeIpamSpec, PoolDemand, PoolKey,
+    TurnState, Uid,
 };
 
 /// The most blocks that the API server lets a node want of one pool and family.
@@ -100,6 +101,24 @@ pub fn compose(facts: AgentFacts<'_>) -> NodeIpamSpec {
     }
 }
 
+/// Leaves out what is beyond the limits of the object's lists, for which the API server would refuse all of the words. What has been answered makes room for
+/// the rest. A turn that is held is never left out: another node would get the address.
+pub fn fit(said: &mut NodeIpamSpec) {
+    said.idle.truncate(MAX_HELD);
+    said.returned.truncate(MAX_HELD);
+    said.acks.truncate(MAX_HELD);
+    let held = said.claims.iter().filter(|turn| turn.state == TurnState::Held).count();
+    let mut left = MAX_HELD.saturating_sub(held);
+    said.claims.retain(|turn| {
+        let is_held = turn.state == TurnState::Held;
+        let fits = is_held || left > 0;
+        if !is_held {
+            left = left.saturating_sub(1);
+        }
+        fits
+    });
+}
+
 /// Whether there is nothing to write. The numbers of addresses go out with what else is new, and never by themselves.
 #[must_use]
 pub fn is_known(written: &NodeIpamSpec, now: &NodeIpamSpec) -> bool {
@@ -144,7 +163,7 @@ mod tests {
     use super::*;
     use crate::agent::ledger::BlockUsage;
     use crate::tests::sample;
-    use crate::{BlockMark, MarkAnswer, MarkId, MarkReason};
+    use crate::{BlockMark, BlockName, MarkAnswer, MarkId, MarkReason, TurnId};
 
     const MARK: MarkId = MarkId(9);
 
@@ -184,6 +203,32 @@ mod tests {
         // The wish of another family is another's.
         let other = |facts: &mut AgentFacts<'_>| facts.wishes.iter_mut().for_each(|wish| wish.is_ipv6 = true);
         assert_eq!(say(&blocks, 2, other).idle, [Uid(2)]);
+    }
+
+    #[test]
+    fn what_is_said_fits_and_names_each_turn_that_is_held() {
+        let turn = |number: u64, state| {
+            let block = BlockName::new("default", "10.0.0.9/32".parse().unwrap()).unwrap();
+            ClaimTurn { block, turn: TurnId(number), state, pod: "default/db-0".into(), guest: None }
+        };
+        let wanted = (0..3).map(|number| turn(number, TurnState::Wanted));
+        let held = (10..265).map(|number| turn(number, TurnState::Held));
+        let mut said = say(&[], 0, |_| ());
+        said.claims = wanted.chain(held).collect();
+        said.returned = (0..300).map(Uid).collect();
+        said.idle = said.returned.clone();
+        said.acks = said
+            .idle
+            .iter()
+            .map(|uid| MarkAck { uid: *uid, mark: MARK, answer: MarkAnswer::Ready })
+            .collect();
+        fit(&mut said);
+        let turns: Vec<u64> = said.claims.iter().map(|turn| turn.turn.0).collect();
+        assert_eq!((turns.len(), &turns[..2], turns[255]), (256, &[0, 10][..], 264));
+        assert_eq!((said.returned.len(), said.idle.len(), said.acks.len()), (256, 256, 256));
+        said.claims = (0..258).map(|number| turn(number, TurnState::Held)).collect();
+        fit(&mut said);
+        assert_eq!(said.claims.len(), 258);
     }
 
     #[test]
