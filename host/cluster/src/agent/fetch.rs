@@ -9,6 +9,7 @@ use tenure_leases::{
     PoolKey, TurnId,
 };
 
+use crate::agent::asked::ClaimBlocks;
 use crate::agent::settings::{AgentSettings, PoolFamily};
 use crate::agent::state::ClusterPool;
 use crate::client::{ApiCallError, call};
@@ -160,52 +161,63 @@ pub(crate) struct ClaimedBlock {
     pub(crate) user: String,
 }
 
-/// The blocks that a claim has, by a quorum GET of the claim; or why it has none, in words.
+/// The blocks that a claim has, by a quorum GET of the claim; or why it has none, in words. `known` are those that it had before.
 pub(crate) async fn claim_blocks(
     client: &Client,
     claim: &ClaimName,
-) -> Result<Result<Vec<BlockName>, String>, FetchError> {
+    known: Option<ClaimBlocks>,
+) -> Result<Result<ClaimBlocks, String>, FetchError> {
     match claim.kind {
         ClaimKind::Address => address_claim(client, claim).await,
-        ClaimKind::Ipam => ipam_claim(client, claim).await,
+        ClaimKind::Ipam => ipam_claim(client, claim, known).await,
     }
 }
 
 async fn address_claim(
     client: &Client,
     claim: &ClaimName,
-) -> Result<Result<Vec<BlockName>, String>, FetchError> {
+) -> Result<Result<ClaimBlocks, String>, FetchError> {
     let api: Api<AddressClaim> = Api::namespaced(client.clone(), &claim.namespace);
     let found = call(api.get_opt(&claim.name)).await.map_err(failed("get an AddressClaim"))?;
     let Some(found) = found else {
         return Ok(Err("there is no AddressClaim of this name".to_owned()));
     };
+    let uid = found.uid().unwrap_or_default();
     let status = found.status.unwrap_or_default();
     Ok(match status.block.and_then(|name| name.parse().ok()) {
-        Some(name) => Ok(vec![name]),
+        Some(name) => Ok(ClaimBlocks { uid, names: vec![name] }),
         None => Err(words(&status.conditions)),
     })
 }
 
-/// The status of an IPAMClaim names no blocks, so those that name the claim are listed.
+/// The status of an IPAMClaim names no blocks, so those that name the claim are listed, once it has all of them: the API server reads every block for
+/// such a list.
 async fn ipam_claim(
     client: &Client,
     claim: &ClaimName,
-) -> Result<Result<Vec<BlockName>, String>, FetchError> {
+    known: Option<ClaimBlocks>,
+) -> Result<Result<ClaimBlocks, String>, FetchError> {
     let api: Api<IPAMClaim> = Api::namespaced(client.clone(), &claim.namespace);
     let found = call(api.get_opt(&claim.name)).await.map_err(failed("get an IPAMClaim"))?;
     let Some(found) = found else {
         return Ok(Err("there is no IPAMClaim of this name".to_owned()));
     };
-    let api: Api<IPBlock> = Api::all(client.clone());
     let uid = found.uid().unwrap_or_default();
+    let status = found.status.unwrap_or_default();
+    // One address of two would be half of what the pod is to get. The status names all of them, once there are all.
+    let all = status.ips.len();
+    if all == 0 {
+        return Ok(Err(words(&status.conditions)));
+    }
+    if let Some(known) = known.filter(|known| known.uid == uid && known.names.len() >= all) {
+        return Ok(Ok(known));
+    }
+    let api: Api<IPBlock> = Api::all(client.clone());
     let of_claim = ListParams::default().fields(&format!("spec.claim.uid={uid}"));
     let list = call(api.list(&of_claim)).await.map_err(failed("list the IPBlocks of a claim"))?;
     let names: Vec<BlockName> = list.items.iter().filter_map(|block| block.name_any().parse().ok()).collect();
-    let status = found.status.unwrap_or_default();
-    // One address of two would be half of what the pod is to get. The status names all of them, once there are all.
-    Ok(match !status.ips.is_empty() && names.len() >= status.ips.len() {
-        true => Ok(names),
+    Ok(match names.len() >= all {
+        true => Ok(ClaimBlocks { uid, names }),
         false => Err(words(&status.conditions)),
     })
 }

@@ -10,9 +10,10 @@ use tenure_fixtures::ports::{ManualClock, ManualJournal, NoLinks, Silent, catalo
 use tenure_leases::Uid;
 use tenure_ledger::{Book, Direction, LedgerState, Shelf};
 use tenure_types::{
-    Clock, DefinedPool, Definer, Definition, NetworkConfig, NetworkName, Outcome, PolicyName, PolicyStamp,
-    Pool, PoolName, Proposal, Request, Supply,
+    Clock, DefinedPool, Definer, Definition, Moment, NetworkConfig, NetworkName, Outcome, PolicyName,
+    PolicyStamp, Pool, PoolName, Proposal, Request, Supply,
 };
+use tokio::time::Instant;
 
 use crate::agent::core::AgentCore;
 use crate::agent::settings::AgentSettings;
@@ -35,6 +36,23 @@ impl Policy for Names {
         let free = book.free(Shelf::whole(0), None, Direction::Ascending, 1);
         let proposal = Proposal::of(free.into_iter().map(|address| (0, address)).collect());
         Box::pin(async { Ok(proposal.into()) })
+    }
+}
+
+/// tokio's clock.
+pub(crate) struct PausedClock(pub(crate) Instant);
+
+impl Clock for PausedClock {
+    fn now(&self) -> Moment {
+        let since = self.monotonic();
+        Moment {
+            boot_ns: since.as_nanos().try_into().unwrap(),
+            wall_ms: since.as_millis().try_into().unwrap(),
+        }
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.0.elapsed()
     }
 }
 

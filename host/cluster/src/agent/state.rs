@@ -171,6 +171,11 @@ impl AgentState {
         for error in errors {
             self.warn_unread("the status of the node's object", &error);
         }
+        let status = object.as_ref().and_then(|object| object.status.as_ref());
+        if status != self.status() {
+            // The operator may have answered what pods wait for.
+            self.asked.values_mut().for_each(|asked| asked.looks.hurry());
+        }
         self.object = object.map(Arc::new);
         self.doubted_pools.clear();
         for (uid, pool) in self.told_pools() {

@@ -2,13 +2,12 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 use tenure_leases::agent::ledger::LeaseHold;
-use tenure_leases::{MachineHash, PoolKey, Uid};
-use tenure_types::Moment;
+use tenure_leases::{ClaimKind, MachineHash, PoolKey, TurnId, Uid};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::records::HeldLease;
-use super::sample::agent_with;
+use super::sample::{PausedClock, agent_with};
 use super::*;
 use crate::away::AbsentServer;
 
@@ -17,23 +16,6 @@ const NODES: u64 = 100;
 
 /// The blocks of each.
 const BLOCKS: [&str; 2] = ["10.0.0.0/26", "10.0.0.64/26"];
-
-/// tokio's clock.
-struct PausedClock(Instant);
-
-impl Clock for PausedClock {
-    fn now(&self) -> Moment {
-        let since = self.monotonic();
-        Moment {
-            boot_ns: since.as_nanos().try_into().unwrap(),
-            wall_ms: since.as_millis().try_into().unwrap(),
-        }
-    }
-
-    fn monotonic(&self) -> Duration {
-        self.0.elapsed()
-    }
-}
 
 fn lease(cidr: &str, uid: u128) -> HeldLease {
     HeldLease {
@@ -96,4 +78,69 @@ async fn nodes_do_not_ask_for_all_their_blocks_at_once_after_minutes_without_the
     let most = |seconds: &BTreeMap<u64, usize>| seconds.values().copied().max().unwrap_or_default();
     assert!(most(&lists) <= nodes / 5, "more than a fifth within a second: {lists:?}");
     assert!(most(&reads) <= nodes * BLOCKS.len() / 5, "more than a fifth within a second: {reads:?}");
+}
+
+/// The objects with ten claims that have no address, and a standard claim whose address another node has.
+fn waiting_claims() -> BTreeMap<String, serde_json::Value> {
+    let (mut objects, group) = (objects(), "/apis/ipam.tenure.dev/v1alpha1");
+    // The operator hints at nothing.
+    objects.insert(format!("{group}/nodeipams/n1"), json!({ "metadata": { "name": "n1" } }));
+    for number in 0..10 {
+        let name = format!("web-{number}");
+        let claim = json!({ "metadata": { "name": name }, "spec": { "pool": "names" } });
+        objects.insert(format!("{group}/namespaces/default/addressclaims/{name}"), claim);
+    }
+    let active = json!({
+        "nodeName": "n2", "nodeUID": Uid(3).to_string(), "machine": MachineHash(3).to_string(), "bootID": Uid(4).to_string(),
+        "turn": TurnId(1).to_string(), "pod": "default/vm-a", "since": "2026-01-01T00:00:00Z",
+    });
+    let block = json!({
+        "metadata": { "name": "default.10-0-0-9.32", "uid": Uid(20).to_string() },
+        "spec": {
+            "group": "default", "cidr": "10.0.0.9/32", "rangeID": "0000000000000001",
+            "pool": { "name": "names", "uid": Uid(7).to_string() },
+            "claim": { "kind": "IPAMClaim", "namespace": "default", "name": "vm", "uid": Uid(21).to_string() },
+        },
+        "status": { "active": active },
+    });
+    let claim = json!({
+        "metadata": { "name": "vm", "uid": Uid(21).to_string() }, "spec": { "network": "pods", "interface": "net1" },
+        "status": { "ips": ["10.0.0.9/24"] },
+    });
+    objects.insert("/apis/k8s.cni.cncf.io/v1alpha1/namespaces/default/ipamclaims/vm".to_owned(), claim);
+    objects.insert(format!("{group}/ipblocks"), json!({ "metadata": {}, "items": [block] }));
+    objects.insert(format!("{group}/ipblocks/default.10-0-0-9.32"), block);
+    objects
+}
+
+#[tokio::test(start_paused = true)]
+async fn pods_that_wait_for_their_claims_cost_the_api_server_little() {
+    let server = AbsentServer::new(Duration::ZERO, Duration::ZERO, waiting_claims());
+    let clock = Arc::new(PausedClock(Instant::now()));
+    let (core, _abandoned) = agent_with(server.client(), clock, 1).await;
+    let core = Arc::new(core);
+    let (mut running, agent) = (JoinSet::new(), Arc::clone(&core));
+    running.spawn(async move { match work(&agent, &Executors::new()).await {} });
+    let of_vm = (ClaimKind::Ipam, "vm".to_owned());
+    for (kind, name) in (0..10).map(|number| (ClaimKind::Address, format!("web-{number}"))).chain([of_vm]) {
+        let pod = ClaimingPod { name: format!("default/{name}"), guest: None };
+        let (core, claim) = (Arc::clone(&core), ClaimName { kind, namespace: "default".to_owned(), name });
+        // The runtime tries again for as long as the pod is there.
+        running.spawn(async move {
+            loop {
+                turns::addresses_of(&core, &claim, &pod).await.unwrap_err();
+            }
+        });
+    }
+    server.back_for(Duration::from_secs(60)).await;
+    let count = |begin: &str| server.by_second(begin).values().sum::<usize>();
+    let group = "GET /apis/ipam.tenure.dev/v1alpha1";
+    let looks = count(&format!("{group}/namespaces/default/addressclaims/"));
+    assert!((50..=100).contains(&looks), "{looks} looks at ten claims");
+    let looks = count("GET /apis/k8s.cni.cncf.io/");
+    assert!((5..=16).contains(&looks), "{looks} looks at the standard claim");
+    let blocks = count(&format!("{group}/ipblocks/"));
+    assert!((5..=16).contains(&blocks), "{blocks} looks at its block");
+    let lists = count(&format!("{group}/ipblocks")) - blocks;
+    assert_eq!((lists, count(&format!("{group}/addressspaces"))), (1, 0), "the list reads every block");
 }

@@ -16,7 +16,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::hash::{BuildHasher as _, RandomState};
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ use tenure_types::PodIdentity;
 use tokio::time::sleep;
 
 use crate::agent::accepting::AgentError;
-use crate::agent::asked::{AskedClaim, ClaimAddress, ClaimWait, ClaimingPod};
+use crate::agent::asked::{AskedClaim, ClaimAddress, ClaimLooks, ClaimWait, ClaimingPod};
 use crate::agent::core::AgentCore;
 use crate::agent::fetch::{self, ClaimedBlock};
 use crate::agent::records::{HeldLease, LeaseTurn, overlapping};
@@ -56,6 +56,9 @@ const FIRST_USE: Duration = Duration::from_secs(2);
 
 /// How long a turn that no pod asks for any more is still wanted.
 const FORGET_AFTER: Duration = Duration::from_secs(60);
+
+/// How long a pass looks at claims in the API server, at one at least. The blocks of all other pods wait meanwhile.
+const LOOKS_FOR: Duration = Duration::from_secs(1);
 
 /// The addresses of a claim, once they are this node's: one, or one of each family.
 ///
@@ -142,9 +145,7 @@ impl AgentCore {
             }
             return (false, asked.wait.clone());
         }
-        let turns = BTreeMap::new();
-        let asked = AskedClaim { pod: pod.clone(), at: now, turns, wait: None, is_taking: false };
-        state.asked.insert(claim.clone(), asked);
+        state.asked.insert(claim.clone(), AskedClaim::new(pod.clone(), now));
         (true, None)
     }
 
@@ -207,12 +208,23 @@ impl AgentCore {
         if self.claim_turns().len() > MAX_HELD {
             self.has_room(&[]).await?;
         }
-        let asked: Vec<(ClaimName, ClaimingPod)> =
-            self.state().asked.iter().map(|(claim, asked)| (claim.clone(), asked.pod.clone())).collect();
-        for (claim, pod) in asked {
+        let looks =
+            |(claim, asked): (&ClaimName, &AskedClaim)| (asked.looks.next, claim.clone(), asked.pod.clone());
+        let mut asked: Vec<_> = self.state().asked.iter().map(looks).collect();
+        // What does not get its turn in this pass is first in the next one.
+        asked.sort_by_key(|(next, ..)| *next);
+        let begin = self.now();
+        for (next, claim, pod) in asked {
             if self.held_claim(&claim, &pod).await.is_some() {
                 self.state().asked.remove(&claim);
                 continue;
+            }
+            let now = self.now();
+            if next > now || now.saturating_sub(begin) >= LOOKS_FOR {
+                continue;
+            }
+            if let Some(asked) = self.state().asked.get_mut(&claim) {
+                asked.looks.looked(now);
             }
             let wait = match self.take_turns(me, &claim, &pod).await {
                 // Neither the other claims nor the rest of the pass wait for this one.
@@ -305,12 +317,15 @@ impl AgentCore {
         claim: &ClaimName,
         pod: &ClaimingPod,
     ) -> Result<Option<ClaimWait>, AgentError> {
-        let names = match fetch::claim_blocks(&self.client, claim).await? {
-            Ok(names) => names,
+        let known = self.state().asked.get(claim).and_then(|asked| asked.blocks.clone());
+        let blocks = match fetch::claim_blocks(&self.client, claim, known).await? {
+            Ok(blocks) => blocks,
             Err(why) => return Ok(Some(pending(claim, &why))),
         };
+        let names = blocks.names.clone();
         if let Some(asked) = self.state().asked.get_mut(claim) {
             asked.turns.retain(|block, _| names.contains(block));
+            asked.blocks = Some(blocks);
         }
         if !self.has_room(&names).await? {
             let why = format!("this node has {MAX_HELD} addresses of claims, which is the most");
@@ -359,9 +374,16 @@ impl AgentCore {
             return Ok(None);
         }
         let Some(found) = fetch::claimed_block(&self.client, name, turn).await? else {
+            // It may get another one.
+            if let Some(asked) = self.state().asked.get_mut(claim) {
+                asked.blocks = None;
+            }
             return Ok(Some(pending(claim, "its block is gone, and the operator makes it again")));
         };
-        let space = fetch::space(&self.client, name.group()).await?;
+        let space = match found.turn == Some(turn) {
+            true => fetch::space(&self.client, name.group()).await?,
+            false => None,
+        };
         let case = TakeCase { me, turn, block: &found.block, active: found.turn, space: space.as_ref() };
         match take(&case) {
             Ok(()) => match self.out_of_bounds(found.block.cidr, &found.block.pool).await {
@@ -384,9 +406,15 @@ impl AgentCore {
     fn turn_with(&self, claim: &ClaimName, block: &BlockName) -> Option<TurnId> {
         let mut state = self.state();
         let asked = state.asked.get_mut(claim)?;
+        if let Some(turn) = asked.turns.get(block) {
+            return Some(*turn);
+        }
         // Each of these has keys of its own, which come from the kernel's random numbers.
-        let drawn = || TurnId(RandomState::new().hash_one(block));
-        Some(*asked.turns.entry(block.clone()).or_insert_with(drawn))
+        let drawn = TurnId(RandomState::new().hash_one(block));
+        asked.turns.insert(block.clone(), drawn);
+        // It is looked for once it is said.
+        asked.looks = ClaimLooks::default();
+        Some(drawn)
     }
 
     /// Records that the node has the address, and puts it into the network.
