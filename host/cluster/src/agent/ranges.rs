@@ -118,10 +118,11 @@ fn route(entry: &RouteEntry) -> Result<Route, BlockRangeError> {
     })
 }
 
-/// The runs of a block's addresses between the exclusions.
+/// The runs of a block's addresses between the exclusions. The block of a claim has no places: it is the one address that the operator chose.
 fn runs(cidr: IpNet, settings: &PoolSettings) -> Vec<Run> {
     let pool_wide = settings.exclusions.iter().filter_map(|entry| run(cidr, entry));
-    let in_block = settings.per_block_exclusions.iter().filter_map(|places| places_in(cidr, places));
+    let places = settings.per_block_exclusions.iter().filter(|_| !settings.for_claims);
+    let in_block = places.filter_map(|places| places_in(cidr, places));
     let mut excluded: Vec<Run> = pool_wide.chain(in_block).collect();
     excluded.sort_unstable();
     let (mut next, last) = (Some(number(cidr.network())), number(cidr.broadcast()));
@@ -226,6 +227,8 @@ mod tests {
             super::is_excluded("10.0.0.64/26".parse().unwrap(), address.parse().unwrap(), &settings)
         };
         assert!(is_excluded("10.0.0.73") && !is_excluded("10.0.0.74"));
+        let of_claims = PoolSettings { for_claims: true, ..settings };
+        assert_eq!(runs_of("10.0.0.9/32", &of_claims), ["10.0.0.9-10.0.0.9"]);
     }
 
     #[test]

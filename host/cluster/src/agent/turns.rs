@@ -31,8 +31,10 @@ use crate::agent::accepting::AgentError;
 use crate::agent::asked::{AskedClaim, ClaimAddress, ClaimLooks, ClaimWait, ClaimingPod};
 use crate::agent::core::AgentCore;
 use crate::agent::fetch::{self, ClaimedBlock};
+use crate::agent::ranges::is_excluded;
 use crate::agent::records::{HeldLease, LeaseTurn, overlapping};
 use crate::agent::usage::labelled;
+use crate::objects::node::PoolSettings;
 use crate::pods::guest_of;
 use crate::pools::ClaimName;
 
@@ -349,11 +351,8 @@ impl AgentCore {
         let WantedTurn { claim, name, .. } = *wanted;
         // A claim that was deleted and made again has another block; the turn with the old one ends by itself.
         if let Some(lease) = self.leases().into_values().find(|lease| lease.name == *name) {
-            return Ok((!self.is_usable(&lease, wanted.pod).await).then(|| {
-                ClaimWait::Pending(format!(
-                    "the address of claim {claim} is being confirmed, or passed on, by this node"
-                ))
-            }));
+            let is_usable = self.is_usable(&lease, wanted.pod).await;
+            return Ok((!is_usable).then(|| ClaimWait::Pending(self.words_about(claim, &lease))));
         }
         if let Some(other) = overlapping(&self.leases(), name) {
             // Pods of both would have the same address; what was said of it is said no longer.
@@ -399,6 +398,19 @@ impl AgentCore {
                 found.block.cidr.addr(),
                 found.user
             )))),
+        }
+    }
+
+    /// The reason for which a pod cannot have the address of a claim that the ledger has.
+    fn words_about(&self, claim: &ClaimName, lease: &HeldLease) -> String {
+        let address = lease.cidr().addr();
+        let excludes = |settings: &PoolSettings| is_excluded(lease.cidr(), address, settings);
+        match self.state().in_force.get(&lease.pool.uid).is_some_and(excludes) {
+            true => format!(
+                "{address} of claim {claim} is excluded in AddressPool {}: take it out of the exclusions, or make the claim again",
+                lease.pool.name
+            ),
+            false => format!("the address of claim {claim} is being confirmed, or passed on, by this node"),
         }
     }
 

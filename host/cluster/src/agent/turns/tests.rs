@@ -6,6 +6,7 @@ use tenure_fixtures::ports::ManualClock;
 use tenure_leases::{ClaimKind, MachineHash, PoolKey, Uid};
 
 use super::*;
+use crate::NodeIPAM;
 use crate::agent::sample::agent_with;
 use crate::away::AbsentServer;
 
@@ -115,4 +116,29 @@ async fn a_claim_with_two_addresses_does_not_step_over_the_limit() {
     clock.advance(Duration::from_secs(1));
     core.claims(&me()).await.unwrap();
     assert_eq!(core.claim_turns().len(), MAX_HELD);
+}
+
+#[tokio::test]
+async fn a_pod_learns_that_the_address_of_its_claim_was_excluded() {
+    let path = "ipam.tenure.dev/v1alpha1/namespaces/default/addressclaims/held-3";
+    let object = json!({
+        "metadata": { "name": "held-3", "uid": Uid(9).to_string() }, "spec": { "pool": "names" },
+        "status": { "block": "default.10-0-0-3.32" },
+    });
+    let (core, _abandoned, _) = holding(5, vec![(path, object)]).await;
+    let pool = json!({
+        "name": "names", "uid": Uid(7).to_string(), "generation": 1, "forClaims": true,
+        "exclusions": [{ "cidr": "10.0.0.0/29" }],
+    });
+    let spec =
+        json!({ "nodeUID": Uid(1).to_string(), "machine": "0".repeat(32), "bootID": Uid(2).to_string() });
+    let told = json!({ "metadata": { "name": "n1" }, "spec": spec, "status": { "pools": [pool] } });
+    core.state().see(Some(serde_json::from_value::<NodeIPAM>(told).unwrap()));
+    let excluded = claim(ClaimKind::Address, "held-3");
+    core.ask(&excluded, &pod("held-3"));
+    core.claims(&me()).await.unwrap();
+    assert_eq!(
+        answer(&core, &excluded).unwrap(),
+        "10.0.0.3 of claim default/held-3 is excluded in AddressPool names: take it out of the exclusions, or make the claim again"
+    );
 }
