@@ -169,7 +169,8 @@ fn alternate_is_over(
     let reason = match node {
         FetchedNode::Unreachable => return false,
         FetchedNode::Found(node) if node.machine == holder.machine => {
-            return node.uid == holder.uid && (node.out_of_service || node.fenced == Some(node.uid));
+            // Also if it was registered again: the attestation is about the machine.
+            return node.out_of_service || node.fenced == Some(node.uid);
         }
         FetchedNode::Found(_) => FenceReason::Replaced,
         FetchedNode::Missing => FenceReason::NodeGone,
