@@ -4,6 +4,7 @@
 
 mod block;
 mod claim;
+mod exclusions;
 mod node;
 mod pool;
 mod space;
@@ -18,6 +19,7 @@ use crate::objects::reference::{MarkEntry, PoolReference};
 
 pub use self::block::{BlockLease, ClaimLease};
 pub use self::claim::ClaimWish;
+pub use self::exclusions::{AddressRun, PoolExclusions};
 pub use self::node::ReadStatus;
 pub use self::pool::PoolRange;
 

@@ -16,6 +16,8 @@
 //! close, and is therefore in the LIST; a block that is made later is refused by every agent. A removal carries the version of the space in which the
 //! range was closed, so it fails once the range was opened again in between, whether or not it has been closed since.
 
+use std::ops::Range;
+
 use ipnet::IpNet;
 
 use crate::word::words;
@@ -259,9 +261,9 @@ impl AddressSpace {
         self.ranges.iter().any(|range| range.usage == RangeUse::Taken && overlap(range.cidr, cidr))
     }
 
-    /// The cells of a range of blocks of which something else uses an address.
+    /// The cells of a range of blocks that nobody gets: those of which something else uses an address, and the cells at these positions.
     #[must_use]
-    pub fn taken_cells(&self, range: &SpaceRange) -> u64 {
+    pub fn closed_cells(&self, range: &SpaceRange, excluded: impl IntoIterator<Item = Range<u128>>) -> u64 {
         let first = first_number(range.cidr);
         let bits = range.cidr.max_prefix_len() - range.unit;
         let taken = self.ranges.iter().filter(|other| other.usage == RangeUse::Taken);
@@ -270,7 +272,8 @@ impl AddressSpace {
             let cells = 1_u128 << range.unit.saturating_sub(other.cidr.prefix_len());
             (from, from + cells)
         });
-        let mut runs: Vec<(u128, u128)> = inside.collect();
+        let excluded = excluded.into_iter().map(|cells| (cells.start, cells.end));
+        let mut runs: Vec<(u128, u128)> = inside.chain(excluded).collect();
         runs.sort_unstable();
         let count = runs.into_iter().fold((0, 0), |(count, reached), (from, to)| {
             (count + to.saturating_sub(from.max(reached)), to.max(reached))
@@ -423,7 +426,12 @@ mod tests {
         {
             assert_eq!(admitted(&space, cidr), is_admitted, "{cidr}");
         }
-        assert_eq!(space.taken_cells(space.get(RangeId(1)).unwrap()), 5);
+        let closed = |excluded: &[Range<u128>]| {
+            space.closed_cells(space.get(RangeId(1)).unwrap(), excluded.iter().cloned())
+        };
+        assert_eq!(closed(&[]), 5);
+        // A cell that is taken and excluded counts once.
+        assert_eq!(closed(&[4..7, 20..21, 6..7]), 5 + 3);
         space.close(RangeId(2)).unwrap();
         assert!(!admitted(&space, "10.0.1.64/26"));
         let listing = QuorumListing { version: ObjectVersion(2), ranges: vec![] };

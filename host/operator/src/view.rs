@@ -20,7 +20,7 @@ use ipnet::IpNet;
 use k8s_openapi::api::core::v1::Taint;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::core::{Selector, SelectorExt as _};
-use tenure_cluster::convert::{ClaimWish, PoolRange};
+use tenure_cluster::convert::{ClaimWish, PoolExclusions, PoolRange};
 use tenure_cluster::objects::reference::{ActiveEntry, ClaimReference};
 use tenure_cluster::{AddressClaim, AddressPool, IPAMClaim, NodeIPAMStatus};
 use tenure_leases::operator::fence::{FetchedNode, NodeEvidence};
@@ -48,6 +48,8 @@ pub struct PoolView {
     pub ranges: Vec<PoolRange>,
     /// The ranges of which something else hands out addresses.
     pub taken: Vec<PoolRange>,
+    /// The addresses that nobody gets.
+    pub excluded: PoolExclusions,
     /// The nodes that get blocks; `None` if the selector is not valid, which the API server does not check.
     pub selector: Option<Selector>,
     /// The object.
@@ -256,7 +258,20 @@ impl ClusterView {
             .filter(|view| said.counts_for(&view.block))
     }
 
-    /// Whether the range of a block is open, so that the block counts for its node's demand.
+    /// Whether a block counts for its node's demand: its range is open, and its pool does not exclude all of it.
+    #[must_use]
+    pub fn serves(&self, view: &BlockView) -> bool {
+        self.is_in_open_range(view) && !self.is_excluded(view)
+    }
+
+    /// Whether a pool excludes each address of a block of a node.
+    #[must_use]
+    pub fn is_excluded(&self, view: &BlockView) -> bool {
+        let pool = self.pool(view.block.pool.uid).filter(|_| view.claimed.is_none());
+        pool.is_some_and(|pool| pool.excluded.cover(view.block.cidr))
+    }
+
+    /// Whether the range of a block is open.
     #[must_use]
     pub fn is_in_open_range(&self, view: &BlockView) -> bool {
         let (range, cidr) = (view.block.range, view.block.cidr);

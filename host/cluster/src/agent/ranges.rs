@@ -6,14 +6,12 @@ use ipnet::IpNet;
 use tenure_types::cni::{Route, Success};
 use tenure_types::{Attributes, COOLDOWN_SECONDS, InvalidAttributes, Range, RangeError, agreed};
 
-use crate::objects::delivery::{BlockIndexRange, RouteEntry};
-use crate::objects::node::{ExclusionEntry, PoolSettings};
+use crate::convert::{AddressRun, PoolExclusions};
+use crate::objects::delivery::RouteEntry;
+use crate::objects::node::PoolSettings;
 
 /// The definition's attribute for the gateway of a block.
 const GATEWAY: &str = "cluster.gateway";
-
-/// A run of addresses, both ends included.
-type Run = (u128, u128);
 
 /// The reason for which a pool's settings cannot be applied to a block.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -47,7 +45,7 @@ pub(crate) fn block_ranges(
 ) -> Result<Vec<Range>, BlockRangeError> {
     let carried = carried(cidr, settings)?;
     let seen = block_subnet(cidr, settings, definition);
-    let range = |(first, last): Run| {
+    let range = |(first, last): AddressRun| {
         let (first, last) = (address(cidr, first), address(cidr, last));
         let range = Range::new(seen.subnet, first, last, seen.gateway, seen.prefix_length)?;
         Ok(range.with(carried.clone()))
@@ -119,45 +117,10 @@ fn route(entry: &RouteEntry) -> Result<Route, BlockRangeError> {
 }
 
 /// The runs of a block's addresses between the exclusions. The block of a claim has no places: it is the one address that the operator chose.
-fn runs(cidr: IpNet, settings: &PoolSettings) -> Vec<Run> {
-    let pool_wide = settings.exclusions.iter().filter_map(|entry| run(cidr, entry));
-    let places = settings.per_block_exclusions.iter().filter(|_| !settings.for_claims);
-    let in_block = places.filter_map(|places| places_in(cidr, places));
-    let mut excluded: Vec<Run> = pool_wide.chain(in_block).collect();
-    excluded.sort_unstable();
-    let (mut next, last) = (Some(number(cidr.network())), number(cidr.broadcast()));
-    let mut runs = Vec::new();
-    for (from, to) in excluded {
-        let Some(first) = next.filter(|first| *first <= last) else { break };
-        if from > first {
-            runs.push((first, last.min(from - 1)));
-        }
-        next = if to >= first { to.checked_add(1) } else { Some(first) };
-    }
-    runs.extend(next.filter(|first| *first <= last).map(|first| (first, last)));
-    runs
+fn runs(cidr: IpNet, settings: &PoolSettings) -> Vec<AddressRun> {
+    let places = if settings.for_claims { &[][..] } else { &settings.per_block_exclusions };
+    PoolExclusions::of(&settings.exclusions, places).left_of(cidr)
 }
-
-/// The addresses of an exclusion that are of the block's family.
-fn run(cidr: IpNet, entry: &ExclusionEntry) -> Option<Run> {
-    let (first, last): (IpAddr, IpAddr) = match (&entry.cidr, &entry.start, &entry.end) {
-        (Some(text), ..) => {
-            let net: IpNet = text.parse().ok()?;
-            (net.network(), net.broadcast())
-        }
-        (None, Some(start), Some(end)) => (start.parse().ok()?, end.parse().ok()?),
-        _ => return None,
-    };
-    let touches =
-        first.is_ipv4() == cidr.addr().is_ipv4() && first <= cidr.broadcast() && cidr.network() <= last;
-    touches.then(|| (number(first), number(last)))
-}
-
-/// The addresses of places in a block.
-fn places_in(cidr: IpNet, places: &BlockIndexRange) -> Option<Run> {
-    let first = number(cidr.network());
-    let at = |index: i64| Some(first.saturating_add(u128::try_from(index).ok()?));
-    at(places.start).zip(at(places.end))
 }
 
 /// Whether an address of a block is excluded.
@@ -184,7 +147,8 @@ fn address(cidr: IpNet, number: u128) -> IpAddr {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::objects::delivery::GatewayEntry;
+    use crate::objects::delivery::{BlockIndexRange, GatewayEntry};
+    use crate::objects::node::ExclusionEntry;
 
     fn excluding(exclusions: &[&str]) -> PoolSettings {
         let entry = |text: &&str| match text.split_once('-') {

@@ -15,7 +15,7 @@ use crate::{BlockPhase, IpBlock, LeasePool};
 /// Blocks of one pool and family.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PoolCapacity {
-    /// Cells of its open ranges.
+    /// Cells of its open ranges that can be granted at all.
     pub total: u64,
     /// Leased blocks.
     pub leased: u64,
@@ -51,7 +51,8 @@ pub struct PoolSituation {
     pub echoes_missing: u32,
 }
 
-/// Counts a pool's blocks. `cells` is the number of cells of its open ranges, and each block comes with whether it lies in one of them.
+/// Counts a pool's blocks. `cells` is the number of cells of its open ranges that can be granted at all, and each block comes with whether it is one of
+/// them.
 #[must_use]
 pub fn capacity<'a>(cells: u64, blocks: impl IntoIterator<Item = (&'a IpBlock, bool)>) -> PoolCapacity {
     let mut capacity = PoolCapacity { total: cells, ..PoolCapacity::default() };

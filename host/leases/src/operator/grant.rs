@@ -58,6 +58,8 @@ pub struct GrantCase<'a> {
     pub want: u32,
     /// IPBlocks of the node in the pool and family, marked ones included.
     pub node_blocks: u32,
+    /// The blocks of these that the node may keep, which the quota is about: one that has to go is replaced first.
+    pub kept_blocks: u32,
     /// IPBlocks of the pool and family.
     pub pool_blocks: u32,
 }
@@ -108,7 +110,7 @@ pub fn grant(case: &GrantCase<'_>) -> Result<(), GrantRefusal> {
     if case.node_blocks >= case.want {
         return Err(GrantRefusal::Satisfied);
     }
-    if let Some(quota) = case.pool.max_blocks_per_node.filter(|quota| case.node_blocks >= *quota) {
+    if let Some(quota) = case.pool.max_blocks_per_node.filter(|quota| case.kept_blocks >= *quota) {
         return Err(GrantRefusal::NodeQuota(quota));
     }
     if let Some(quota) = case.pool.max_blocks.filter(|quota| case.pool_blocks >= *quota) {

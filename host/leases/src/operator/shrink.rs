@@ -6,6 +6,7 @@
 //!   the pool is being deleted                    at once, as retire                                     goes
 //!   a deletionTimestamp on the IPBlock           at once, as drain                                      after a replacement is held, or frozen
 //!   its CIDR was taken out of the pool           at once, as drain                                      after a replacement is held
+//!   the pool excludes each of its addresses      at once, as drain                                      after a replacement is held
 //!   contested by another node's held             at once, as drain                                      goes, if the agent agrees
 //!   given up by its holder (`returned`)          at once, as drain                                      it is not open
 //!   the pool's uid is gone (orphaned)            at once, as drain                                      after a replacement is held
@@ -40,6 +41,8 @@ pub struct ShrinkCase {
     pub block_deleting: bool,
     /// The block's CIDR is no longer in the pool's spec.
     pub cidr_removed: bool,
+    /// The pool excludes each address of the block.
+    pub excluded: bool,
     /// The holder gave the lease up: it lists it in `returned`.
     pub given_up: bool,
     /// Another node's `held` has the block under another uid.
@@ -78,8 +81,8 @@ pub fn wanted_back(case: &ShrinkCase) -> Option<MarkReason> {
     }
     let selector = case.unmatched_seconds.is_some_and(|seconds| seconds >= SELECTOR_SECONDS)
         && case.draining_nodes < selector_budget(case.pool_nodes);
-    let stays_open = case.replacements > 0 || case.frozen;
-    if (case.block_deleting || case.cidr_removed || case.orphaned || selector) && stays_open {
+    let leaves = case.block_deleting || case.cidr_removed || case.excluded || case.orphaned || selector;
+    if leaves && (case.replacements > 0 || case.frozen) {
         return Some(MarkReason::Drain);
     }
     let short = case.free_blocks < case.total_blocks.div_ceil(SHORT_SHARE);
@@ -102,6 +105,7 @@ mod tests {
         orphaned: false,
         block_deleting: false,
         cidr_removed: false,
+        excluded: false,
         contested: false,
         given_up: false,
         unmatched_seconds: None,
@@ -121,6 +125,7 @@ mod tests {
         let reasons = [
             ShrinkCase { block_deleting: true, ..HELD },
             ShrinkCase { cidr_removed: true, ..HELD },
+            ShrinkCase { excluded: true, ..HELD },
             ShrinkCase { orphaned: true, ..HELD },
             ShrinkCase { unmatched_seconds: Some(SELECTOR_SECONDS), draining_nodes: 4, ..HELD },
         ];

@@ -20,6 +20,7 @@ fn each_check_refuses_on_its_own() {
         node_admitted: true,
         want: 9,
         node_blocks: 2,
+        kept_blocks: 2,
         pool_blocks: 8,
     };
     use GrantRefusal::*;
@@ -30,7 +31,9 @@ fn each_check_refuses_on_its_own() {
     assert_eq!(grant(&GrantCase { pool: &deleting, ..good() }), Err(PoolClosed));
     assert_eq!(grant(&GrantCase { node_admitted: false, ..good() }), Err(NotAdmitted));
     assert_eq!(grant(&GrantCase { want: 2, ..good() }), Err(Satisfied));
-    assert_eq!(grant(&GrantCase { node_blocks: 3, ..good() }), Err(NodeQuota(3)));
+    assert_eq!(grant(&GrantCase { kept_blocks: 3, ..good() }), Err(NodeQuota(3)));
+    // One that drains does not stand in the way of its replacement.
+    assert_eq!(grant(&GrantCase { node_blocks: 3, ..good() }), Ok(()));
     assert_eq!(grant(&GrantCase { pool_blocks: 9, ..good() }), Err(PoolQuota(9)));
     assert_eq!(grant(&GrantCase { held: HeldVerdict::Taken, ..good() }), Err(Held));
     assert_eq!(grant(&GrantCase { held: HeldVerdict::Reclaim, ..good() }), Err(Held));

@@ -69,6 +69,15 @@ struct Granting<'a> {
     decisions: GrantDecisions,
 }
 
+/// A node's blocks of a pool and family.
+#[derive(Debug, Clone, Copy)]
+struct NodeBlocks {
+    /// The number that counts for its demand.
+    have: u32,
+    /// The number that it may keep, which its quota is about.
+    kept: u32,
+}
+
 /// Decides on all grants of a pass.
 pub(super) fn grants(view: &ClusterView, memory: &mut OperatorMemory, now: Duration) -> GrantDecisions {
     let claims = held::claims(view, memory);
@@ -174,12 +183,12 @@ impl Granting<'_> {
     /// Grants what a node wants of one pool in one family.
     fn demand(&mut self, said: &SaidView, demand: &PoolDemand) {
         let key = (demand.pool.uid, demand.is_ipv6);
-        let mut have = self.blocks_of(said, key, demand.want);
+        let NodeBlocks { mut have, mut kept } = self.blocks_of(said, key, demand.want);
         if have < demand.want {
             self.decisions.wanting.insert((said.spec.identity.name.to_string(), key));
         }
         while have < demand.want {
-            match self.one(said, demand, have) {
+            match self.one(said, demand, NodeBlocks { have, kept }) {
                 Ok(_) if self.is_full() => {
                     self.decisions.postponed.insert(Arc::clone(&said.spec.identity.name));
                     return;
@@ -193,7 +202,7 @@ impl Granting<'_> {
                     granted.push((lease.group.clone(), lease.cidr));
                     *self.counts.entry(key).or_default() += 1;
                     self.decisions.writes.push(OperatorWrite::Grant(lease));
-                    have += 1;
+                    (have, kept) = (have + 1, kept + 1);
                 }
                 Err(reason) => {
                     if reason.reason == QUOTA {
@@ -215,7 +224,12 @@ impl Granting<'_> {
     }
 
     /// Picks one block for a node, or says why there is none.
-    fn one(&mut self, said: &SaidView, demand: &PoolDemand, have: u32) -> Result<BlockLease, WaitReason> {
+    fn one(
+        &mut self,
+        said: &SaidView,
+        demand: &PoolDemand,
+        blocks: NodeBlocks,
+    ) -> Result<BlockLease, WaitReason> {
         if !self.may_grant() {
             return Err(refusal(&GrantRefusal::Barrier));
         }
@@ -239,7 +253,8 @@ impl Granting<'_> {
             held: HeldVerdict::Free,
             node_admitted: view.admits(pool, &said.spec),
             want: demand.want,
-            node_blocks: have,
+            node_blocks: blocks.have,
+            kept_blocks: blocks.kept,
             pool_blocks: self.counts.get(&(demand.pool.uid, demand.is_ipv6)).copied().unwrap_or_default(),
         };
         grant(&case).map_err(|error| refusal(&error))?;
@@ -263,8 +278,9 @@ impl Granting<'_> {
             return Err(no_range(pool));
         }
         let (taken, own) = (self.taken.get(&pool.group), self.addresses_elsewhere(said, &pool.group));
+        let is_somebodys = |cell: &IpNet| taken.is_some_and(|taken| taken.contains(cell));
         let is_free =
-            |cell: &IpNet| taken.is_none_or(|taken| !taken.contains(cell)) && !space.is_taken(*cell);
+            |cell: &IpNet| !is_somebodys(cell) && !space.is_taken(*cell) && !pool.excluded.cover(*cell);
         // A pass that is full only asks whether there is one.
         let most = if self.is_full() { 1 } else { CANDIDATES };
         let (mut candidates, mut has_own) = (Vec::new(), false);
@@ -307,20 +323,21 @@ impl Granting<'_> {
     ///
     /// A block that leaves counts for as long as the node counts it, too: until it has answered for it, what it wants is at least what it holds, and each
     /// replacement that it holds would have it granted another one. With no other block, it is one short, so that one replacement comes first.
-    fn blocks_of(&self, said: &SaidView, (pool, ipv6): FamilyKey, want: u32) -> u32 {
+    fn blocks_of(&self, said: &SaidView, (pool, ipv6): FamilyKey, want: u32) -> NodeBlocks {
         let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         let own = self.view.blocks_of(&said.spec);
         let own = own.filter(|view| view.block.pool.uid == pool && is_ipv6(view.block.cidr) == ipv6);
-        let stays = |view: &&BlockView| !view.block.deleting && self.view.is_in_open_range(view);
+        let stays = |view: &&BlockView| !view.block.deleting && self.view.serves(view);
         let (staying, leaving): (Vec<&BlockView>, Vec<&BlockView>) = own.partition(stays);
         let node = (said.spec.identity.name.to_string(), (pool, ipv6));
         let believed = self.believed.get(&node).copied().unwrap_or_default();
         let staying = number(staying.len()).saturating_add(believed);
         let counted = number(leaving.into_iter().filter(|view| is_counted(said, view)).count());
-        match staying {
+        let have = match staying {
             0 => counted.min(want.saturating_sub(1)),
             _ => staying.saturating_add(counted),
-        }
+        };
+        NodeBlocks { have, kept: staying }
     }
 }
 

@@ -222,7 +222,7 @@ fn shrink_case(
     let counted = facts.capacities.get(&(lease.pool.uid, ipv6)).copied().unwrap_or_default();
     let replaces = |other: &&BlockView| {
         let open = other.block.uid != lease.uid && is_ipv6(other.block.cidr) == ipv6;
-        let stays = other.block.mark.is_none() && !other.block.deleting && view.is_in_open_range(other);
+        let stays = other.block.mark.is_none() && !other.block.deleting && view.serves(other);
         open && stays && said.spec.held_uid(other.block.cidr) == Some(other.block.uid)
     };
     ShrinkCase {
@@ -231,6 +231,7 @@ fn shrink_case(
         orphaned: pool.is_none(),
         block_deleting: lease.deleting,
         cidr_removed: !view.is_in_open_range(block),
+        excluded: view.is_excluded(block),
         given_up: said.spec.returned.contains(&lease.uid),
         contested,
         unmatched_seconds,
@@ -268,14 +269,17 @@ pub(super) fn family_capacity(view: &ClusterView, (pool, ipv6): FamilyKey) -> Po
         let usable = range.state == RangeState::Open && range.usage != RangeUse::Taken;
         usable && range.pool.uid == pool && is_ipv6(range.cidr) == ipv6
     });
+    let exclusions = view.pool(pool).map(|pool| &pool.excluded);
     let cells = open.map(|(space, range)| {
         let all = 1_u64 << (range.unit - range.cidr.prefix_len());
-        all.saturating_sub(space.taken_cells(range))
+        let of_blocks = exclusions.filter(|_| range.usage == RangeUse::Blocks);
+        let excluded = of_blocks.map(|excluded| excluded.covered_cells(range.cidr, range.unit));
+        all.saturating_sub(space.closed_cells(range, excluded.unwrap_or_default()))
     });
     let cells = cells.sum();
     let blocks =
         view.all_blocks().filter(|view| view.block.pool.uid == pool && is_ipv6(view.block.cidr) == ipv6);
-    capacity(cells, blocks.map(|block| (&block.block, view.is_in_open_range(block))))
+    capacity(cells, blocks.map(|block| (&block.block, view.serves(block))))
 }
 
 fn number(count: usize) -> u32 {

@@ -32,7 +32,15 @@ fn metadata(name: &str, uid: Uid) -> Value {
 
 /// The pool `pods` of a range.
 pub(super) fn pool(usage: &str, cidr: &str, unit: u8) -> KeptObject<PoolView> {
-    let spec = json!({ "usage": usage, "ipv4": { "cidrs": [cidr], "blockPrefix": unit } });
+    pool_with(usage, cidr, unit, &json!({}))
+}
+
+/// The same with more settings.
+pub(super) fn pool_with(usage: &str, cidr: &str, unit: u8, more: &Value) -> KeptObject<PoolView> {
+    let mut spec = json!({ "usage": usage, "ipv4": { "cidrs": [cidr], "blockPrefix": unit } });
+    for (field, value) in more.as_object().into_iter().flatten() {
+        spec[field] = value.clone();
+    }
     let object = json!({ "metadata": metadata("pods", POOL), "spec": spec });
     KeptObject::of(serde_json::from_value(object).unwrap())
 }

@@ -8,7 +8,7 @@ use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt as _;
 use kube::api::ObjectMeta;
 use kube::core::Selector;
-use tenure_cluster::convert::{ClaimWish, ReadStatus, object_version};
+use tenure_cluster::convert::{ClaimWish, PoolExclusions, ReadStatus, object_version};
 use tenure_cluster::objects::reference::ActiveEntry;
 use tenure_cluster::{
     AddressClaim, AddressPool, AddressPoolSpec, AddressSpace, ConversionError, FENCED_ANNOTATION, IPAMClaim,
@@ -143,6 +143,7 @@ impl FromObject for PoolView {
             group: object.spec.overlap_group.clone(),
             ranges: object.ranges()?,
             taken: object.taken_ranges()?,
+            excluded: PoolExclusions::of(&object.spec.exclusions, &object.spec.per_block_exclusions),
             selector: read_selector(&object.spec),
             object,
         })

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use anyhow::ensure;
+use anyhow::{Context as _, ensure};
 use futures_util::future::join;
 use serde_json::json;
 use tenure_cluster::{AddressPool, IPBlock, NodeIPAM};
+use tenure_leases::agent::ledger::{LeaseHold, LedgerBlock};
 use tenure_operator::writes::OperatorWrite;
 
 use crate::Test;
@@ -20,6 +21,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("grants::two_operators_at_once_grant_no_block_twice", at_once),
     ("grants::a_lost_lease_is_made_again_for_its_holder_alone", lost),
     ("grants::a_selector_and_a_quota_keep_nodes_out", kept_out),
+    ("grants::a_block_that_a_pool_excludes_is_granted_to_nobody_and_replaced_where_it_is_held", excluded),
 ];
 
 /// Nodes with their agents.
@@ -180,5 +182,49 @@ fn kept_out(cluster: &Cluster) -> anyhow::Result<()> {
         let reasons = (ready(cluster, "n1")?, ready(cluster, "n2")?);
         let refused = reasons == (Some("QuotaReached".into()), Some("NotAdmitted".into()));
         Ok((refused && referee(&agents)? == 1).then_some(()))
+    })
+}
+
+fn excluded(cluster: &Cluster) -> anyhow::Result<()> {
+    let more = json!({ "exclusions": [{ "cidr": "10.0.0.0/26" }], "quota": { "maxBlocksPerNode": 1 } });
+    let pool = cluster.pool("halved", "10.0.0.0/25", 26, &more)?;
+    let mut agents = agents(cluster, 3)?;
+    let mut operator = cluster.operator(&Arc::new(TestClock::default()))?;
+    for agent in &mut agents {
+        agent.want(cluster, &pool, 1)?;
+    }
+    cluster.drive(&mut operator, "one block, and no other", || {
+        agents.iter_mut().try_for_each(|agent| agent.step(cluster))?;
+        let exhausted = cluster.condition("halved", "Exhausted")?;
+        let is_exhausted = exhausted == Some(("True".into(), "NoBlockFree".into()));
+        Ok((is_exhausted && referee(&agents)? == 1).then_some(()))
+    })?;
+    let holder = agents.iter().position(|agent| !agent.ledger.is_empty()).context("no holder")?;
+    ensure!(agents[holder].usable().eq(["10.0.0.64/26"]), "{:?}", agents[holder].ledger);
+    for agent in agents.iter_mut().filter(|agent| agent.ledger.is_empty()) {
+        agent.want(cluster, &pool, 0)?;
+    }
+    // The other half is excluded, and the node has its quota: the block that it uses goes with its last address.
+    agents[holder].use_addresses("10.0.0.64/26", 5)?;
+    cluster.change::<AddressPool>(
+        "halved",
+        &json!({ "spec": { "exclusions": [{ "cidr": "10.0.0.64/26" }] } }),
+    )?;
+    cluster.drive(&mut operator, "the replacement, and the cordon", || {
+        agents.iter_mut().try_for_each(|agent| agent.step(cluster))?;
+        let is_cordoned = |row: &LedgerBlock| matches!(row.hold, LeaseHold::Cordoned(_));
+        let ledger = &agents[holder].ledger;
+        Ok((ledger.len() == 2 && ledger.iter().any(is_cordoned)).then_some(()))
+    })?;
+    agents[holder].use_addresses("10.0.0.64/26", 0)?;
+    cluster.drive(&mut operator, "the excluded block to go", || {
+        for row in &mut agents[holder].ledger {
+            if let Some(mark) = row.drained() {
+                row.hold = LeaseHold::Frozen(mark);
+            }
+        }
+        agents[holder].step(cluster)?;
+        let left = cluster.list::<IPBlock>()?;
+        Ok((left.len() == 1 && left[0].spec.cidr == "10.0.0.0/26").then_some(()))
     })
 }

@@ -97,6 +97,7 @@ impl Cluster {
                         node_admitted: true,
                         want: 2,
                         node_blocks: 0,
+                        kept_blocks: 0,
                         pool_blocks: 0,
                     };
                     if grant(&case).is_ok() {

@@ -1,5 +1,6 @@
 use super::*;
-use crate::decide::sample::{NOW, host, leader, leased, pool, said, saying, space};
+use crate::decide::releases::family_capacity;
+use crate::decide::sample::{NOW, host, leader, leased, pool, pool_with, said, saying, space};
 use crate::view::{ViewSources, view};
 use serde_json::json;
 use tenure_leases::Uid;
@@ -91,4 +92,63 @@ fn a_block_that_leaves_is_replaced_once() {
     assert_eq!(replacements(2, 2, false), 0, "the replacement is there");
     assert_eq!(replacements(1, 2, true), 0);
     assert_eq!(replacements(2, 2, true), 1, "it wants another one besides");
+}
+
+/// The view of nodes that want a block each of two blocks, of a pool with more settings.
+fn two_blocks(more: &serde_json::Value) -> ClusterView {
+    let uid = |number: u32| Uid(100 + u128::from(number));
+    view(ViewSources {
+        pools: vec![pool_with("Blocks", "10.0.0.0/25", 26, more)],
+        spaces: vec![space("Blocks", "10.0.0.0/25", 26)],
+        said: (0..20).map(|number| said(number, uid(number), 1, &[])).collect(),
+        hosts: (0..20).map(|number| host(number, uid(number))).collect(),
+        ..ViewSources::default()
+    })
+}
+
+#[test]
+fn no_block_is_granted_of_which_each_address_is_excluded() {
+    let granted = |more: &serde_json::Value| {
+        let view = two_blocks(more);
+        let writes = grants(&view, &mut leader(), NOW.elapsed).writes;
+        let cell = |write: &OperatorWrite| match write {
+            OperatorWrite::Grant(lease) => lease.cidr.to_string(),
+            other => panic!("{other:?}"),
+        };
+        let cells: BTreeSet<String> = writes.iter().map(cell).collect();
+        // The capacity is what can be granted.
+        assert_eq!(cells.len() as u64, family_capacity(&view, (Uid(1), false)).free);
+        cells.into_iter().collect::<Vec<_>>()
+    };
+    assert_eq!(granted(&json!({})), ["10.0.0.0/26", "10.0.0.64/26"]);
+    assert_eq!(granted(&json!({ "exclusions": [{ "cidr": "10.0.0.0/26" }] })), ["10.0.0.64/26"]);
+    let in_each = json!([{ "start": 8, "end": 63 }]);
+    let both = json!({ "exclusions": [{ "start": "10.0.0.60", "end": "10.0.0.71" }], "perBlockExclusions": in_each });
+    assert_eq!(granted(&both), ["10.0.0.0/26"]);
+    assert_eq!(granted(&json!({ "exclusions": [{ "cidr": "10.0.0.0/25" }] })), [""; 0]);
+}
+
+#[test]
+fn an_excluded_block_is_replaced_beside_the_quota() {
+    let (node, block) = (Uid(100), ("10.0.0.0/26", Uid(10)));
+    let replaced = |want: u32, exclusions: &serde_json::Value| {
+        let more = json!({ "exclusions": exclusions, "quota": { "maxBlocksPerNode": 1 } });
+        let held = json!({ "held": [{ "cidr": block.0, "uid": block.1.to_string() }] });
+        let view = view(ViewSources {
+            pools: vec![pool_with("Blocks", "10.0.0.0/25", 26, &more)],
+            spaces: vec![space("Blocks", "10.0.0.0/25", 26)],
+            said: vec![saying(0, node, want, &held)],
+            hosts: vec![host(0, node)],
+            blocks: vec![leased(0, node, block, false)],
+            ..ViewSources::default()
+        });
+        grants(&view, &mut leader(), NOW.elapsed).writes.len()
+    };
+    let excluded = json!([{ "cidr": "10.0.0.0/26" }]);
+    assert_eq!(
+        (replaced(1, &excluded), replaced(2, &excluded)),
+        (1, 1),
+        "the node counts the block, or does not"
+    );
+    assert_eq!((replaced(2, &json!([])), replaced(2, &json!([{ "cidr": "10.0.0.0/27" }]))), (0, 0));
 }

@@ -154,6 +154,7 @@ impl Leader {
             node_admitted: is_alive(cache, spec) && !pool.unmatched.contains(&spec.identity.name),
             want,
             node_blocks: have,
+            kept_blocks: have,
             pool_blocks: count(cache.blocks.keys().filter(|cidr| kind_of(**cidr) == kind)),
         };
         grant(&case).ok().map(|()| lease(cache, spec, range, cidr))
