@@ -19,6 +19,7 @@ mod differs;
 mod elsewhere;
 mod events;
 mod fetch;
+mod hesitation;
 mod marks;
 mod outlook;
 mod pass;

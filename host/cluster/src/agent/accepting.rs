@@ -40,6 +40,10 @@ impl AgentCore {
         hint: BlockHint,
     ) -> Result<(), AgentError> {
         let (leases, dropped) = (self.leases(), self.dropped().contains_key(&hint.uid));
+        if dropped {
+            // The node has said so, and the operator will ask for it.
+            return Ok(());
+        }
         let ledger: Vec<_> = leases.values().map(|lease| self.row(lease, None)).collect();
         let block = self.readable(fetch::block(&self.client, name).await, FetchedBlock::Unreachable)?;
         let space = self.readable(fetch::space(&self.client, name.group()).await, None)?;
@@ -64,13 +68,19 @@ impl AgentCore {
                 self.record(&lease).await?;
                 tracing::info!(block = %hint.cidr, pool = %lease.pool.name, "accepted a block");
             }
-            (Err(AcceptRefusal::Dropped | AcceptRefusal::Gone | AcceptRefusal::NoAnswer), _)
-            | (Ok(()), _) => {}
+            (Ok(()), _) => {}
             (Err(why @ AcceptRefusal::Overlaps(_)), _) => {
                 tracing::warn!(block = %hint.cidr, %why, "a block is given back");
                 self.bury(hint.uid).await?;
             }
-            (Err(why), _) => tracing::warn!(block = %hint.cidr, %why, "a block is not accepted"),
+            (Err(why), _) => {
+                let now = self.now();
+                let is_news = self.state().hesitations.note(hint.uid, why.to_string(), now);
+                let is_usual = matches!(why, AcceptRefusal::Gone | AcceptRefusal::NoAnswer);
+                if is_news && !is_usual {
+                    tracing::warn!(block = %hint.cidr, %why, "a block is not accepted");
+                }
+            }
         }
         Ok(())
     }

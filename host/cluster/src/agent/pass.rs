@@ -212,11 +212,13 @@ impl AgentPass<'_> {
     async fn hints(&self, me: &HolderIdentity) -> Result<(), AgentError> {
         for (name, hint) in self.hinted() {
             let is_held = self.core.leases().values().any(|lease| lease.name == name);
+            let (is_lost, is_early) = {
+                let (now, state) = (self.core.now(), self.core.state());
+                (state.is_lost, state.hesitations.is_early(hint.uid, now))
+            };
             match hint.mark {
                 Some(asked) => mark(self.core, self.executors, me, (&name, hint), asked).await?,
-                None if !is_held && !self.core.state().is_lost => {
-                    self.core.accept(me, &name, hint).await?;
-                }
+                None if !is_held && !is_lost && !is_early => self.core.accept(me, &name, hint).await?,
                 None => {}
             }
         }

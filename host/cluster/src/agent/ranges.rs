@@ -121,7 +121,6 @@ fn runs(cidr: IpNet, settings: &PoolSettings) -> Vec<AddressRun> {
     let places = if settings.for_claims { &[][..] } else { &settings.per_block_exclusions };
     PoolExclusions::of(&settings.exclusions, places).left_of(cidr)
 }
-}
 
 /// Whether an address of a block is excluded.
 #[must_use]

@@ -12,6 +12,7 @@ use tenure_leases::{HolderIdentity, MarkAck, MarkId, NodeIpamSpec, NodeIpamStatu
 use tenure_types::{NetworkName, PoolName};
 
 use crate::agent::asked::AskedClaim;
+use crate::agent::hesitation::Hesitations;
 use crate::agent::settings::{PoolFamily, cluster_pool};
 use crate::agent::unread::GivenWarnings;
 use crate::convert::ReadStatus;
@@ -53,6 +54,8 @@ pub(crate) struct AgentState {
     pub(crate) unapplied: BTreeMap<IpNet, String>,
     /// Pools of which the last block was given back at once, each with the reason.
     pub(crate) refused: BTreeMap<String, String>,
+    /// The hints that were not followed.
+    pub(crate) hesitations: Hesitations,
     /// The next time at which missing pools are looked up, by the boot clock.
     pub(crate) next_pools: Duration,
     /// The node's object, as the watch shows it.
@@ -175,6 +178,10 @@ impl AgentState {
         if status != self.status() {
             // The operator may have answered what pods wait for.
             self.asked.values_mut().for_each(|asked| asked.looks.hurry());
+        }
+        if object.is_some() {
+            let told = &self.told;
+            self.hesitations.look_again(|uid| told.blocks.iter().any(|hint| hint.uid == uid));
         }
         self.object = object.map(Arc::new);
         self.doubted_pools.clear();

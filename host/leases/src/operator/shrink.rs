@@ -4,7 +4,7 @@
 //!   why                                          asked back                                             the node's last open block
 //!   ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 //!   the pool is being deleted                    at once, as retire                                     goes
-//!   a deletionTimestamp on the IPBlock           at once, as drain                                      after a replacement is held, or frozen
+//!   a deletionTimestamp on the IPBlock           at once, as drain                                      after a replacement is held
 //!   its CIDR was taken out of the pool           at once, as drain                                      after a replacement is held
 //!   the pool excludes each of its addresses      at once, as drain                                      after a replacement is held
 //!   contested by another node's held             at once, as drain                                      goes, if the agent agrees
@@ -14,6 +14,9 @@
 //!   the node has it to spare                     while less than 20 % of the pool is free, as excess    never
 //!   the CRD is being deleted                     never: it is an accident until proven otherwise        -
 //! ```
+//!
+//! A block that is frozen, or that its node never accepted, is not open, and goes without a replacement: no address comes from it. That may be why the
+//! node has no other: it accepts nothing of a closed range, and the pool may have no second one.
 //!
 //! The agent has the last word about its last open block ([`agent::mark`](crate::agent::mark)); what is decided here keeps pointless marks away.
 
@@ -55,8 +58,8 @@ pub struct ShrinkCase {
     pub pool_nodes: u32,
     /// Other open blocks of the node for the same network and family, in any pool, that are not marked.
     pub replacements: u32,
-    /// The holder answered ready to a mark, and keeps the block frozen: it is not open.
-    pub frozen: bool,
+    /// The block is not open on its node, which never accepted it, or answered ready to a mark and keeps it frozen.
+    pub not_open: bool,
     /// The node lists the block as idle.
     pub idle: bool,
     /// The pool releases excess.
@@ -82,7 +85,7 @@ pub fn wanted_back(case: &ShrinkCase) -> Option<MarkReason> {
     let selector = case.unmatched_seconds.is_some_and(|seconds| seconds >= SELECTOR_SECONDS)
         && case.draining_nodes < selector_budget(case.pool_nodes);
     let leaves = case.block_deleting || case.cidr_removed || case.excluded || case.orphaned || selector;
-    if leaves && (case.replacements > 0 || case.frozen) {
+    if leaves && (case.replacements > 0 || case.not_open) {
         return Some(MarkReason::Drain);
     }
     let short = case.free_blocks < case.total_blocks.div_ceil(SHORT_SHARE);
@@ -112,7 +115,7 @@ mod tests {
         draining_nodes: 0,
         pool_nodes: 50,
         replacements: 1,
-        frozen: false,
+        not_open: false,
         idle: false,
         release_excess: true,
         free_blocks: 100,
@@ -132,8 +135,8 @@ mod tests {
         for case in reasons {
             assert_eq!(wanted_back(&case), Some(MarkReason::Drain), "{case:?}");
             assert_eq!(wanted_back(&ShrinkCase { replacements: 0, ..case }), None);
-            let frozen = ShrinkCase { replacements: 0, frozen: true, ..case };
-            assert_eq!(wanted_back(&frozen), Some(MarkReason::Drain));
+            let not_open = ShrinkCase { replacements: 0, not_open: true, ..case };
+            assert_eq!(wanted_back(&not_open), Some(MarkReason::Drain));
             assert_eq!(wanted_back(&ShrinkCase { crd_deleting: true, ..case }), None);
             let deleted = ShrinkCase { replacements: 0, pool_deleting: true, ..case };
             assert_eq!(wanted_back(&deleted), Some(MarkReason::Retire));

@@ -1,5 +1,8 @@
 //! Releases: which blocks are wanted back, and the operator's half of the handshake.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -238,7 +241,8 @@ fn shrink_case(
         draining_nodes: number(draining_nodes),
         pool_nodes: number(facts.pool_nodes.get(&lease.pool.uid).map_or(0, BTreeSet::len)),
         replacements: number(view.blocks_of(&said.spec).filter(replaces).count()),
-        frozen: said.spec.gave_up(lease.uid),
+        // As its last open block, an agent refuses to give up what it has accepted and not said yet.
+        not_open: said.spec.gave_up(lease.uid) || said.spec.held_uid(lease.cidr) != Some(lease.uid),
         idle: said.spec.idle.contains(&lease.uid),
         release_excess: pool.is_some_and(|pool| pool.lease.release_excess),
         free_blocks: counted.free.try_into().unwrap_or(u32::MAX),

@@ -20,6 +20,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("spaces::equal_ranges_of_two_groups_are_two_things", groups),
     ("spaces::a_node_has_equal_addresses_of_one_group_alone", one_node),
     ("spaces::a_range_that_was_taken_out_drains_and_goes", removed),
+    ("spaces::a_block_that_its_node_never_accepted_goes_with_its_range", unaccepted),
     ("spaces::a_range_that_was_taken_out_by_mistake_serves_again", put_back),
     ("spaces::a_pool_made_again_with_another_size_is_safe_from_a_leader_that_has_not_heard_of_it", recreated),
 ];
@@ -123,6 +124,30 @@ fn removed(cluster: &Cluster) -> anyhow::Result<()> {
         let space: AddressSpace = cluster.get("default")?.unwrap();
         let moved = agents[0].ledger.len() == 2 && agents[0].usable().all(|cidr| cidr.starts_with("10.1."));
         Ok((moved && space.spec.ranges.len() == 1).then_some(()))
+    })
+}
+
+fn unaccepted(cluster: &Cluster) -> anyhow::Result<()> {
+    let pool = cluster.pool("emptied", "10.0.0.0/24", 26, &json!({}))?;
+    let mut agents = agents(cluster, 1)?;
+    let mut operator = cluster.operator(&Arc::default())?;
+    agents[0].want(cluster, &pool, 1)?;
+    // The node is slow, and sees its block only after the range was closed.
+    cluster.drive(
+        &mut operator,
+        "the grant",
+        || Ok((cluster.list::<IPBlock>()?.len() == 1).then_some(())),
+    )?;
+    cluster.change::<AddressPool>("emptied", &json!({ "spec": { "ipv4": { "cidrs": [] } } }))?;
+    cluster.drive(&mut operator, "the closed range", || {
+        let space: AddressSpace = cluster.get("default")?.unwrap();
+        Ok(space.spec.ranges.iter().all(|range| range.state == "Closed").then_some(()))
+    })?;
+    cluster.drive(&mut operator, "block and range to go", || {
+        agents[0].step(cluster)?;
+        ensure!(referee(&agents)? == 0, "a block of a closed range was accepted");
+        let space: AddressSpace = cluster.get("default")?.unwrap();
+        Ok((cluster.list::<IPBlock>()?.is_empty() && space.spec.ranges.is_empty()).then_some(()))
     })
 }
 

@@ -60,7 +60,7 @@ impl Leader {
                 contested,
                 pool_nodes: 3,
                 replacements: count(cache.blocks.values().filter(replaces)),
-                frozen: said.spec.gave_up(block.uid),
+                not_open: said.spec.gave_up(block.uid) || said.spec.held_uid(block.cidr) != Some(block.uid),
                 idle: said.spec.idle.contains(&block.uid),
                 release_excess: cache.pools[pool].lease.release_excess,
                 free_blocks: u32::try_from(counted.free).unwrap_or(u32::MAX),
