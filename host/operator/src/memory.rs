@@ -304,6 +304,23 @@ impl OperatorMemory {
         Some(now.saturating_sub(*self.unmatched.entry(key).or_insert(now)).as_secs())
     }
 
+    /// Whether there is a node that a pool's selector does not match.
+    #[must_use]
+    pub fn has_unmatched(&self) -> bool {
+        !self.unmatched.is_empty()
+    }
+
+    /// Since when a node has waited to drain because a pool's selector does not match it; `None` while it matches.
+    #[must_use]
+    pub fn unmatched_since(&self, pool: Uid, node: &str) -> Option<Duration> {
+        self.unmatched.get(&(pool, node.to_owned())).copied()
+    }
+
+    /// Counts the time for which a pool's selector has not matched a node from now on.
+    pub fn wait_for_selector(&mut self, pool: Uid, node: &str, now: Duration) {
+        self.unmatched.insert((pool, node.to_owned()), now);
+    }
+
     /// Notes the end of a node's lease, so that its addresses are granted again as late as possible.
     pub fn released(&mut self, group: &str, cidr: IpNet, node: &str) {
         let next = self.released.values().max().map_or(1, |last| last + 1);

@@ -100,7 +100,7 @@ pub(super) struct ReleaseDecisions {
 pub(super) fn releases(view: &ClusterView, memory: &mut OperatorMemory, now: WriteTime) -> ReleaseDecisions {
     let mut facts = ReleaseFacts::gather(view);
     let mut decisions = ReleaseDecisions::default();
-    for block in view.blocks.iter().map(Arc::as_ref) {
+    for block in in_order(view, memory) {
         if block.block.phase == BlockPhase::Quarantined {
             continue;
         }
@@ -118,6 +118,10 @@ pub(super) fn releases(view: &ClusterView, memory: &mut OperatorMemory, now: Wri
         }
         let contested = contestant.is_some();
         let case = shrink_case(view, memory, (block, pool, said), (&facts, contested), now);
+        if case.unmatched_seconds.is_some() && is_unanswered(memory, block, said, now) {
+            // It makes room for a node that answers, and is asked again after the others.
+            memory.wait_for_selector(block.block.pool.uid, &block.block.holder.name, now.elapsed);
+        }
         let write = step(memory, (block, said), wanted_back(&case), contested, now);
         if case.unmatched_seconds.is_some() && write.is_some() {
             let draining = facts.draining.entry(block.block.pool.uid).or_default();
@@ -126,6 +130,23 @@ pub(super) fn releases(view: &ClusterView, memory: &mut OperatorMemory, now: Wri
         decisions.writes.extend(write);
     }
     decisions
+}
+
+/// The blocks by name, those of nodes that pools' selectors do not match after the others: the longer one has waited for its turn to drain, the
+/// earlier it comes.
+fn in_order<'a>(view: &'a ClusterView, memory: &OperatorMemory) -> Vec<&'a BlockView> {
+    let mut blocks: Vec<&BlockView> = view.blocks.iter().map(Arc::as_ref).collect();
+    if memory.has_unmatched() {
+        blocks
+            .sort_by_cached_key(|view| memory.unmatched_since(view.block.pool.uid, &view.block.holder.name));
+    }
+    blocks
+}
+
+/// Whether a block's holder has left a mark of this leader's without an answer for too long.
+fn is_unanswered(memory: &OperatorMemory, block: &BlockView, said: &SaidView, now: WriteTime) -> bool {
+    let late = block.block.mark.filter(|mark| memory.is_timed_out(mark.id, now.elapsed));
+    late.is_some_and(|mark| said.spec.ack(block.block.uid, mark.id).is_none())
 }
 
 impl ReleaseDecisions {

@@ -1,6 +1,9 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use serde_json::{Value, json};
+use tenure_leases::operator::release::MARK_TIMEOUT_SECONDS;
+use tenure_leases::operator::shrink::SELECTOR_SECONDS;
 
 use super::*;
 use crate::decide::sample::{NOW, host, leader, leased, pool_with, saying, space};
@@ -64,4 +67,49 @@ fn a_block_that_serves_nothing_goes_once_there_is_another_or_its_node_does_not_h
     assert_eq!(wanted(&excluded, 1, true), (0, 0));
     assert_eq!(wanted(&excluded, 1, false), (1, 1));
     assert_eq!(wanted(&excluded, 2, true), (1, 0), "the other one is a replacement while its range is open");
+}
+
+#[test]
+fn a_node_that_does_not_answer_keeps_no_other_from_draining() {
+    let (blocks, mut memory) = (pairs(4), leader());
+    let selector = json!({ "nodeSelector": { "matchLabels": { "zone": "typo" } } });
+    let mut marked: BTreeMap<Uid, BlockMark> = BTreeMap::new();
+    // The first two nodes are dead; the others answer within a pass.
+    let mut drained: Vec<String> = Vec::new();
+    let mut pass = |seconds: u64| {
+        let left: Vec<_> =
+            blocks.iter().filter(|(of, ..)| !drained.contains(&format!("n{of}"))).cloned().collect();
+        let mut view = holding(&selector, &left, |_| true);
+        for block in view.blocks.iter_mut().map(Arc::make_mut) {
+            block.block.mark = marked.get(&block.block.uid).copied();
+        }
+        let now = WriteTime { elapsed: Duration::from_secs(seconds), ..NOW };
+        for write in releases(&view, &mut memory, now).writes {
+            let OperatorWrite::Block(block, _, _, change) = write else { panic!("{write:?}") };
+            match change {
+                BlockChange::Mark(mark) if ["n0", "n1"].contains(&&*block.holder.name) => {
+                    memory.wrote_mark(mark.id, now.elapsed);
+                    marked.insert(block.uid, mark);
+                }
+                BlockChange::Mark(_) => drained.push(block.holder.name.to_string()),
+                BlockChange::Clear(mark) => {
+                    memory.cleared(mark);
+                    marked.remove(&block.uid);
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        drained.dedup();
+        drained.clone()
+    };
+    assert!(pass(0).is_empty());
+    let mut now = SELECTOR_SECONDS;
+    assert!(pass(now).is_empty(), "the first node is asked");
+    for _ in 0..2 {
+        now += MARK_TIMEOUT_SECONDS;
+        assert!(pass(now).is_empty(), "its mark is taken back, unanswered");
+        pass(now);
+    }
+    pass(now);
+    assert_eq!(pass(now), ["n2", "n3"]);
 }
