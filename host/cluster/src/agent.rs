@@ -27,6 +27,7 @@ mod ranges;
 mod reboot;
 mod rebuilding;
 mod records;
+mod refused;
 #[cfg(test)]
 mod sample;
 mod saying;

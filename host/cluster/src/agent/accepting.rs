@@ -7,6 +7,7 @@ use tenure_leases::{BlockHint, BlockName, FetchedBlock, HolderIdentity, LeaseRul
 use crate::agent::core::AgentCore;
 use crate::agent::fetch::{self, FetchError};
 use crate::agent::records::HeldLease;
+use crate::agent::settings::PoolFamily;
 
 /// A pass that could not be completed.
 #[derive(Debug, thiserror::Error)]
@@ -50,13 +51,12 @@ impl AgentCore {
         let case = AcceptCase { me, hint, block: &block, space: space.as_ref(), dropped, ledger: &ledger };
         match (accept(LeaseRules::ALL, &case), block) {
             (Ok(()), FetchedBlock::Found(block)) => {
-                let pool = block.pool.name.to_string();
-                if let Some(why) = self.out_of_bounds(hint.cidr, &block.pool).await {
-                    tracing::warn!(block = %hint.cidr, why, "a block is given back, since the configuration lets no address come from it");
-                    self.state().refused.insert(pool, why);
+                if let Some(why) = self.unusable(hint.cidr, &block.pool).await {
+                    tracing::warn!(block = %hint.cidr, why, "a block is given back, since no address could be handed out of it");
+                    self.note_refused(hint.cidr, &block.pool, why);
                     return Ok(self.bury(hint.uid).await?);
                 }
-                self.state().refused.remove(&pool);
+                self.state().refused.accepted(&block.pool, PoolFamily::of(hint.cidr));
                 let lease = HeldLease {
                     name: name.clone(),
                     uid: hint.uid,

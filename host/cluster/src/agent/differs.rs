@@ -37,7 +37,7 @@ pub(crate) async fn differences(core: &AgentCore) -> Vec<String> {
     found.extend(
         unapplied.map(|(cidr, why)| format!("the settings of its pool cannot be applied to {cidr}: {why}")),
     );
-    let refused = state.refused.iter();
+    let refused = state.refused.reasons();
     found.extend(refused.map(|(pool, why)| format!("a block of AddressPool {pool} was given back: {why}")));
     found
 }

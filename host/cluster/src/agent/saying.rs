@@ -125,7 +125,9 @@ async fn wishes(core: &AgentCore) -> Vec<PoolWish> {
             if book.is_none_or(|book| book.pools().iter().all(|known| known.name != engine_pool)) {
                 continue;
             }
-            let want = match core.is_for_claims(&pool.key.name) {
+            let asks_for_none =
+                core.is_for_claims(&pool.key.name) || core.asks_for_none(&pool.key, *family).await;
+            let want = match asks_for_none {
                 true => 0,
                 false => core.state().wants.get(&engine_pool).copied().unwrap_or_default(),
             };

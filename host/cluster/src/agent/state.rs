@@ -13,6 +13,7 @@ use tenure_types::{NetworkName, PoolName};
 
 use crate::agent::asked::AskedClaim;
 use crate::agent::hesitation::Hesitations;
+use crate::agent::refused::RefusedBlocks;
 use crate::agent::settings::{PoolFamily, cluster_pool};
 use crate::agent::unread::GivenWarnings;
 use crate::convert::ReadStatus;
@@ -52,8 +53,8 @@ pub(crate) struct AgentState {
     pub(crate) doubted_pools: BTreeSet<Uid>,
     /// Blocks to which their pool's settings cannot be applied, each with the reason.
     pub(crate) unapplied: BTreeMap<IpNet, String>,
-    /// Pools of which the last block was given back at once, each with the reason.
-    pub(crate) refused: BTreeMap<String, String>,
+    /// Pools and families of which the last block was given back at once.
+    pub(crate) refused: RefusedBlocks,
     /// The hints that were not followed.
     pub(crate) hesitations: Hesitations,
     /// The next time at which missing pools are looked up, by the boot clock.

@@ -13,6 +13,9 @@
 //!   a block that is being given back                its intent's own
 //! ```
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 
 use ipnet::IpNet;
@@ -121,6 +124,41 @@ impl AgentCore {
         let settings = self.state().in_force.get(&pool.uid).cloned()?;
         let ranges = block_ranges(cidr, &settings, &book.network().attributes).ok()?;
         self.engine.check_bounds(network, &ranges).err().map(|error| error.to_string())
+    }
+
+    /// The reason for which no address of a block that the node has just got could be handed out; `None` if some could, or if the block's ranges are not
+    /// known yet.
+    pub(crate) async fn unusable(&self, cidr: IpNet, pool: &PoolKey) -> Option<String> {
+        let network = self.settings.network_of(&pool.name)?;
+        let book = self.book(network).await?;
+        let settings = self.state().in_force.get(&pool.uid).cloned()?;
+        match block_ranges(cidr, &settings, &book.network().attributes) {
+            Err(error) => Some(format!("the pool's settings cannot be applied to {cidr}: {error}")),
+            Ok(ranges) if ranges.iter().all(|range| range.size() == 0) => {
+                Some(format!("the pool excludes each address of {cidr} that could be handed out"))
+            }
+            Ok(ranges) => self.engine.check_bounds(network, &ranges).err().map(|error| error.to_string()),
+        }
+    }
+
+    /// Notes that a block was given back at once.
+    pub(crate) fn note_refused(&self, cidr: IpNet, pool: &PoolKey, why: String) {
+        let (now, mut state) = (self.now(), self.state());
+        let generation = state.in_force.get(&pool.uid).map(|settings| settings.generation);
+        state.refused.note((cidr, pool), why, generation, now);
+    }
+
+    /// Whether the node asks for no further block of a pool and family now.
+    pub(crate) async fn asks_for_none(&self, pool: &PoolKey, family: PoolFamily) -> bool {
+        let refused = {
+            let (now, state) = (self.now(), self.state());
+            let generation = state.in_force.get(&pool.uid).map(|settings| settings.generation);
+            state.refused.paused(pool, family, generation, now)
+        };
+        match refused {
+            Some(cidr) => self.unusable(cidr, pool).await.is_some(),
+            None => false,
+        }
     }
 
     /// Whether no new address comes from a block.

@@ -143,6 +143,13 @@ fn bounded(world: &mut World) -> anyhow::Result<()> {
     let words = wait::until("words about a block that was given back", LIMIT, || given_back(world))?;
     ensure!(words.contains("networks.pods.within allows only"), "{words}");
     ensure!(!has_condition(&world.nodes[0], "cluster-unreachable")?, "the agent has stopped");
+    // Pods wait, and each block of the pool would be as useless: the node asks for no more than it has.
+    wait::holds("the node to ask for no further block", LIMIT, || {
+        let object = world.node_object(&name)?.context("no object")?;
+        let blocks = world.blocks()?.into_values().filter(|holder| *holder == name).count();
+        Ok(object.spec.demand.iter().all(|demand| usize::try_from(demand.want) == Ok(own.len()))
+            && blocks == own.len())
+    })?;
     // What else the node has to do goes on.
     edit(world, 0, &json!({ "cooldownSeconds": 1 }))?;
     edit(world, 0, &json!({ "cooldownSeconds": 0 }))?;

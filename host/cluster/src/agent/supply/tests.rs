@@ -1,0 +1,74 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::{Client, Config};
+use serde_json::json;
+use tenure_fixtures::ports::ManualClock;
+use tenure_leases::Uid;
+
+use super::*;
+use crate::NodeIPAM;
+use crate::agent::sample::agent_with;
+use crate::objects::delivery::BlockIndexRange;
+
+/// The operator tells the settings of the pool `names`.
+fn tell(core: &AgentCore, generation: i64, excluded: &str) {
+    let exclusions = json!([{ "cidr": excluded }]);
+    let pool = json!({ "name": "names", "uid": Uid(7).to_string(), "generation": generation, "exclusions": exclusions });
+    let spec =
+        json!({ "nodeUID": Uid(1).to_string(), "machine": "0".repeat(32), "bootID": Uid(2).to_string() });
+    let object = json!({ "metadata": { "name": "n1" }, "spec": spec, "status": { "pools": [pool] } });
+    let object: NodeIPAM = serde_json::from_value(object).unwrap();
+    core.state().see(Some(object));
+}
+
+#[tokio::test]
+async fn a_node_that_can_use_no_block_asks_once_an_hour_until_the_pool_is_edited() {
+    // Another test may have installed it.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let client = Client::try_from(Config::new("http://127.0.0.1:9".parse().unwrap())).unwrap();
+    let clock = Arc::new(ManualClock::default());
+    let (core, _abandoned) = agent_with(client, Arc::clone(&clock) as _, 1).await;
+    let pool = PoolKey { name: "names".into(), uid: Uid(7) };
+    let (cidr, other) = ("10.0.0.0/28".parse().unwrap(), "10.0.0.16/28".parse().unwrap());
+    assert_eq!(core.unusable(cidr, &pool).await, None, "its settings are not known yet");
+    tell(&core, 1, "10.0.0.0/24");
+    let pauses = async |core: &AgentCore| core.asks_for_none(&pool, PoolFamily::Ipv4).await;
+    assert!(!pauses(&core).await);
+    let mut waited = Vec::new();
+    for _ in 0..8 {
+        let why = core.unusable(cidr, &pool).await.unwrap();
+        assert!(why.contains("excludes each address"), "{why}");
+        core.note_refused(cidr, &pool, why);
+        let mut minutes = 0;
+        while pauses(&core).await {
+            clock.advance(Duration::from_secs(60));
+            minutes += 1;
+        }
+        waited.push(minutes);
+    }
+    assert_eq!(waited, [1, 2, 4, 8, 16, 32, 60, 60]);
+    core.note_refused(cidr, &pool, "words".to_owned());
+    assert!(pauses(&core).await && !core.asks_for_none(&pool, PoolFamily::Ipv6).await);
+    // An edit, whatever it is, and the beginning of the next pauses.
+    tell(&core, 2, "10.0.0.0/25");
+    assert!(!pauses(&core).await);
+    core.note_refused(cidr, &pool, "words".to_owned());
+    clock.advance(Duration::from_secs(59));
+    assert!(pauses(&core).await);
+    // A block that could be used: it was the configuration that changed.
+    core.note_refused("10.0.1.0/28".parse().unwrap(), &pool, "words".to_owned());
+    assert!(!pauses(&core).await);
+    // The gateway and the network address alone are of no use either.
+    tell(&core, 3, "10.0.0.0/28");
+    assert!(core.unusable(other, &pool).await.is_none());
+    let places = |core: &AgentCore, start| {
+        let mut state = core.state();
+        let settings = state.in_force.get_mut(&Uid(7)).unwrap();
+        settings.per_block_exclusions = vec![BlockIndexRange { start, end: 14 }];
+    };
+    places(&core, 2);
+    assert!(core.unusable(other, &pool).await.is_some());
+    places(&core, 3);
+    assert!(core.unusable(other, &pool).await.is_none());
+}
