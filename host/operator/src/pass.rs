@@ -19,7 +19,7 @@ use crate::decide::decide;
 use crate::fencing;
 use crate::leadership::StoreDoubt;
 use crate::memory::OperatorMemory;
-use crate::reports::{Reports, WriteCause};
+use crate::reports::{Complaints, Reports, WriteCause};
 use crate::view::{ClusterView, WatchStores, Watches, view};
 use crate::writes::{OperatorWrite, WriteContext, WriteTime, perform};
 
@@ -53,6 +53,7 @@ pub struct Operator {
     doubt: StoreDoubt,
     /// Whether everything was listed again since the last view.
     relisted: bool,
+    complaints: Complaints,
 }
 
 impl Operator {
@@ -69,6 +70,7 @@ impl Operator {
             startup_taint: tenure_cluster::NOT_READY_TAINT.to_owned(),
             doubt: StoreDoubt::default(),
             relisted: false,
+            complaints: Complaints::default(),
         }
     }
 
@@ -143,9 +145,7 @@ impl Operator {
         }
         let sources = self.memory.over(self.stores.sources(), now.elapsed);
         let mut view = view(sources);
-        for complaint in view.unreadable.iter().chain(&view.left_out) {
-            tracing::error!("cannot be read: {complaint}");
-        }
+        self.complaints.tell(view.unreadable.iter().chain(&view.left_out));
         let versions = std::mem::take(&mut view.versions);
         self.memory.compare_objects(versions, std::mem::take(&mut self.relisted));
         self.memory.saw(view.highest);

@@ -2,12 +2,14 @@
 //!
 //! Nothing here is needed for a decision, and nothing here waits for the API server: a pass hands a notice over, and goes on.
 
+mod complaints;
 mod events;
 mod health;
 mod metrics;
 mod notice;
 mod sender;
 
+pub use self::complaints::Complaints;
 pub use self::events::{EventOutbox, EventQueue};
 pub use self::health::OperatorHealth;
 pub use self::metrics::{BlockCount, OperatorMetrics, WriteCause};
