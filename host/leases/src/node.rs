@@ -1,5 +1,7 @@
 //! `NodeIPAM`: what a node's agent says (`spec`), and what the operator hints to it (`status`). Each half has one writer.
 
+use std::sync::Arc;
+
 use ipnet::IpNet;
 
 use crate::{
@@ -7,16 +9,18 @@ use crate::{
     Uid,
 };
 
-/// The most entries of `held`, as the CRD limits the list.
+/// The most entries of `held`, as the CRD limits the list. A node has no more blocks, since a restore would give away those that it cannot name.
 pub const MAX_HELD: usize = 256;
 
 /// A block that the agent's ledger has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct HeldBlock {
     /// The addresses.
     pub cidr: IpNet,
     /// The IPBlock's uid under which it was accepted.
     pub uid: Uid,
+    /// The overlap group; `None` if the agent is of a version that does not say it.
+    pub group: Option<Arc<str>>,
 }
 
 /// A node's demand of a pool in one address family. It is written when `want` changes, never because addresses moved.

@@ -13,8 +13,8 @@ pub struct PoolKey {
     pub uid: Uid,
 }
 
-/// The most blocks that a node's `held` is believed about, if the pool sets no quota.
-pub const HELD_WITHOUT_QUOTA: u32 = 64;
+/// The most blocks that the API server lets a node want of one pool and family.
+pub const MAX_WANT: u32 = 256;
 
 /// A pool's settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,9 +25,9 @@ pub struct LeasePool {
     pub disabled: bool,
     /// The pool has a deletionTimestamp: its blocks may be taken even from a node that has no other.
     pub deleting: bool,
-    /// The most blocks of one node.
+    /// The most blocks of one node in one family.
     pub max_blocks_per_node: Option<u32>,
-    /// The most blocks of the pool.
+    /// The most blocks of the pool in one family.
     pub max_blocks: Option<u32>,
     /// Seconds for which the blocks of a deleted Node stay in quarantine; `None` (written `-1`) until somebody confirms its death.
     pub node_gone_quarantine_seconds: Option<u64>,
@@ -53,9 +53,9 @@ impl LeasePool {
         }
     }
 
-    /// The most blocks that a node's `held` is believed about.
+    /// The most blocks of one family for which a node's lost leases are made again, or its word contests the leases of others: as many as it may get.
     #[must_use]
     pub fn believed_blocks(&self) -> u32 {
-        self.max_blocks_per_node.unwrap_or(HELD_WITHOUT_QUOTA)
+        self.max_blocks_per_node.unwrap_or(MAX_WANT)
     }
 }

@@ -286,6 +286,26 @@ impl AddressSpace {
     pub fn cell(&self, cidr: IpNet) -> Option<&SpaceRange> {
         self.ranges.iter().find(|range| self.admit(range.id, cidr).is_ok())
     }
+
+    /// The range of blocks in which a CIDR is a cell, open or closed, whether or not something else uses one of its addresses: a block that was leased
+    /// there before is still a block of it.
+    #[must_use]
+    pub fn grid(&self, cidr: IpNet) -> Option<&SpaceRange> {
+        let blocks = self.ranges.iter().filter(|range| range.usage == RangeUse::Blocks);
+        let is_cell = cidr.trunc() == cidr;
+        blocks.filter(|_| is_cell).find(|range| cidr.prefix_len() == range.unit && range.cidr.contains(&cidr))
+    }
+
+    /// The number of cells that have an address of a CIDR, in ranges of blocks and of claims.
+    #[must_use]
+    pub fn cells_of(&self, cidr: IpNet) -> u64 {
+        let ranges = self.ranges.iter().filter(|range| range.usage != RangeUse::Taken);
+        let cells = ranges.filter(|range| overlap(range.cidr, cidr)).map(|range| {
+            let shared = range.cidr.prefix_len().max(cidr.prefix_len());
+            1_u64.checked_shl(range.unit.saturating_sub(shared).into()).unwrap_or(u64::MAX)
+        });
+        cells.fold(0, u64::saturating_add)
+    }
 }
 
 /// Whether one of two ranges says which part of the other something else uses.

@@ -76,9 +76,12 @@ pub fn decide(
     startup_taint: &str,
     now: WriteTime,
 ) -> Decisions {
+    let held = held::claims(view, memory);
     let mut writes = pools::finalizers(view, memory.definitions_unsure);
-    let spaces = spaces::spaces(view);
-    let mut granted = grants::grants(view, memory, now.elapsed);
+    // Before every node could speak, nobody knows which ranges are empty.
+    let may_remove = memory.barrier.may_grant() && !view.words_missing;
+    let spaces = spaces::spaces(view, &held, may_remove);
+    let mut granted = grants::grants(view, &held, memory, now.elapsed);
     memory.wanting(granted.wanting, now.elapsed);
     let released = releases::releases(view, memory, now);
     writes.extend(spaces.writes);

@@ -182,7 +182,7 @@ impl SimulatedAgent {
         let mut accepted = false;
         for (name, hint) in names.iter().zip(&status.blocks) {
             if !self.held.iter().any(|held| held.uid == hint.uid) && self.accept(name, *hint).await? {
-                self.held.push(HeldBlock { cidr: hint.cidr, uid: hint.uid });
+                self.held.push(HeldBlock { cidr: hint.cidr, uid: hint.uid, group: None });
                 accepted = true;
             }
         }
@@ -209,6 +209,7 @@ impl SimulatedAgent {
             space: space.as_ref(),
             dropped: false,
             ledger: &[],
+            is_full: false,
         };
         Ok(accept(LeaseRules::ALL, &case).is_ok())
     }

@@ -2,6 +2,7 @@
 
 use tenure_leases::agent::accept::{AcceptCase, AcceptRefusal, accept};
 use tenure_leases::agent::ledger::LeaseHold;
+use tenure_leases::node::MAX_HELD;
 use tenure_leases::{BlockHint, BlockName, FetchedBlock, HolderIdentity, LeaseRules};
 
 use crate::agent::core::AgentCore;
@@ -48,7 +49,9 @@ impl AgentCore {
         let ledger: Vec<_> = leases.values().map(|lease| self.row(lease, None)).collect();
         let block = self.readable(fetch::block(&self.client, name).await, FetchedBlock::Unreachable)?;
         let space = self.readable(fetch::space(&self.client, name.group()).await, None)?;
-        let case = AcceptCase { me, hint, block: &block, space: space.as_ref(), dropped, ledger: &ledger };
+        let is_full = leases.values().filter(|lease| lease.turn.is_none()).count() >= MAX_HELD;
+        let space = space.as_ref();
+        let case = AcceptCase { me, hint, block: &block, space, dropped, ledger: &ledger, is_full };
         match (accept(LeaseRules::ALL, &case), block) {
             (Ok(()), FetchedBlock::Found(block)) => {
                 if let Some(why) = self.unusable(hint.cidr, &block.pool).await {
@@ -69,7 +72,7 @@ impl AgentCore {
                 tracing::info!(block = %hint.cidr, pool = %lease.pool.name, "accepted a block");
             }
             (Ok(()), _) => {}
-            (Err(why @ AcceptRefusal::Overlaps(_)), _) => {
+            (Err(why @ (AcceptRefusal::Overlaps(_) | AcceptRefusal::Full)), _) => {
                 tracing::warn!(block = %hint.cidr, %why, "a block is given back");
                 self.bury(hint.uid).await?;
             }

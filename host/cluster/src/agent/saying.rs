@@ -62,10 +62,11 @@ pub(crate) async fn spec(core: &AgentCore, me: &HolderIdentity) -> NodeIpamSpec 
     // Read before the leases: what is said repeats no call that is younger than itself.
     let call = core.state().told.call;
     let leases = core.leases();
-    let mut blocks = Vec::new();
+    let (mut blocks, mut groups) = (Vec::new(), BTreeMap::new());
     for lease in leases.values().filter(|lease| lease.turn.is_none()) {
         let book = core.book_of(&lease.pool.name).await;
         blocks.push((lease.pool.clone(), core.row(lease, book.as_deref())));
+        groups.insert(lease.cidr(), lease.name.group().into());
     }
     let (told, answers, spare, refused) = {
         let state = core.state();
@@ -76,6 +77,7 @@ pub(crate) async fn spec(core: &AgentCore, me: &HolderIdentity) -> NodeIpamSpec 
     let mut said = compose(AgentFacts {
         me,
         blocks: &blocks,
+        groups: &groups,
         hints: &told.blocks,
         answers: &answers,
         dropped: &core.dropped().into_keys().collect(),

@@ -204,13 +204,15 @@ impl TryFrom<&HeldEntry> for HeldBlock {
     type Error = ConversionError;
 
     fn try_from(entry: &HeldEntry) -> Result<Self, ConversionError> {
-        Ok(Self { cidr: cidr(&entry.cidr)?, uid: entry.uid.parse()? })
+        let group = entry.group.as_deref().map(Into::into);
+        Ok(Self { cidr: cidr(&entry.cidr)?, uid: entry.uid.parse()?, group })
     }
 }
 
 impl From<&HeldBlock> for HeldEntry {
     fn from(held: &HeldBlock) -> Self {
-        Self { cidr: held.cidr.to_string(), uid: held.uid.to_string() }
+        let group = held.group.as_deref().map(str::to_owned);
+        Self { cidr: held.cidr.to_string(), uid: held.uid.to_string(), group }
     }
 }
 

@@ -95,7 +95,11 @@ fn the_holder_of_a_claims_block_is_the_node_whose_turn_it_is() {
 fn a_nodes_words_come_back_as_they_went() {
     let spec = NodeIpamSpec {
         identity: holder(),
-        held: vec![HeldBlock { cidr: "fd00::/122".parse().unwrap(), uid: Uid(1) }],
+        held: vec![HeldBlock {
+            cidr: "fd00::/122".parse().unwrap(),
+            uid: Uid(1),
+            group: Some("default".into()),
+        }],
         demand: vec![PoolDemand { pool: pool(), is_ipv6: true, in_use: 1, cooling: 2, want: 3 }],
         idle: vec![Uid(4)],
         returned: vec![Uid(5)],
@@ -149,7 +153,7 @@ fn a_word_of_a_later_version_takes_nothing_from_the_other_hints() {
 #[test]
 fn what_a_node_has_is_known_though_it_says_nonsense_besides() {
     let spec = NodeIpamSpec {
-        held: vec![HeldBlock { cidr: "10.0.0.0/26".parse().unwrap(), uid: Uid(1) }],
+        held: vec![HeldBlock { cidr: "10.0.0.0/26".parse().unwrap(), uid: Uid(1), group: None }],
         demand: vec![PoolDemand { pool: pool(), is_ipv6: false, in_use: 1, cooling: 2, want: 3 }],
         ..NodeIpamSpec::of(holder())
     };

@@ -61,6 +61,11 @@ pub fn group(_: &mut SchemaGenerator) -> Schema {
     pattern("^[a-z0-9]([a-z0-9-]*[a-z0-9])?$", 63)
 }
 
+/// An optional label of a DNS name.
+pub fn optional_group(generator: &mut SchemaGenerator) -> Schema {
+    nullable(group(generator))
+}
+
 /// The name of an object.
 pub fn name(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "minLength": 1, "maxLength": 253 })

@@ -28,8 +28,10 @@ pub struct AcceptCase<'a> {
     pub space: Option<&'a AddressSpace>,
     /// Whether the lease was given back within the last 30 days.
     pub dropped: bool,
-    /// The ledger's blocks.
+    /// The ledger's blocks, and the addresses of claims.
     pub ledger: &'a [LedgerBlock],
+    /// Whether the ledger has [`MAX_HELD`](crate::node::MAX_HELD) blocks: the node could not say that it holds another one.
+    pub is_full: bool,
 }
 
 /// Why a block is not accepted.
@@ -41,6 +43,9 @@ pub enum AcceptRefusal {
     /// The ledger has these addresses, or some of them. Nothing was used of the block, which is given back at once.
     #[error("the ledger holds {0}")]
     Overlaps(IpNet),
+    /// The node has as many blocks as it can say that it holds: two leaders granted at once. Nothing was used of the block, which is given back at once.
+    #[error("the ledger has as many blocks as the node can name")]
+    Full,
     /// No answer to one of the GETs; to be tried again.
     #[error("the API server did not answer")]
     NoAnswer,
@@ -74,6 +79,9 @@ pub fn accept(rules: LeaseRules, case: &AcceptCase<'_>) -> Result<(), AcceptRefu
     }
     if let Some(held) = case.ledger.iter().find(|held| overlap(held.cidr, case.hint.cidr)) {
         return Err(AcceptRefusal::Overlaps(held.cidr));
+    }
+    if case.is_full {
+        return Err(AcceptRefusal::Full);
     }
     if !rules.has(LeaseRule::GetBeforeUse) {
         return Ok(());

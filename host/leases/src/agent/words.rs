@@ -12,19 +12,18 @@
 //! A frozen block has no addresses to spare, so the plan no longer names it. Left out of `idle`, it would look like one that the node needs, and the
 //! operator would take its mark back and write it again.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use ipnet::IpNet;
 
 use crate::agent::ledger::{LeaseHold, LedgerBlock};
 use crate::node::{MAX_HELD, PoolEcho};
+use crate::pool::MAX_WANT;
 use crate::{
     BlockHint, CallId, ClaimTurn, HeldBlock, HolderIdentity, MarkAck, NodeIpamSpec, PoolDemand, PoolKey,
     TurnState, Uid,
 };
-
-/// The most blocks that the API server lets a node want of one pool and family.
-pub const MAX_WANT: u32 = 256;
 
 /// The blocks that a node wishes to have of a pool in one family.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,6 +43,8 @@ pub struct AgentFacts<'a> {
     pub me: &'a HolderIdentity,
     /// The blocks of the ledger, each with its pool. The address of a claim is not among them.
     pub blocks: &'a [(PoolKey, LedgerBlock)],
+    /// The overlap group of each block.
+    pub groups: &'a BTreeMap<IpNet, Arc<str>>,
     /// The operator's hints.
     pub hints: &'a [BlockHint],
     /// Answers that the ledger does not have: refusals, and ready for leases that the node does not hold.
@@ -66,8 +67,10 @@ pub struct AgentFacts<'a> {
 #[must_use]
 pub fn compose(facts: AgentFacts<'_>) -> NodeIpamSpec {
     let rows = || facts.blocks.iter().map(|(_, row)| row);
-    let mut held: Vec<HeldBlock> = rows().map(|row| HeldBlock { cidr: row.cidr, uid: row.uid }).collect();
-    held.truncate(MAX_HELD);
+    let group = |cidr: IpNet| facts.groups.get(&cidr).cloned();
+    let held = rows().map(|row| HeldBlock { cidr: row.cidr, uid: row.uid, group: group(row.cidr) });
+    // No more are accepted ([`accept`](crate::agent::accept)). A node that has more from an earlier version still speaks.
+    let held = held.take(MAX_HELD).collect();
     let mut acks: Vec<MarkAck> = rows().filter_map(LedgerBlock::standing_ack).collect();
     let standing: BTreeSet<Uid> = acks.iter().map(|ack| ack.uid).collect();
     let asked = |ack: &&MarkAck| {
@@ -175,10 +178,12 @@ mod tests {
 
     fn say(blocks: &[(PoolKey, LedgerBlock)], want: u32, change: fn(&mut AgentFacts<'_>)) -> NodeIpamSpec {
         let (me, dropped, spare) = (sample::holder(), BTreeSet::from([Uid(1), Uid(77)]), BTreeSet::new());
+        let groups = BTreeMap::from([("10.0.1.0/26".parse().unwrap(), "default".into())]);
         let wishes = vec![PoolWish { pool: sample::pool(), is_ipv6: false, want }];
         let mut facts = AgentFacts {
             me: &me,
             blocks,
+            groups: &groups,
             hints: &[],
             answers: &[],
             dropped: &dropped,
@@ -264,6 +269,7 @@ mod tests {
         assert_eq!(acks, [(2, 9, MarkAnswer::Ready), (77, 5, MarkAnswer::Cordoned)]);
         // A lease that the ledger has again was not given up.
         assert_eq!(said.returned, [Uid(77)]);
-        assert_eq!(said.held.len(), 2);
+        let held: Vec<_> = said.held.iter().map(|held| (held.uid.0, held.group.as_deref())).collect();
+        assert_eq!(held, [(1, Some("default")), (2, None)]);
     }
 }

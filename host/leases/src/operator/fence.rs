@@ -174,7 +174,7 @@ mod tests {
         let leased = sample::block();
         let quarantined = IpBlock { phase: BlockPhase::Quarantined, ..sample::block() };
         let silent = NodeIpamSpec::of(sample::holder());
-        let held = HeldBlock { cidr: leased.cidr, uid: leased.uid };
+        let held = HeldBlock { cidr: leased.cidr, uid: leased.uid, group: None };
         let speaking = NodeIpamSpec { held: vec![held], ..silent.clone() };
         [
             fence(ALL, &leased, node, Some(&speaking)),
@@ -216,7 +216,7 @@ mod tests {
         let block = IpBlock { phase: BlockPhase::Quarantined, ..sample::block() };
         let mut replacement = sample::holder();
         replacement.machine = MachineHash(99);
-        let held = HeldBlock { cidr: block.cidr, uid: block.uid };
+        let held = HeldBlock { cidr: block.cidr, uid: block.uid, group: None };
         let said = NodeIpamSpec { held: vec![held], ..NodeIpamSpec::of(replacement) };
         assert_eq!(fence(ALL, &block, FetchedNode::Found(same()), Some(&said)), FenceVerdict::Keep);
     }

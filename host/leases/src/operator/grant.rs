@@ -12,6 +12,7 @@
 
 use ipnet::IpNet;
 
+use crate::node::MAX_HELD;
 use crate::operator::held::HeldVerdict;
 use crate::{AddressSpace, HolderIdentity, IpBlock, LeasePool, RangeId, SpaceError};
 
@@ -60,6 +61,8 @@ pub struct GrantCase<'a> {
     pub node_blocks: u32,
     /// The blocks of these that the node may keep, which the quota is about: one that has to go is replaced first.
     pub kept_blocks: u32,
+    /// IPBlocks of the node in all pools and families, and blocks that it holds without one.
+    pub node_total: usize,
     /// IPBlocks of the pool and family.
     pub pool_blocks: u32,
 }
@@ -82,6 +85,9 @@ pub enum GrantRefusal {
     /// The node's quota is used up. An event says so.
     #[error("the node has its quota of {0} blocks")]
     NodeQuota(u32),
+    /// The node has as many blocks, of all pools, as it can say that it holds. An event says so.
+    #[error("the node has {MAX_HELD} blocks, which is the most")]
+    NodeFull,
     /// The pool's quota is used up.
     #[error("the pool has its quota of {0} blocks")]
     PoolQuota(u32),
@@ -113,14 +119,14 @@ pub fn grant(case: &GrantCase<'_>) -> Result<(), GrantRefusal> {
     if let Some(quota) = case.pool.max_blocks_per_node.filter(|quota| case.kept_blocks >= *quota) {
         return Err(GrantRefusal::NodeQuota(quota));
     }
+    if case.node_total >= MAX_HELD {
+        return Err(GrantRefusal::NodeFull);
+    }
     if let Some(quota) = case.pool.max_blocks.filter(|quota| case.pool_blocks >= *quota) {
         return Err(GrantRefusal::PoolQuota(quota));
     }
     case.space.admit(case.range, case.cidr)?;
-    match case.held {
-        HeldVerdict::Free | HeldVerdict::Ignored => Ok(()),
-        HeldVerdict::Taken | HeldVerdict::Reclaim => Err(GrantRefusal::Held),
-    }
+    if case.held.is_believed() { Err(GrantRefusal::Held) } else { Ok(()) }
 }
 
 /// Whether a block that exists already is the one that this leader, or its predecessor, meant to create for the node.

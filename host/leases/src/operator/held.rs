@@ -5,15 +5,24 @@
 //!   ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 //!   the IPBlock with that uid is there                                   its lease; nothing to do
 //!   no IPBlock, its answer for that uid is ready                         free: it was released, and `held` is late
-//!   no IPBlock, not a cell of an open range                              ignored, an event says so
 //!   no IPBlock, the node is fenced, and this leader ended the lease      ignored: its quarantine is over
-//!   no IPBlock, the node is above its quota (else 64)                    ignored, an event says so
+//!   no IPBlock, in no range                                              nothing: no block has its addresses
+//!   no IPBlock, in a range, but not a cell of one, or of no pool         foreign: no block that overlaps it is granted
+//!   the same, above 4096 cells of one node                               ignored, an event says so
+//!   no IPBlock, a cell, the node is above its quota (else 256)           taken, an event says so
 //!   no IPBlock, a cell, but nothing follows from the Node                taken, until the agent speaks for its Node
 //!   no IPBlock, a cell, but the pool's selector does not match           taken; an edit or a restore may have changed the selector
-//!   no IPBlock, a cell of an open range, within the quota                taken; the lost lease is made again for it
+//!   no IPBlock, a cell of several groups, and the agent names none       taken in each
+//!   no IPBlock, a cell, within the quota                                 taken; the lost lease is made again for it
 //!   an IPBlock of another uid, for the same machine                      its agent takes it over
 //!   an IPBlock of another node                                           contested: LeaseConflict; the object's holder is asked back
 //! ```
+//!
+//! A quota bounds what is made again, and not what is taken: it may have been lowered since the grants, and the node's pods use the blocks all the same.
+//! So a node that lies keeps as many blocks from others as `held` has entries, and gets no more than its quota.
+//!
+//! A cell of a closed range is one like any other: with its lease, the block is asked back and the range can go. A block that is not a cell has lost
+//! its range with its lease, such as that of a pool that was made again with another block size.
 //!
 //! A node is *fenced* when its Node is gone, is another machine's, or is attested to be off. The machine may live on all the same, so its lost lease
 //! is made again like that of any other node, and what becomes of it is the matter of `operator::fence`: it waits in quarantine. Only this leader
@@ -38,8 +47,26 @@ pub enum HeldVerdict {
     Ignored,
     /// The lease that exists, or will be taken over: not free.
     Taken,
+    /// The node is above its quota: not free, and no lease is made again.
+    AboveQuota,
+    /// The block is of no pool: nothing that overlaps it is free, and no lease can be made again.
+    Foreign,
     /// The lease is lost and is to be made again.
     Reclaim,
+}
+
+/// The most cells of other blocks that one node keeps from being granted by blocks that are not cells: the addresses of 64 blocks of a /26. It may lie.
+pub const MAX_FOREIGN_CELLS: u64 = 4096;
+
+impl HeldVerdict {
+    /// Whether the node's word keeps the block from being granted.
+    #[must_use]
+    pub const fn is_believed(self) -> bool {
+        match self {
+            Self::Free | Self::Ignored => false,
+            Self::Taken | Self::AboveQuota | Self::Foreign | Self::Reclaim => true,
+        }
+    }
 }
 
 /// The machine that says it holds a block, as its Node shows it.
@@ -85,8 +112,12 @@ pub struct HeldCase<'a> {
     pub selected: bool,
     /// Whether this leader ended the node's lease of the block since the node was fenced.
     pub ended: bool,
-    /// Blocks of the pool that are already counted for the node, IPBlocks and `held` together.
+    /// Whether the block may be one of another overlap group, since the agent names none.
+    pub is_unclear: bool,
+    /// Blocks of the pool and family that are already counted for the node, IPBlocks and `held` together.
     pub counted: u32,
+    /// Cells that are already counted for the node, since blocks overlap them that are not cells.
+    pub foreign_cells: u64,
 }
 
 /// Judges a node's `held` about a block for which there is no IPBlock.
@@ -100,11 +131,15 @@ pub fn judge_missing(rules: LeaseRules, case: &HeldCase<'_>) -> HeldVerdict {
     if fenced && (case.ended || !rules.has(LeaseRule::FencedIsTaken)) {
         return HeldVerdict::Ignored;
     }
-    let pool = case.pool.filter(|_| case.space.cell(case.cidr).is_some());
-    if pool.is_none_or(|pool| case.counted >= pool.believed_blocks()) {
-        return HeldVerdict::Ignored;
+    let Some(pool) = case.pool.filter(|_| case.space.grid(case.cidr).is_some()) else {
+        let cells = case.space.cells_of(case.cidr);
+        let is_within = case.foreign_cells.saturating_add(cells) <= MAX_FOREIGN_CELLS;
+        return if cells > 0 && is_within { HeldVerdict::Foreign } else { HeldVerdict::Ignored };
+    };
+    if case.counted >= pool.believed_blocks() && rules.has(LeaseRule::HeldIsTaken) {
+        return HeldVerdict::AboveQuota;
     }
-    let known = fenced || (case.claimant == ClaimantState::Alive && case.selected);
+    let known = !case.is_unclear && (fenced || (case.claimant == ClaimantState::Alive && case.selected));
     match (rules.has(LeaseRule::HeldIsTaken), rules.has(LeaseRule::Reclaim)) {
         (false, _) => HeldVerdict::Free,
         (true, reclaim) if !reclaim || !known => HeldVerdict::Taken,
@@ -116,11 +151,10 @@ pub fn judge_missing(rules: LeaseRules, case: &HeldCase<'_>) -> HeldVerdict {
 /// that is. `None` if two of them may live, or nothing is to be made again.
 #[must_use]
 pub fn heir(claims: &[(ClaimantState, HeldVerdict)]) -> Option<usize> {
-    let believed = |verdict| matches!(verdict, HeldVerdict::Taken | HeldVerdict::Reclaim);
     let mut living = claims
         .iter()
         .enumerate()
-        .filter(|(_, (claimant, verdict))| *claimant != ClaimantState::Fenced && believed(*verdict));
+        .filter(|(_, (claimant, verdict))| *claimant != ClaimantState::Fenced && verdict.is_believed());
     match (living.next(), living.next()) {
         (Some((position, (_, HeldVerdict::Reclaim))), None) => Some(position),
         (Some(_), _) => None,

@@ -20,7 +20,8 @@ fn judge(
 ) -> Result<(), AcceptRefusal> {
     let block = sample::block();
     let hint = BlockHint { cidr: block.cidr, uid: block.uid, mark: None };
-    let case = AcceptCase { me, hint, block: &fetched, space: space.as_ref(), dropped, ledger };
+    let case =
+        AcceptCase { me, hint, block: &fetched, space: space.as_ref(), dropped, ledger, is_full: false };
     accept(LeaseRules::ALL, &case)
 }
 
@@ -76,7 +77,9 @@ fn without_the_space_a_block_of_a_closed_range_would_be_accepted() {
     closed.close(RangeId(1)).unwrap();
     let hint = BlockHint { cidr: sample::block().cidr, uid: sample::block().uid, mark: None };
     let me = sample::holder();
-    let case = AcceptCase { me: &me, hint, block: &block, space: Some(&closed), dropped: false, ledger: &[] };
+    let space = Some(&closed);
+    let case =
+        AcceptCase { me: &me, hint, block: &block, space, dropped: false, ledger: &[], is_full: false };
     assert!(accept(LeaseRules::ALL, &case).is_err());
     assert_eq!(accept(LeaseRules::ALL.without(LeaseRule::SpaceAfterBlock), &case), Ok(()));
 }

@@ -21,6 +21,7 @@ fn each_check_refuses_on_its_own() {
         want: 9,
         node_blocks: 2,
         kept_blocks: 2,
+        node_total: 255,
         pool_blocks: 8,
     };
     use GrantRefusal::*;
@@ -34,9 +35,11 @@ fn each_check_refuses_on_its_own() {
     assert_eq!(grant(&GrantCase { kept_blocks: 3, ..good() }), Err(NodeQuota(3)));
     // One that drains does not stand in the way of its replacement.
     assert_eq!(grant(&GrantCase { node_blocks: 3, ..good() }), Ok(()));
+    assert_eq!(grant(&GrantCase { node_total: 256, ..good() }), Err(NodeFull));
     assert_eq!(grant(&GrantCase { pool_blocks: 9, ..good() }), Err(PoolQuota(9)));
-    assert_eq!(grant(&GrantCase { held: HeldVerdict::Taken, ..good() }), Err(Held));
-    assert_eq!(grant(&GrantCase { held: HeldVerdict::Reclaim, ..good() }), Err(Held));
+    for held in [HeldVerdict::Taken, HeldVerdict::AboveQuota, HeldVerdict::Foreign, HeldVerdict::Reclaim] {
+        assert_eq!(grant(&GrantCase { held, ..good() }), Err(Held));
+    }
     let unknown = SpaceError::Unknown(RangeId(2));
     assert_eq!(grant(&GrantCase { range: RangeId(2), ..good() }), Err(Space(unknown)));
 }

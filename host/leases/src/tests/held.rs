@@ -6,7 +6,7 @@ use crate::{HeldBlock, LeasePool, LeaseRules, MarkAck, MarkAnswer, MarkId, NodeI
 fn said() -> NodeIpamSpec {
     let block = sample::block();
     NodeIpamSpec {
-        held: vec![HeldBlock { cidr: block.cidr, uid: block.uid }],
+        held: vec![HeldBlock { cidr: block.cidr, uid: block.uid, group: None }],
         ..NodeIpamSpec::of(sample::holder())
     }
 }
@@ -28,22 +28,26 @@ fn a_missing_block_is_believed_within_the_quota_and_on_the_grid() {
         pool: Some(&pool),
         selected: true,
         ended: false,
+        is_unclear: false,
         counted: 2,
+        foreign_cells: 0,
     };
     let judge = |case: HeldCase<'_>| judge_missing(LeaseRules::ALL, &case);
     let fenced = HeldCase { claimant: ClaimantState::Fenced, selected: false, ..case };
     assert_eq!(judge(case), HeldVerdict::Reclaim);
-    assert_eq!(judge(HeldCase { counted: 3, ..case }), HeldVerdict::Ignored);
-    assert_eq!(judge(HeldCase { pool: Some(&unlimited), counted: 63, ..case }), HeldVerdict::Reclaim);
-    assert_eq!(judge(HeldCase { pool: Some(&unlimited), counted: 64, ..case }), HeldVerdict::Ignored);
-    assert_eq!(judge(HeldCase { pool: None, ..case }), HeldVerdict::Ignored);
+    // A quota may have been lowered since the grants: it keeps a lease from being made again, and gives nothing away.
+    assert_eq!(judge(HeldCase { counted: 3, ..case }), HeldVerdict::AboveQuota);
+    assert_eq!(judge(HeldCase { pool: Some(&unlimited), counted: 255, ..case }), HeldVerdict::Reclaim);
+    assert_eq!(judge(HeldCase { pool: Some(&unlimited), counted: 256, ..case }), HeldVerdict::AboveQuota);
+    assert_eq!(judge(HeldCase { is_unclear: true, ..case }), HeldVerdict::Taken);
+    assert_eq!(judge(HeldCase { pool: None, ..case }), HeldVerdict::Foreign);
     assert_eq!(judge(HeldCase { said: &NodeIpamSpec::of(sample::holder()), ..case }), HeldVerdict::Free);
     // A selector that was changed, or is again what it was, frees nothing.
     assert_eq!(judge(HeldCase { selected: false, ..case }), HeldVerdict::Taken);
     // Nor does a Node that is gone, or was registered again.
     assert_eq!(judge(fenced), HeldVerdict::Reclaim);
     assert_eq!(judge(HeldCase { ended: true, ..fenced }), HeldVerdict::Ignored);
-    assert_eq!(judge(HeldCase { counted: 3, ..fenced }), HeldVerdict::Ignored);
+    assert_eq!(judge(HeldCase { counted: 3, ..fenced }), HeldVerdict::AboveQuota);
     assert_eq!(judge(HeldCase { ended: true, ..case }), HeldVerdict::Reclaim);
     assert_eq!(judge(HeldCase { claimant: ClaimantState::Unsure, ..case }), HeldVerdict::Taken);
     let released = NodeIpamSpec { acks: ack(MarkAnswer::Ready), ..said() };
@@ -52,10 +56,37 @@ fn a_missing_block_is_believed_within_the_quota_and_on_the_grid() {
     let cordoned = NodeIpamSpec { acks: ack(MarkAnswer::Cordoned), ..said() };
     assert_eq!(judge(HeldCase { said: &cordoned, ..case }), HeldVerdict::Reclaim);
     closed.close(RangeId(1)).unwrap();
-    assert_eq!(judge(HeldCase { space: &closed, ..case }), HeldVerdict::Ignored);
-    let other = "10.0.0.0/25".parse().unwrap();
-    let wide = NodeIpamSpec { held: vec![HeldBlock { cidr: other, uid: Uid(1) }], ..said() };
-    assert_eq!(judge(HeldCase { said: &wide, cidr: other, ..case }), HeldVerdict::Ignored);
+    // With its lease, it is asked back, and the range can go.
+    assert_eq!(judge(HeldCase { space: &closed, ..case }), HeldVerdict::Reclaim);
+}
+
+#[test]
+fn a_block_that_is_no_cell_keeps_what_it_overlaps_within_bounds() {
+    let (space, pool) = (sample::space(), LeasePool::new(sample::pool()));
+    let judge = |cidr: &str, foreign_cells| {
+        let cidr = cidr.parse().unwrap();
+        let said = NodeIpamSpec { held: vec![HeldBlock { cidr, uid: Uid(1), group: None }], ..said() };
+        let case = HeldCase {
+            space: &space,
+            cidr,
+            said: &said,
+            claimant: ClaimantState::Alive,
+            pool: Some(&pool),
+            selected: true,
+            ended: false,
+            is_unclear: false,
+            counted: 0,
+            foreign_cells,
+        };
+        judge_missing(LeaseRules::ALL, &case)
+    };
+    assert_eq!(judge("10.0.0.0/25", 4094), HeldVerdict::Foreign);
+    assert_eq!(judge("10.0.0.0/25", 4095), HeldVerdict::Ignored);
+    assert_eq!(judge("10.0.0.96/27", 0), HeldVerdict::Foreign);
+    assert_eq!(judge("10.1.0.0/26", 0), HeldVerdict::Ignored, "no block has its addresses");
+    assert_eq!(space.cells_of("10.0.0.0/8".parse().unwrap()), 4, "the range has no more");
+    assert_eq!(space.cells_of("10.0.0.0/25".parse().unwrap()), 2);
+    assert_eq!(space.cells_of("10.0.0.96/27".parse().unwrap()), 1);
 }
 
 #[test]
@@ -105,7 +136,7 @@ fn a_lost_lease_is_made_again_for_the_one_that_lives() {
 fn a_block_is_contested_while_another_machine_holds_it_under_another_uid() {
     let block = sample::block();
     let other = |uid, acks| NodeIpamSpec {
-        held: vec![HeldBlock { cidr: block.cidr, uid }],
+        held: vec![HeldBlock { cidr: block.cidr, uid, group: None }],
         acks,
         ..NodeIpamSpec::of(sample::stranger())
     };
@@ -114,5 +145,6 @@ fn a_block_is_contested_while_another_machine_holds_it_under_another_uid() {
     assert!(!contested(&other(block.uid, vec![])));
     let ready = vec![MarkAck { uid: Uid(2), mark: MarkId(1), answer: MarkAnswer::Ready }];
     assert!(!contested(&other(Uid(2), ready)));
-    assert!(!contested(&NodeIpamSpec { held: vec![HeldBlock { cidr: block.cidr, uid: Uid(2) }], ..said() }));
+    let held = vec![HeldBlock { cidr: block.cidr, uid: Uid(2), group: None }];
+    assert!(!contested(&NodeIpamSpec { held, ..said() }));
 }

@@ -15,7 +15,7 @@ use tenure_leases::operator::held::{ClaimantState, HeldVerdict, heir};
 use tenure_leases::space::overlap;
 use tenure_leases::{AddressSpace, MarkAck, MarkAnswer, PoolDemand, RangeId, RangeState, RangeUse};
 
-use super::held::{self, HeldClaim, HeldClaims};
+use super::held::{HeldClaim, HeldClaims};
 use super::{ADDRESSES_HELD, EXHAUSTED, FamilyKey, WaitReason, WaitingNodes, in_turn};
 use crate::memory::{OperatorMemory, WaitingNode};
 use crate::reports::{EventReason, EventSubject, Notice};
@@ -53,6 +53,7 @@ pub(super) struct GrantDecisions {
 struct Granting<'a> {
     view: &'a ClusterView,
     memory: &'a OperatorMemory,
+    claims: &'a HeldClaims,
     /// Blocks that exist, that are held, or that this pass grants.
     taken: HashMap<String, HashSet<IpNet>>,
     /// The overlap groups and addresses of blocks that this pass grants, by node.
@@ -61,6 +62,8 @@ struct Granting<'a> {
     counts: BTreeMap<FamilyKey, u32>,
     /// Blocks without an IPBlock that a node is believed to hold: their leases will be made again.
     believed: BTreeMap<WaitingNode, u32>,
+    /// The same of all pools, by node.
+    totals: BTreeMap<String, usize>,
     /// The cells at the beginning of each range of which none is free.
     used_up: BTreeMap<RangeId, usize>,
     /// The grants so far, without the leases that are made again, and the last node that got one.
@@ -79,28 +82,35 @@ struct NodeBlocks {
 }
 
 /// Decides on all grants of a pass.
-pub(super) fn grants(view: &ClusterView, memory: &mut OperatorMemory, now: Duration) -> GrantDecisions {
-    let claims = held::claims(view, memory);
+pub(super) fn grants(
+    view: &ClusterView,
+    claims: &HeldClaims,
+    memory: &mut OperatorMemory,
+    now: Duration,
+) -> GrantDecisions {
     let lost =
         |claim: &&HeldClaim| claim.verdict == HeldVerdict::Reclaim && claim.claimant == ClaimantState::Alive;
-    for claim in claims.values().flatten().filter(lost) {
+    for claim in claims.blocks.values().flatten().filter(lost) {
         memory.lost_lease(&claim.node, claim.uid, now);
     }
-    compare_claims(view, memory, &claims, now);
+    compare_claims(view, memory, claims, now);
     let blocks = view.blocks.iter().map(|view| (view.group.clone(), view.block.cidr));
-    let believed = claims.iter().filter(|(_, claims)| claims.iter().any(HeldClaim::is_believed));
+    let believed = claims.blocks.iter().filter(|(_, claims)| claims.iter().any(HeldClaim::is_believed));
     let (mut taken, mut counts) = (HashMap::<String, HashSet<IpNet>>::new(), BTreeMap::new());
     // The name of an IPBlock that cannot be read is taken, too.
     let unreadable = view.unreadable_blocks.iter().cloned();
     for (group, cidr) in blocks.chain(unreadable).chain(believed.map(|(place, _)| place.clone())) {
         taken.entry(group).or_default().insert(cidr);
     }
-    let mut held = BTreeMap::<WaitingNode, u32>::new();
-    for ((_, cidr), claims) in &claims {
+    let (mut held, mut totals) = (BTreeMap::<WaitingNode, u32>::new(), BTreeMap::<String, usize>::new());
+    for ((_, cidr), claims) in &claims.blocks {
         for claim in claims.iter().filter(|claim| claim.is_believed()) {
-            let key = (claim.pool, is_ipv6(*cidr));
-            *held.entry((claim.node.clone(), key)).or_default() += 1;
-            *counts.entry(key).or_default() += 1;
+            *totals.entry(claim.node.clone()).or_default() += 1;
+            if let Some(pool) = claim.pool {
+                let key = (pool, is_ipv6(*cidr));
+                *held.entry((claim.node.clone(), key)).or_default() += 1;
+                *counts.entry(key).or_default() += 1;
+            }
         }
     }
     for view in &view.blocks {
@@ -109,17 +119,19 @@ pub(super) fn grants(view: &ClusterView, memory: &mut OperatorMemory, now: Durat
     let mut granting = Granting {
         view,
         memory,
+        claims,
         taken,
         granted: BTreeMap::new(),
         counts,
         believed: held,
+        totals,
         used_up: BTreeMap::new(),
         count: 0,
         last: None,
         decisions: GrantDecisions::default(),
     };
-    granting.ignored(&claims);
-    granting.reclaims(&claims);
+    granting.ignored();
+    granting.reclaims();
     for (_, said) in in_turn(&view.said, &memory.granted_last) {
         for demand in &said.spec.demand {
             granting.demand(said, demand);
@@ -135,7 +147,7 @@ pub(super) fn grants(view: &ClusterView, memory: &mut OperatorMemory, now: Durat
 /// Compares the claims with those of the view before.
 fn compare_claims(view: &ClusterView, memory: &mut OperatorMemory, claims: &HeldClaims, now: Duration) {
     let claimed =
-        claims.iter().flat_map(|((_, cidr), of)| of.iter().map(|claim| (claim.node.clone(), *cidr)));
+        claims.blocks.iter().flat_map(|((_, cidr), of)| of.iter().map(|claim| (claim.node.clone(), *cidr)));
     let is_accounted = |node: &str, cidr: IpNet| {
         let says = view.said.get(node).is_some_and(|said| said.spec.held_uid(cidr).is_some());
         let mut leased = view.by_node.get(node).into_iter().flatten().filter_map(|at| view.blocks.get(*at));
@@ -146,16 +158,16 @@ fn compare_claims(view: &ClusterView, memory: &mut OperatorMemory, claims: &Held
 
 impl Granting<'_> {
     /// Makes each lost lease again for the node that holds the block.
-    fn reclaims(&mut self, claims: &HeldClaims) {
+    fn reclaims(&mut self) {
         if !self.may_grant() {
             return;
         }
-        for ((group, cidr), claims) in claims {
+        for ((group, cidr), claims) in &self.claims.blocks {
             let verdicts: Vec<_> = claims.iter().map(|claim| (claim.claimant, claim.verdict)).collect();
             let Some(claim) = heir(&verdicts).and_then(|position| claims.get(position)) else { continue };
-            let range = self.view.spaces.get(&**group).and_then(|space| space.space.cell(*cidr));
-            let (Some(range), Some(said), Some(pool)) =
-                (range, self.view.said.get(&*claim.node), self.view.pool(claim.pool))
+            let range = self.view.spaces.get(&**group).and_then(|space| space.space.grid(*cidr));
+            let pool = claim.pool.and_then(|pool| self.view.pool(pool));
+            let (Some(range), Some(said), Some(pool)) = (range, self.view.said.get(&*claim.node), pool)
             else {
                 continue;
             };
@@ -165,17 +177,30 @@ impl Granting<'_> {
         }
     }
 
-    /// Reports the claims that are not believed.
-    fn ignored(&mut self, claims: &HeldClaims) {
-        for ((_, cidr), claims) in claims {
-            let ignored = claims.iter().filter(|claim| claim.verdict == HeldVerdict::Ignored);
-            let said = ignored.filter_map(|claim| self.view.said.get(&*claim.node));
-            for said in said.filter(|said| self.view.is_alive(&said.spec)) {
-                let node = &said.spec.identity.name;
-                let note = format!(
-                    "node {node} says that it holds {cidr}, of which there is no IPBlock, and is not believed: the block is outside its pools or above its quota"
-                );
-                self.decisions.notices.push(Notice::new(EventReason::HeldIgnored, subject(said), note));
+    /// Reports the claims that are not believed, and those of which no lease is made again.
+    fn ignored(&mut self) {
+        for ((_, cidr), claims) in &self.claims.blocks {
+            for claim in claims.iter().filter(|claim| claim.claimant == ClaimantState::Alive) {
+                let (reason, why) = match claim.verdict {
+                    HeldVerdict::Ignored => {
+                        (EventReason::HeldIgnored, "is not believed: the block is outside its pools")
+                    }
+                    HeldVerdict::AboveQuota => (
+                        EventReason::HeldAboveQuota,
+                        "has its quota without it: nobody else gets the block, and its lease is not made again",
+                    ),
+                    HeldVerdict::Foreign => (
+                        EventReason::HeldForeign,
+                        "is of no pool: no block that has one of its addresses is granted",
+                    ),
+                    HeldVerdict::Free | HeldVerdict::Taken | HeldVerdict::Reclaim => continue,
+                };
+                let Some(said) = self.view.said.get(&*claim.node) else { continue };
+                let subject = subject(said);
+                let node = &claim.node;
+                let note =
+                    format!("node {node} says that it holds {cidr}, of which there is no IPBlock, and {why}");
+                self.decisions.notices.push(Notice::new(reason, subject, note));
             }
         }
     }
@@ -201,6 +226,7 @@ impl Granting<'_> {
                     let granted = self.granted.entry(lease.holder.name.to_string()).or_default();
                     granted.push((lease.group.clone(), lease.cidr));
                     *self.counts.entry(key).or_default() += 1;
+                    *self.totals.entry(lease.holder.name.to_string()).or_default() += 1;
                     self.decisions.writes.push(OperatorWrite::Grant(lease));
                     (have, kept) = (have + 1, kept + 1);
                 }
@@ -255,6 +281,7 @@ impl Granting<'_> {
             want: demand.want,
             node_blocks: blocks.have,
             kept_blocks: blocks.kept,
+            node_total: self.total(said),
             pool_blocks: self.counts.get(&(demand.pool.uid, demand.is_ipv6)).copied().unwrap_or_default(),
         };
         grant(&case).map_err(|error| refusal(&error))?;
@@ -278,9 +305,11 @@ impl Granting<'_> {
             return Err(no_range(pool));
         }
         let (taken, own) = (self.taken.get(&pool.group), self.addresses_elsewhere(said, &pool.group));
-        let is_somebodys = |cell: &IpNet| taken.is_some_and(|taken| taken.contains(cell));
-        let is_free =
-            |cell: &IpNet| !is_somebodys(cell) && !space.is_taken(*cell) && !pool.excluded.cover(*cell);
+        let claims = self.claims;
+        let is_free = |cell: &IpNet| {
+            let is_taken = taken.is_some_and(|taken| taken.contains(cell)) || space.is_taken(*cell);
+            !is_taken && !pool.excluded.cover(*cell) && !claims.is_foreign(&pool.group, *cell)
+        };
         // A pass that is full only asks whether there is one.
         let most = if self.is_full() { 1 } else { CANDIDATES };
         let (mut candidates, mut has_own) = (Vec::new(), false);
@@ -309,10 +338,17 @@ impl Granting<'_> {
     fn addresses_elsewhere(&self, said: &SaidView, group: &str) -> Vec<IpNet> {
         let blocks = self.view.blocks_of(&said.spec).filter(|view| view.group != group);
         let turns = said.spec.claims.iter().filter(|turn| turn.block.group() != group);
+        let held = said.spec.held.iter().filter(|held| held.group.as_deref().is_some_and(|of| of != group));
         let granted = self.granted.get(&*said.spec.identity.name).into_iter().flatten();
         let granted = granted.filter(|(of, _)| of != group).map(|(_, cidr)| *cidr);
         let addresses = blocks.map(|view| view.block.cidr).chain(turns.map(|turn| turn.block.cidr()));
-        addresses.chain(granted).collect()
+        addresses.chain(held.map(|held| held.cidr)).chain(granted).collect()
+    }
+
+    /// A node's blocks of all pools, with those that this pass grants and those that it holds without an IPBlock.
+    fn total(&self, said: &SaidView) -> usize {
+        let more = self.totals.get(&*said.spec.identity.name).copied().unwrap_or_default();
+        self.view.blocks_of(&said.spec).count().saturating_add(more)
     }
 
     fn may_grant(&self) -> bool {
@@ -394,7 +430,7 @@ fn refusal(refusal: &GrantRefusal) -> WaitReason {
         GrantRefusal::Barrier => "OperatorWaits",
         GrantRefusal::PoolClosed => "PoolClosed",
         GrantRefusal::NotAdmitted => "NotAdmitted",
-        GrantRefusal::NodeQuota(_) | GrantRefusal::PoolQuota(_) => QUOTA,
+        GrantRefusal::NodeQuota(_) | GrantRefusal::PoolQuota(_) | GrantRefusal::NodeFull => QUOTA,
         GrantRefusal::Satisfied | GrantRefusal::Held | GrantRefusal::Space(_) => "BlockTaken",
     };
     WaitReason { reason, message: refusal.to_string() }

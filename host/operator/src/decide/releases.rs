@@ -18,6 +18,7 @@ use tenure_leases::{
 };
 
 use super::FamilyKey;
+use super::held::HeldGroups;
 use crate::memory::OperatorMemory;
 use crate::reports::{EventReason, EventSubject, Notice};
 use crate::view::{BlockView, ClusterView, PoolView, SaidView, is_ipv6};
@@ -27,8 +28,8 @@ use crate::writes::{BlockChange, OperatorWrite, WriteTime};
 struct ReleaseFacts<'a> {
     /// The uids of all leases.
     leases: BTreeSet<Uid>,
-    /// The nodes that say they hold a block.
-    holders: BTreeMap<IpNet, Vec<&'a NodeIpamSpec>>,
+    /// The nodes that say they hold a block, by overlap group.
+    holders: BTreeMap<(&'a str, IpNet), Vec<&'a NodeIpamSpec>>,
     /// The nodes with blocks of a pool.
     pool_nodes: BTreeMap<Uid, BTreeSet<&'a str>>,
     /// The count of blocks by pool and family.
@@ -46,11 +47,10 @@ impl<'a> ReleaseFacts<'a> {
             capacities: BTreeMap::new(),
             draining: draining(view),
         };
-        let pools: BTreeMap<IpNet, &PoolView> = view
-            .blocks
-            .iter()
-            .filter_map(|view_of| Some((view_of.block.cidr, view.pool(view_of.block.pool.uid)?)))
-            .collect();
+        let place = |of: &'a BlockView| (&*of.group, of.block.cidr);
+        let blocks = view.blocks.iter().map(Arc::as_ref);
+        let pools: BTreeMap<(&str, IpNet), &PoolView> =
+            blocks.filter_map(|of| Some((place(of), view.pool(of.block.pool.uid)?))).collect();
         // The words of a node whose Node is gone, or is attested to be off, say nothing about a block that was leased again.
         for said in view.said.values().filter(|said| view.is_alive(&said.spec)) {
             facts.hear(view, &pools, &said.spec);
@@ -63,26 +63,32 @@ impl<'a> ReleaseFacts<'a> {
         facts
     }
 
-    /// Takes a node's claims on leased blocks, as many of a pool as it could have leases: it may lie.
-    fn hear(&mut self, view: &ClusterView, pools: &BTreeMap<IpNet, &PoolView>, said: &'a NodeIpamSpec) {
-        let mut counted: BTreeMap<Uid, u32> = BTreeMap::new();
+    /// Takes a node's claims on leased blocks, as many of a pool and family as it could have leases: it may lie.
+    fn hear(
+        &mut self,
+        view: &'a ClusterView,
+        pools: &BTreeMap<(&str, IpNet), &PoolView>,
+        said: &'a NodeIpamSpec,
+    ) {
+        let mut counted: BTreeMap<FamilyKey, u32> = BTreeMap::new();
         for block in view.blocks_of(said) {
-            *counted.entry(block.block.pool.uid).or_default() += 1;
+            *counted.entry((block.block.pool.uid, is_ipv6(block.block.cidr))).or_default() += 1;
         }
         // A lease of equal addresses in another overlap group is another thing.
         for held in said.held.iter().filter(|held| !self.leases.contains(&held.uid)) {
-            let Some(pool) = pools.get(&held.cidr) else { continue };
-            let counted = counted.entry(pool.lease.key.uid).or_default();
+            let Some(group) = HeldGroups::of(view, said, held).clear else { continue };
+            let Some(pool) = pools.get(&(group, held.cidr)) else { continue };
+            let counted = counted.entry((pool.lease.key.uid, is_ipv6(held.cidr))).or_default();
             if *counted < pool.lease.believed_blocks() {
                 *counted += 1;
-                self.holders.entry(held.cidr).or_default().push(said);
+                self.holders.entry((group, held.cidr)).or_default().push(said);
             }
         }
     }
 
     /// The node that holds a block although its lease is another's.
     fn contestant(&self, block: &BlockView) -> Option<&'a NodeIpamSpec> {
-        let holders = self.holders.get(&block.block.cidr).into_iter().flatten().copied();
+        let holders = self.holders.get(&(&*block.group, block.block.cidr)).into_iter().flatten().copied();
         holders.into_iter().find(|said| is_contested(LeaseRules::ALL, &block.block, [*said]))
     }
 }

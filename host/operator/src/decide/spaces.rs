@@ -11,6 +11,7 @@ use tenure_leases::{
     SpaceRange, Uid,
 };
 
+use super::held::HeldClaims;
 use crate::view::{ClusterView, PoolView};
 use crate::writes::OperatorWrite;
 
@@ -22,8 +23,8 @@ pub(super) struct SpaceDecisions {
     pub(super) overlapping: BTreeSet<Uid>,
 }
 
-/// Brings each space to what the pools want. The oldest pool has its ranges first.
-pub(super) fn spaces(view: &ClusterView) -> SpaceDecisions {
+/// Brings each space to what the pools want. The oldest pool has its ranges first. Nothing is removed unless it may be (`may_remove`).
+pub(super) fn spaces(view: &ClusterView, held: &HeldClaims, may_remove: bool) -> SpaceDecisions {
     let mut decisions = SpaceDecisions::default();
     let mut groups: BTreeMap<&str, Vec<&PoolView>> =
         view.spaces.keys().map(|group| (&**group, vec![])).collect();
@@ -64,8 +65,8 @@ pub(super) fn spaces(view: &ClusterView) -> SpaceDecisions {
         let version = read.map(|read| read.version);
         if space != before {
             decisions.writes.push(OperatorWrite::Space { group: group.to_owned(), version, space });
-        } else if let Some(version) = version {
-            decisions.writes.extend(removal(view, group, version, before));
+        } else if let Some(version) = version.filter(|_| may_remove) {
+            decisions.writes.extend(removal(view, held, group, (version, before)));
         }
     }
     decisions
@@ -157,16 +158,18 @@ fn known_id(view: &ClusterView, (group, pool): (&str, &PoolKey), range: PoolRang
     counts.into_iter().max_by_key(|(id, count)| (*count, *id)).map(|(id, _)| id)
 }
 
-/// The removal of closed ranges of which no block is seen; a quorum LIST has the last word.
+/// The removal of closed ranges of which no block is seen, and no node says that it has one; a quorum LIST has the last word.
 fn removal(
     view: &ClusterView,
+    held: &HeldClaims,
     group: &str,
-    version: tenure_leases::ObjectVersion,
-    space: LeaseSpace,
+    (version, space): (tenure_leases::ObjectVersion, LeaseSpace),
 ) -> Option<OperatorWrite> {
-    let is_empty = |id: RangeId| !view.all_blocks().any(|view| view.group == group && view.block.range == id);
+    let has_blocks =
+        |id: RangeId| view.all_blocks().any(|view| view.group == group && view.block.range == id);
+    let is_empty = |range: &SpaceRange| !has_blocks(range.id) && !held.has(group, range.cidr);
     let closed = space.ranges().iter().filter(|range| range.state == RangeState::Closed);
-    let ranges: Vec<RangeId> = closed.map(|range| range.id).filter(|id| is_empty(*id)).collect();
+    let ranges: Vec<RangeId> = closed.filter(|range| is_empty(range)).map(|range| range.id).collect();
     (!ranges.is_empty()).then(|| OperatorWrite::RemoveRanges {
         group: group.to_owned(),
         version,
@@ -214,7 +217,7 @@ mod tests {
 
     /// The ranges that are made when there is no space, and the pools of which one is refused.
     fn made(view: &ClusterView) -> (Vec<String>, Vec<Uid>) {
-        let decisions = spaces(view);
+        let decisions = spaces(view, &HeldClaims::default(), true);
         let ranges = decisions.writes.iter().flat_map(|write| match write {
             OperatorWrite::Space { space, .. } => space.ranges(),
             other => panic!("{other:?}"),

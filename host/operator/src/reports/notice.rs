@@ -28,6 +28,10 @@ pub enum EventReason {
     NodeFenced,
     /// A node says that it holds a block, and is not believed.
     HeldIgnored,
+    /// A node says that it holds a block of which there is no lease, and has its quota without it.
+    HeldAboveQuota,
+    /// A node says that it holds a block of no pool, which overlaps blocks of one.
+    HeldForeign,
     /// A node has all blocks that its quota or the pool's admits.
     QuotaReached,
 }
@@ -47,6 +51,8 @@ impl EventReason {
             Self::PoolOverlap => "PoolOverlap",
             Self::NodeFenced => "NodeFenced",
             Self::HeldIgnored => "HeldIgnored",
+            Self::HeldAboveQuota => "HeldAboveQuota",
+            Self::HeldForeign => "HeldForeign",
             Self::QuotaReached => "QuotaReached",
         }
     }
@@ -59,7 +65,7 @@ impl EventReason {
             Self::BlockRefused => "AskBack",
             Self::BlockQuarantined | Self::NodeFenced => "Quarantine",
             Self::BlockReclaimed => "Reclaim",
-            Self::LeaseConflict | Self::HeldIgnored => "Compare",
+            Self::LeaseConflict | Self::HeldIgnored | Self::HeldAboveQuota | Self::HeldForeign => "Compare",
             Self::PoolExhausted | Self::PoolOverlap | Self::QuotaReached => "Allocate",
         }
     }

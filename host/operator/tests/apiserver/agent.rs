@@ -168,6 +168,7 @@ impl TestAgent {
             space: space.as_ref(),
             dropped: self.dropped.contains(hint.uid),
             ledger: &self.ledger,
+            is_full: false,
         };
         if accept(ALL, &case).is_ok() {
             let usage = BlockUsage::default();
@@ -255,7 +256,11 @@ impl TestAgent {
     /// Writes its half of NodeIPAM, if it differs.
     pub(crate) fn say(&self, cluster: &Cluster) -> anyhow::Result<()> {
         let spec = NodeIPAMSpec::from(&NodeIpamSpec {
-            held: self.ledger.iter().map(|row| HeldBlock { cidr: row.cidr, uid: row.uid }).collect(),
+            held: self
+                .ledger
+                .iter()
+                .map(|row| HeldBlock { cidr: row.cidr, uid: row.uid, group: None })
+                .collect(),
             demand: self.demand.clone(),
             idle: self.idle.clone(),
             acks: self.acks.clone(),

@@ -1,5 +1,6 @@
 //! Words that are not to be believed: of nodes that lie, of nodes that are dead, of objects of another version, and of people who slipped.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -67,9 +68,10 @@ fn liar(cluster: &Cluster) -> anyhow::Result<()> {
     agents[0].want(cluster, &pool, 1)?;
     agents[1].want(cluster, &pool, 1)?;
     settle(cluster, &mut operator, &mut agents[..2], 2)?;
-    // It says that it holds all of the pool, and something else besides.
+    let before: BTreeSet<String> = agents.iter().flat_map(TestAgent::usable).collect();
+    // It says that it holds half of the pool, and something else besides.
     let mut liar = agents.pop().context("no third agent")?;
-    liar.ledger = (0..16).map(|cell| claim(&format!("10.0.0.{}/28", cell * 16), 1000 + cell)).collect();
+    liar.ledger = (0..8).map(|cell| claim(&format!("10.0.0.{}/28", cell * 16), 1000 + cell)).collect();
     liar.ledger.push(claim("192.168.0.0/28", 2000));
     liar.say(cluster)?;
     cluster.drive(&mut operator, "the pause", || {
@@ -77,9 +79,9 @@ fn liar(cluster: &Cluster) -> anyhow::Result<()> {
         Ok((ready(cluster, "n1")?.as_deref() == Some("OperatorWaits")).then_some(()))
     })?;
     clock.advance(120);
-    // New lies are not another reason to pause, and no more than its quota is believed.
+    // New lies are not another reason to pause. Nobody else gets the blocks that it names, and it gets no more than its quota.
     cluster.drive(&mut operator, "a grant beside the lies", || {
-        let cells = (0..16).map(|cell| claim(&format!("10.0.0.{}/28", cell * 16), 3000 + cell));
+        let cells = (0..8).map(|cell| claim(&format!("10.0.0.{}/28", cell * 16), 3000 + cell));
         liar.ledger = cells.collect();
         liar.say(cluster)?;
         agents.iter_mut().try_for_each(|agent| agent.step(cluster))?;
@@ -88,6 +90,8 @@ fn liar(cluster: &Cluster) -> anyhow::Result<()> {
     let blocks = cluster.list::<IPBlock>()?;
     let gained = blocks.iter().filter(|block| block.spec.node_name == "n3").count();
     ensure!(gained <= 2, "a lie was worth {gained} blocks");
+    let named: BTreeSet<String> = liar.usable().filter(|cidr| !before.contains(cidr)).collect();
+    ensure!(agents.iter().flat_map(TestAgent::usable).all(|cidr| !named.contains(&cidr)), "it might be true");
     Ok(())
 }
 
@@ -176,7 +180,7 @@ fn typo(cluster: &Cluster) -> anyhow::Result<()> {
 }
 
 /// Deletes an IPBlock with its finalizer.
-fn strip(cluster: &Cluster, name: &str) -> anyhow::Result<()> {
+pub(crate) fn strip(cluster: &Cluster, name: &str) -> anyhow::Result<()> {
     cluster.change::<IPBlock>(name, &json!({ "metadata": { "finalizers": null } }))?;
     cluster.delete::<IPBlock>(name)
 }

@@ -11,7 +11,9 @@ use tenure_operator::writes::OperatorWrite;
 
 use crate::Test;
 use crate::claims::{active, bound, claim, say};
+use crate::clock::TestClock;
 use crate::cluster::Cluster;
+use crate::distrust::strip;
 use crate::grants::{agents, settle};
 use crate::referee::referee;
 
@@ -22,6 +24,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("spaces::a_range_that_was_taken_out_drains_and_goes", removed),
     ("spaces::a_block_that_its_node_never_accepted_goes_with_its_range", unaccepted),
     ("spaces::a_range_that_was_taken_out_by_mistake_serves_again", put_back),
+    ("spaces::a_range_stays_while_a_node_holds_a_block_of_it_whose_lease_is_lost", held),
     ("spaces::a_pool_made_again_with_another_size_is_safe_from_a_leader_that_has_not_heard_of_it", recreated),
 ];
 
@@ -179,6 +182,50 @@ fn put_back(cluster: &Cluster) -> anyhow::Result<()> {
     cluster.drive(&mut operator, "the pool to serve", || {
         let allocatable = cluster.condition("mistaken", "Allocatable")?;
         Ok(allocatable.is_some_and(|(status, _)| status == "True").then_some(()))
+    })
+}
+
+fn held(cluster: &Cluster) -> anyhow::Result<()> {
+    let clock: Arc<TestClock> = Arc::default();
+    let old = cluster.pool("old", "10.0.0.0/26", 26, &json!({}))?;
+    let mut agents = agents(cluster, 2)?;
+    let mut operator = cluster.operator(&clock)?;
+    agents[0].want(cluster, &old, 1)?;
+    settle(cluster, &mut operator, &mut agents, 1)?;
+    agents[0].use_addresses("10.0.0.0/26", 1)?;
+    // Another pool waits for the addresses, with blocks of another size.
+    let young = cluster.pool("young", "10.0.0.0/26", 27, &json!({}))?;
+    agents[1].want(cluster, &young, 1)?;
+    let overlaps = Some(("False".to_owned(), "RangeOverlap".to_owned()));
+    let cidrs = json!({ "spec": { "ipv4": { "cidrs": ["10.1.0.0/26"] } } });
+    cluster.change::<AddressPool>("old", &cidrs)?;
+    cluster.drive(&mut operator, "the range to be closed", || {
+        let space = cluster.get::<AddressSpace>("default")?;
+        let mut ranges = space.into_iter().flat_map(|space| space.spec.ranges);
+        let closed = ranges.any(|range| range.state == "Closed");
+        Ok((closed && cluster.condition("young", "Allocatable")? == overlaps).then_some(()))
+    })?;
+    let lost: IPBlock = cluster.get("default.10-0-0-0.26")?.unwrap();
+    strip(cluster, "default.10-0-0-0.26")?;
+    cluster.drive(&mut operator, "the lease to be made again", || {
+        agents.iter_mut().try_for_each(|agent| agent.step(cluster))?;
+        referee(&agents)?;
+        ensure!(agents[1].ledger.is_empty(), "addresses that a node holds were given to another");
+        clock.advance(30);
+        let again = cluster.get::<IPBlock>("default.10-0-0-0.26")?;
+        Ok(again.filter(|again| again.metadata.uid != lost.metadata.uid).map(|_| ()))
+    })?;
+    ensure!(cluster.condition("young", "Allocatable")? == overlaps);
+    // The node gives it back once no address of it is in use, and then the other pool has its range.
+    cluster.drive(&mut operator, "the younger pool's block", || {
+        agents.iter_mut().try_for_each(|agent| agent.step(cluster))?;
+        referee(&agents)?;
+        clock.advance(30);
+        if agents[0].usable().any(|cidr| cidr.starts_with("10.1.")) {
+            // It may have gone by now.
+            let _ = agents[0].use_addresses("10.0.0.0/26", 0);
+        }
+        Ok(agents[1].usable().any(|cidr| cidr.ends_with("/27")).then_some(()))
     })
 }
 

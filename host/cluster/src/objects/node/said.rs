@@ -14,6 +14,10 @@ pub struct HeldEntry {
     /// The uid of the IPBlock under which it was accepted.
     #[schemars(schema_with = "schema::uid")]
     pub uid: String,
+    /// The overlap group. Equal addresses of two groups are two blocks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::optional_group")]
+    pub group: Option<String>,
 }
 
 /// The demand of one pool in one family.

@@ -86,6 +86,7 @@ impl Cluster {
                 space: Some(&self.space),
                 dropped: agent.has_dropped(block, hinted.uid),
                 ledger: &[],
+                is_full: false,
             };
             if accept(self.rules, &case).is_ok() {
                 next.agents[node].pending = Some((block, Pending::Accept(hinted.uid)));

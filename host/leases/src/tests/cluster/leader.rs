@@ -74,7 +74,9 @@ impl Cluster {
                 pool: Some(&self.pool),
                 selected: true,
                 ended: false,
+                is_unclear: false,
                 counted: 0,
+                foreign_cells: 0,
             };
             judge_missing(self.rules, &case)
         });
@@ -98,13 +100,17 @@ impl Cluster {
                         want: 2,
                         node_blocks: 0,
                         kept_blocks: 0,
+                        node_total: 0,
                         pool_blocks: 0,
                     };
                     if grant(&case).is_ok() {
                         plan(StepKind::Progress, 0, Write::Create(node), "picks a free block for a node");
                     }
                 }
-                HeldVerdict::Taken | HeldVerdict::Reclaim => {}
+                HeldVerdict::Taken
+                | HeldVerdict::AboveQuota
+                | HeldVerdict::Foreign
+                | HeldVerdict::Reclaim => {}
             }
         }
     }

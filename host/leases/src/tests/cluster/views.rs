@@ -61,7 +61,7 @@ impl Cluster {
         NodeIpamSpec {
             identity: self.nodes[node].clone(),
             held: held
-                .map(|(block, said)| HeldBlock { cidr: cidr(block), uid: uid(block, said.held) })
+                .map(|(block, said)| HeldBlock { cidr: cidr(block), uid: uid(block, said.held), group: None })
                 .collect(),
             demand: Vec::new(),
             idle: Vec::new(),

@@ -276,7 +276,7 @@ impl Leader {
                 continue;
             }
             let is_claimant = |claims: &Vec<granting::Claim>| {
-                claims.iter().any(|claim| claim.name == *name && granting::is_believed(claim.verdict))
+                claims.iter().any(|claim| claim.name == *name && claim.verdict.is_believed())
             };
             if claims.values().any(is_claimant) {
                 continue;

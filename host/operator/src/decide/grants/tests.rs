@@ -1,4 +1,5 @@
 use super::*;
+use crate::decide::held;
 use crate::decide::releases::family_capacity;
 use crate::decide::sample::{NOW, host, leader, leased, pool, pool_with, said, saying, space};
 use crate::view::{ViewSources, view};
@@ -18,6 +19,11 @@ fn wanting(nodes: usize, cidr: &str) -> ClusterView {
     })
 }
 
+fn decided(view: &ClusterView, memory: &mut OperatorMemory) -> GrantDecisions {
+    let claims = held::claims(view, memory);
+    grants(view, &claims, memory, NOW.elapsed)
+}
+
 fn nodes(decisions: &GrantDecisions) -> BTreeSet<String> {
     let node = |write: &OperatorWrite| match write {
         OperatorWrite::Grant(lease) => lease.holder.name.to_string(),
@@ -29,13 +35,13 @@ fn nodes(decisions: &GrantDecisions) -> BTreeSet<String> {
 #[test]
 fn nodes_get_their_blocks_in_turn_and_those_that_come_later_are_told_nothing_yet() {
     let (view, mut memory) = (wanting(MAX_GRANTS + 100, "10.0.0.0/20"), leader());
-    let first = grants(&view, &mut memory, NOW.elapsed);
+    let first = decided(&view, &mut memory);
     assert_eq!((nodes(&first).len(), first.postponed.len(), first.waiting.len()), (MAX_GRANTS, 100, 0));
     assert!(first.postponed.iter().all(|node| !nodes(&first).contains(&**node)));
     assert_eq!(first.served.iter().map(ToString::to_string).collect::<BTreeSet<_>>(), nodes(&first));
     assert_eq!(first.wanting.len(), MAX_GRANTS + 100, "all of them count as waiting");
     // The others come first in the next pass, whether or not the first ones have theirs.
-    let second = grants(&view, &mut memory, NOW.elapsed);
+    let second = decided(&view, &mut memory);
     assert!(first.postponed.iter().all(|node| nodes(&second).contains(&**node)));
 }
 
@@ -43,10 +49,10 @@ fn nodes_get_their_blocks_in_turn_and_those_that_come_later_are_told_nothing_yet
 fn a_pass_that_grants_nothing_more_still_says_who_waits_for_a_pool() {
     // There are twelve blocks more than one pass grants: none of the others knows yet whether it gets one.
     let (view, mut memory) = (wanting(MAX_GRANTS + 100, "10.0.0.0/21"), leader());
-    let full = grants(&view, &mut memory, NOW.elapsed);
+    let full = decided(&view, &mut memory);
     assert_eq!((nodes(&full).len(), full.postponed.len(), full.waiting.len()), (MAX_GRANTS, 100, 0));
     let (view, mut memory) = (wanting(MAX_GRANTS + 100, "10.0.0.0/22"), leader());
-    let exhausted = grants(&view, &mut memory, NOW.elapsed);
+    let exhausted = decided(&view, &mut memory);
     let reasons: BTreeSet<&str> =
         exhausted.waiting.values().flat_map(BTreeMap::values).map(|wait| wait.reason).collect();
     assert_eq!((nodes(&exhausted).len(), exhausted.postponed.len()), (256, 0));
@@ -56,7 +62,7 @@ fn a_pass_that_grants_nothing_more_still_says_who_waits_for_a_pool() {
 #[test]
 fn each_cell_is_granted_once_and_the_last_one_is_found() {
     let (view, mut memory) = (wanting(300, "10.0.0.0/22"), leader());
-    let decisions = grants(&view, &mut memory, NOW.elapsed);
+    let decisions = decided(&view, &mut memory);
     let cell = |write: &OperatorWrite| match write {
         OperatorWrite::Grant(lease) => lease.cidr,
         other => panic!("{other:?}"),
@@ -82,7 +88,7 @@ fn replacements(want: u32, held: usize, is_cordoned: bool) -> usize {
         blocks: blocks.iter().map(|block| leased(0, node, *block, block.1 == Uid(10))).collect(),
         ..ViewSources::default()
     });
-    grants(&view, &mut leader(), NOW.elapsed).writes.len()
+    decided(&view, &mut leader()).writes.len()
 }
 
 #[test]

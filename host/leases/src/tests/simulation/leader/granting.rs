@@ -30,8 +30,8 @@ impl Leader {
         let mut claims: BTreeMap<IpNet, Vec<Claim>> = BTreeMap::new();
         for (name, said) in &cache.said {
             let spec = &said.spec;
-            let mut counted = [0, 1].map(|pool| {
-                let own = |block: &&IpBlock| spec.counts_for(block) && pool_of(block.cidr) == pool;
+            let mut counted = std::array::from_fn::<_, { KINDS.len() }, _>(|kind| {
+                let own = |block: &&IpBlock| spec.counts_for(block) && kind_of(block.cidr) == kind;
                 count(cache.blocks.values().filter(own))
             });
             let node = cache.hosts.get(name).map_or(FetchedNode::Missing, |node| FetchedNode::Found(*node));
@@ -39,7 +39,7 @@ impl Leader {
             let missing = spec.held.iter().filter(|held| !uids.contains(&held.uid));
             for held in missing.filter(|held| !cache.blocks.contains_key(&held.cidr)) {
                 let pool = &cache.pools[pool_of(held.cidr)];
-                let counted = &mut counted[pool_of(held.cidr)];
+                let counted = &mut counted[kind_of(held.cidr)];
                 let case = HeldCase {
                     space: &cache.space,
                     cidr: held.cidr,
@@ -48,10 +48,12 @@ impl Leader {
                     pool: Some(&pool.lease),
                     selected: !pool.unmatched.contains(name),
                     ended: self.ended.contains(&(Arc::clone(name), held.cidr)),
+                    is_unclear: false,
                     counted: *counted,
+                    foreign_cells: 0,
                 };
                 let verdict = judge_missing(self.rules, &case);
-                *counted += u32::from(is_believed(verdict));
+                *counted += u32::from(verdict.is_believed());
                 if verdict != HeldVerdict::Free {
                     let claim = Claim { name: Arc::clone(name), uid: held.uid, claimant, verdict };
                     claims.entry(held.cidr).or_default().push(claim);
@@ -66,7 +68,7 @@ impl Leader {
         let mut believed: BTreeMap<(Arc<str>, usize), u32> = BTreeMap::new();
         for (cidr, claims) in &claims {
             for claim in claims {
-                let counts = u32::from(is_believed(claim.verdict));
+                let counts = u32::from(claim.verdict.is_believed());
                 *believed.entry((Arc::clone(&claim.name), kind_of(*cidr))).or_default() += counts;
                 let is_lost = claim.verdict == HeldVerdict::Reclaim && claim.claimant == ClaimantState::Alive;
                 if is_lost && self.signs.lost_lease(&claim.name, claim.uid, Duration::from_secs(now)) {
@@ -81,11 +83,11 @@ impl Leader {
         let mut taken: BTreeSet<IpNet> = cache.blocks.keys().copied().collect();
         for (cidr, claims) in &claims {
             let verdicts: Vec<_> = claims.iter().map(|claim| (claim.claimant, claim.verdict)).collect();
-            if let (Some(heir), Some(range)) = (heir(&verdicts), cache.space.cell(*cidr)) {
+            if let (Some(heir), Some(range)) = (heir(&verdicts), cache.space.grid(*cidr)) {
                 let lease = lease(cache, &cache.said[&claims[heir].name].spec, range.id, *cidr);
                 self.plans.push_back(Planned::Write(Write::Create(lease)));
             }
-            if verdicts.iter().any(|(_, verdict)| is_believed(*verdict)) {
+            if verdicts.iter().any(|(_, verdict)| verdict.is_believed()) {
                 taken.insert(*cidr);
             }
         }
@@ -155,13 +157,9 @@ impl Leader {
             want,
             node_blocks: have,
             kept_blocks: have,
+            node_total: 0,
             pool_blocks: count(cache.blocks.keys().filter(|cidr| kind_of(**cidr) == kind)),
         };
         grant(&case).ok().map(|()| lease(cache, spec, range, cidr))
     }
-}
-
-/// Whether a node's word keeps a block from being granted.
-pub(super) fn is_believed(verdict: HeldVerdict) -> bool {
-    matches!(verdict, HeldVerdict::Taken | HeldVerdict::Reclaim)
 }

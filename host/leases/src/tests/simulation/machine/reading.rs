@@ -57,6 +57,7 @@ impl Machine {
             space: server.map(|server| &server.store.space),
             dropped: self.stones.contains(hint.uid),
             ledger: &self.ledger(now),
+            is_full: false,
         };
         if accept(self.rules, &case).is_ok() {
             self.rows.insert(hint.cidr, (hint.uid, LeaseHold::Open));

@@ -1,6 +1,6 @@
 //! The half of NodeIPAM that a node writes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ipnet::IpNet;
 
@@ -57,6 +57,7 @@ impl Machine {
         let facts = AgentFacts {
             me: &self.me,
             blocks: &blocks,
+            groups: &BTreeMap::new(),
             hints: &hints,
             answers: &answers,
             dropped: &hints.iter().map(|hint| hint.uid).filter(|uid| self.stones.contains(*uid)).collect(),
