@@ -88,7 +88,7 @@ pub fn decide(
     writes.extend(granted.writes);
     writes.extend(released.writes);
     let facts = ClaimFacts::gather(view, memory);
-    writes.extend(claims::claims(view, &facts, memory, now));
+    writes.extend(claims::claims(view, (&facts, &held), memory, now));
     facts.note_waiting(view, &mut granted.waiting);
     let later = [&granted.served, &granted.postponed];
     let told = nodes::Told { waiting: &granted.waiting, later, facts: &facts };

@@ -379,6 +379,13 @@ impl AgentCore {
             }
             return Ok(Some(pending(claim, "its block is gone, and the operator makes it again")));
         };
+        if found.claim != *claim {
+            // The store was put back, and the address went to another claim.
+            if let Some(asked) = self.state().asked.get_mut(claim) {
+                asked.blocks = None;
+            }
+            return Ok(Some(pending(claim, "its block is another claim's by now")));
+        }
         let space = match found.turn == Some(turn) {
             true => fetch::space(&self.client, name.group()).await?,
             false => None,

@@ -17,8 +17,9 @@ use tenure_leases::operator::claim::{ActiveTurn, TurnCase, TurnStep, turn};
 use tenure_leases::operator::held::ClaimantState;
 use tenure_leases::{BlockPhase, ClaimTurn, HolderIdentity, NodeIpamSpec, TurnId, TurnState};
 
-use self::address::{TakenAddresses, address, leased, said};
+use self::address::{address, leased};
 use super::conditions::{WantedCondition, condition};
+use super::held::{AddressesByGroup, HeldClaims};
 use super::{ADDRESSES_HELD, WaitReason, WaitingNodes};
 use crate::memory::OperatorMemory;
 use crate::view::{BlockView, ClaimView, ClusterView, SaidView, is_ipv6};
@@ -142,12 +143,12 @@ fn has_elsewhere(view: &ClusterView, said: &NodeIpamSpec, block: &BlockView) -> 
 /// Decides about all claims and their blocks.
 pub(super) fn claims(
     view: &ClusterView,
-    facts: &ClaimFacts<'_>,
+    (facts, held): (&ClaimFacts<'_>, &HeldClaims),
     memory: &OperatorMemory,
     now: WriteTime,
 ) -> Vec<OperatorWrite> {
     let may_grant = memory.barrier.may_grant() && !view.words_missing;
-    let mut leasing = ClaimLeasing { view, memory, may_grant, leased: leased(view), said: said(view) };
+    let mut leasing = ClaimLeasing { view, memory, may_grant, leased: leased(view), held };
     let mut writes = Vec::new();
     for claim in &view.claims {
         let is_leaving = is_leaving(&claim.object);
@@ -189,8 +190,8 @@ struct ClaimLeasing<'a> {
     view: &'a ClusterView,
     memory: &'a OperatorMemory,
     may_grant: bool,
-    leased: TakenAddresses,
-    said: TakenAddresses,
+    leased: AddressesByGroup,
+    held: &'a HeldClaims,
 }
 
 impl<'a> ClaimLeasing<'a> {
@@ -208,7 +209,7 @@ impl<'a> ClaimLeasing<'a> {
                 message: "the operator waits until every node had time to say what it holds".to_owned(),
             });
         }
-        match address(self.view, self.memory, wish, (&self.leased, &self.said)) {
+        match address(self.view, self.memory, wish, (&self.leased, self.held)) {
             Ok(lease) => {
                 self.leased.entry(lease.group.clone()).or_default().insert(lease.cidr);
                 FoundLease::Begins(lease)

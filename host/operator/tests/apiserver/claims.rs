@@ -6,7 +6,7 @@ use anyhow::{Context as _, ensure};
 use kube::api::{Api, DeleteParams, ObjectMeta, PostParams};
 use serde_json::{Value, json};
 use tenure_cluster::client::call;
-use tenure_cluster::{AddressClaim, AddressClaimStatus, AddressSpace, IPBlock, NodeIPAM};
+use tenure_cluster::{AddressClaim, AddressClaimStatus, AddressPool, AddressSpace, IPBlock, NodeIPAM};
 use tenure_leases::{ClaimTurn, TurnId, TurnState};
 use tenure_operator::writes::OperatorWrite;
 
@@ -23,6 +23,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("claims::a_dead_nodes_address_moves_once_the_node_is_fenced", fenced),
     ("claims::a_lost_lease_of_a_claim_is_made_again_for_the_node_that_has_the_address", lost),
     ("claims::so_is_the_lost_lease_of_an_address_that_the_claim_chose", lost_choice),
+    ("claims::what_a_node_wants_keeps_no_address_from_a_claim", wanted),
     ("claims::an_address_that_two_leaders_leased_besides_goes_back", leased_twice),
 ];
 
@@ -95,6 +96,38 @@ pub(crate) fn say(
 pub(crate) fn asked_back(cluster: &Cluster, node: &str) -> anyhow::Result<Vec<String>> {
     let status = cluster.get::<NodeIPAM>(node)?.and_then(|object| object.status);
     Ok(status.map(|status| status.claims_asked_back).unwrap_or_default())
+}
+
+fn wanted(cluster: &Cluster) -> anyhow::Result<()> {
+    let (mut operator, _) = start(cluster)?;
+    // No node is the pool's, and one of them says that it wants all of its addresses.
+    let selector = json!({ "spec": { "nodeSelector": { "matchLabels": { "zone": "b" } } } });
+    cluster.change::<AddressPool>("names", &selector)?;
+    let mut agents = agents(cluster, 1)?;
+    let turn = |address: u64| -> anyhow::Result<ClaimTurn> {
+        let (block, pod) = (format!("default.10-60-0-{address}.32").parse()?, "default/db-0".to_owned());
+        Ok(ClaimTurn { block, turn: TurnId(address), state: TurnState::Wanted, pod, guest: None })
+    };
+    agents[0].turns = (1..=6).map(turn).collect::<anyhow::Result<_>>()?;
+    agents[0].say(cluster)?;
+    claim(cluster, "a", &json!({}))?;
+    let (_, block) = bound(cluster, &mut operator, "a")?;
+    ensure!(active(cluster, &block)?.is_none(), "a node that is not the pool's has the address");
+    // What it says that it has is nobody else's: a store that was put back may lack what admitted the node.
+    agents[0].turns.iter_mut().for_each(|turn| turn.state = TurnState::Held);
+    agents[0].turns.retain(|turn| turn.block.to_string() != block);
+    agents[0].say(cluster)?;
+    cluster.until("its words to be seen", || {
+        let seen = cluster.runtime.block_on(operator.operator.decide()).context("no decisions")?.0;
+        let said = seen.said.get("n1").context("no words")?;
+        Ok(said.spec.claims.iter().all(|turn| turn.state == TurnState::Held).then_some(()))
+    })?;
+    claim(cluster, "b", &json!({}))?;
+    reason(cluster, &mut operator, "b", "PoolExhausted")?;
+    let status = told(cluster, "b")?.context("no claim")?;
+    let message = status.conditions.first().map(|condition| condition.message.clone()).unwrap_or_default();
+    ensure!(message.contains("5 are leased to no claim"), "{message}");
+    Ok(())
 }
 
 fn leased(cluster: &Cluster) -> anyhow::Result<()> {

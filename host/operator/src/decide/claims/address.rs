@@ -1,6 +1,5 @@
 //! Picks the address of a claim.
 
-use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 
 use ipnet::IpNet;
@@ -9,33 +8,21 @@ use tenure_leases::{RangeId, RangeState, RangeUse};
 
 use super::super::EXHAUSTED;
 use super::WaitReason;
+use crate::decide::held::{AddressesByGroup, HeldClaims};
 use crate::memory::OperatorMemory;
 use crate::view::{ClusterView, PoolView, is_ipv6};
 
 /// The most free addresses that are compared for one claim.
 const CANDIDATES: usize = 256;
 
-/// The addresses of an overlap group that are somebody's.
-pub(super) type TakenAddresses = HashMap<String, HashSet<IpNet>>;
-
 /// The addresses that are leased to claims.
-pub(super) fn leased(view: &ClusterView) -> TakenAddresses {
+pub(super) fn leased(view: &ClusterView) -> AddressesByGroup {
     let blocks = view.claim_blocks.iter().map(|block| (block.group.clone(), block.block.cidr));
-    gather(blocks.chain(view.unreadable_blocks.iter().cloned()))
-}
-
-/// The addresses that nodes say they have, or want, with a lease or without.
-pub(super) fn said(view: &ClusterView) -> TakenAddresses {
-    let turns = view.said.values().flat_map(|said| &said.spec.claims);
-    gather(turns.map(|turn| (turn.block.group().to_owned(), turn.block.cidr())))
-}
-
-fn gather(addresses: impl Iterator<Item = (String, IpNet)>) -> TakenAddresses {
-    let mut taken = TakenAddresses::new();
-    for (group, cidr) in addresses {
-        taken.entry(group).or_default().insert(cidr);
+    let mut leased = AddressesByGroup::new();
+    for (group, cidr) in blocks.chain(view.unreadable_blocks.iter().cloned()) {
+        leased.entry(group).or_default().insert(cidr);
     }
-    taken
+    leased
 }
 
 /// Picks the address of a claim, or says why there is none.
@@ -43,7 +30,7 @@ pub(super) fn address(
     view: &ClusterView,
     memory: &OperatorMemory,
     wish: &ClaimWish,
-    (leased, said): (&TakenAddresses, &TakenAddresses),
+    (leased, held): (&AddressesByGroup, &HeldClaims),
 ) -> Result<ClaimLease, WaitReason> {
     let because = |reason, message| WaitReason { reason, message };
     let name = &wish.pool;
@@ -56,10 +43,12 @@ pub(super) fn address(
     if pool.lease.disabled || pool.lease.deleting {
         return Err(because("PoolClosed", format!("AddressPool {name} is disabled or being deleted")));
     }
-    let has = |taken: &TakenAddresses, cidr: IpNet| {
+    let has = |taken: &AddressesByGroup, cidr: IpNet| {
         taken.get(&pool.group).is_some_and(|taken| taken.contains(&cidr))
     };
-    let is_free = |cidr: IpNet| !has(leased, cidr) && !has(said, cidr);
+    // An address of a node's block is never a claim's, whichever it asks for.
+    let is_taken = |cidr: IpNet| has(leased, cidr) || held.is_foreign(&pool.group, cidr);
+    let is_free = |cidr: IpNet| !is_taken(cidr) && !has(&held.turns, cidr);
     let lease = |range, cidr| ClaimLease {
         group: pool.group.clone(),
         cidr,
@@ -73,15 +62,17 @@ pub(super) fn address(
         let range = found.ok_or_else(|| {
             because("AddressOutside", format!("AddressPool {name} gives {address} to no claim"))
         })?;
-        // A node that says it has the address, or wants it, says so for this claim: its lease was lost.
-        return match has(leased, cidr) {
+        // A node that says it has the address says so for this claim: its lease was lost.
+        return match is_taken(cidr) {
             false => Ok(lease(range, cidr)),
-            true => Err(because("AddressTaken", format!("{address} is another claim's"))),
+            true => {
+                Err(because("AddressTaken", format!("{address} is another claim's, or in a node's block")))
+            }
         };
     }
     let of_family = |cidr: IpNet| wish.is_ipv6.is_none_or(|ipv6| is_ipv6(cidr) == ipv6);
     // A node that says it has the address has it for this claim.
-    let before = wish.before.map(IpNet::from).filter(|cidr| of_family(*cidr) && !has(leased, *cidr));
+    let before = wish.before.map(IpNet::from).filter(|cidr| of_family(*cidr) && !is_taken(*cidr));
     if let Some((range, cidr)) = before.and_then(|cidr| Some((place(view, pool, cidr)?, cidr))) {
         return Ok(lease(range, cidr));
     }
@@ -102,9 +93,22 @@ pub(super) fn address(
     let chosen = free
         .into_iter()
         .min_by_key(|(_, cidr)| (is_ipv6(*cidr), memory.release_of(&pool.group, *cidr), *cidr));
-    let (range, cidr) =
-        chosen.ok_or_else(|| because(EXHAUSTED, format!("no address of AddressPool {name} is free")))?;
+    let (range, cidr) = chosen.ok_or_else(|| because(EXHAUSTED, exhausted(pool, leased, held)))?;
     Ok(lease(range, cidr))
+}
+
+/// Says why no address of a pool is free, for people. Nodes that say that they have addresses which are leased to no claim may be wrong.
+fn exhausted(pool: &PoolView, leased: &AddressesByGroup, held: &HeldClaims) -> String {
+    let name = &pool.lease.key.name;
+    let leased = |cidr: &IpNet| leased.get(&pool.group).is_some_and(|leased| leased.contains(cidr));
+    let is_pools = |cidr: &IpNet| pool.ranges.iter().any(|range| range.cidr.contains(cidr));
+    let turns = held.turns.get(&pool.group).into_iter().flatten();
+    match turns.filter(|cidr| is_pools(cidr) && !leased(cidr)).count() {
+        0 => format!("no address of AddressPool {name} is free"),
+        count => format!(
+            "no address of AddressPool {name} is free; {count} are leased to no claim, and in the `claims` of NodeIPAMs as `Held`"
+        ),
+    }
 }
 
 /// The open range of a pool that gives an address to claims.
