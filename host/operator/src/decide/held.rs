@@ -38,7 +38,7 @@ impl HeldClaim {
     }
 }
 
-/// What nodes hold without a lease.
+/// The blocks and addresses that nodes hold without a lease.
 #[derive(Debug, Default)]
 pub(super) struct HeldClaims {
     /// The claims by overlap group and block.
@@ -113,7 +113,7 @@ pub(super) fn claims(view: &ClusterView, memory: &OperatorMemory) -> HeldClaims 
     claims
 }
 
-/// What is counted for a node, so that a lie costs others so much and no more.
+/// The count of a node's blocks, so that a lie costs others so much and no more.
 struct CountedBlocks {
     /// The blocks of each pool and family.
     blocks: BTreeMap<FamilyKey, u32>,
@@ -168,20 +168,20 @@ fn judge(
         *counted.blocks.entry(key).or_default() += 1;
     }
     let pool = key.map(|(pool, _)| pool);
-    (verdict != HeldVerdict::Free).then(|| HeldClaim { node, uid: held.uid, pool, claimant, verdict })
+    (verdict != HeldVerdict::Free).then_some(HeldClaim { node, uid: held.uid, pool, claimant, verdict })
 }
 
 /// The overlap groups in which a block may be that a node holds.
 pub(super) struct HeldGroups<'a> {
     /// All of them: the one that the node names, or else each that has such addresses.
     all: Vec<(&'a str, &'a SpaceView)>,
-    /// The one in which it is: the only one, or else the only one of whose pool the node speaks. `None` if that is not clear, since the agent is of a version
-    /// that names none.
+    /// The one in which it is: the one that the node names, or else the only one, or else the only one of whose pool the node speaks. `None` if that is not
+    /// clear, since the agent is of a version that names none.
     pub(super) clear: Option<&'a str>,
 }
 
 impl<'a> HeldGroups<'a> {
-    pub(super) fn of(view: &'a ClusterView, said: &NodeIpamSpec, held: &HeldBlock) -> Self {
+    pub(super) fn of(view: &'a ClusterView, said: &NodeIpamSpec, held: &'a HeldBlock) -> Self {
         let is_named = |group: &str| held.group.as_deref().is_none_or(|named| named == group);
         let named = view.spaces.iter().filter(|(group, _)| is_named(group));
         let all: Vec<(&str, &SpaceView)> = named
@@ -193,9 +193,10 @@ impl<'a> HeldGroups<'a> {
             let family = is_ipv6(held.cidr);
             said.demand.iter().any(|demand| Some(demand.pool.uid) == pool && demand.is_ipv6 == family)
         };
-        let clear = match all.as_slice() {
-            [(only, _)] => Some(*only),
-            several => {
+        let clear = match (held.group.as_deref(), all.as_slice()) {
+            (Some(named), _) => Some(named),
+            (None, [(only, _)]) => Some(*only),
+            (None, several) => {
                 let mut demanded = several.iter().filter(demands);
                 let first = demanded.next().map(|(group, _)| *group);
                 first.filter(|_| demanded.next().is_none())

@@ -159,6 +159,9 @@ fn known_id(view: &ClusterView, (group, pool): (&str, &PoolKey), range: PoolRang
 }
 
 /// The removal of closed ranges of which no block is seen, and no node says that it has one; a quorum LIST has the last word.
+///
+/// What a node has in a range of a pool that is gone does not keep the range: no lease can be made again there. Where another pool has its cells, its
+/// lease is made again as that one's; otherwise nothing that overlaps it is granted.
 fn removal(
     view: &ClusterView,
     held: &HeldClaims,
@@ -167,7 +170,8 @@ fn removal(
 ) -> Option<OperatorWrite> {
     let has_blocks =
         |id: RangeId| view.all_blocks().any(|view| view.group == group && view.block.range == id);
-    let is_empty = |range: &SpaceRange| !has_blocks(range.id) && !held.has(group, range.cidr);
+    let is_held = |range: &SpaceRange| view.pool(range.pool.uid).is_some() && held.has(group, range.cidr);
+    let is_empty = |range: &SpaceRange| !has_blocks(range.id) && !is_held(range);
     let closed = space.ranges().iter().filter(|range| range.state == RangeState::Closed);
     let ranges: Vec<RangeId> = closed.filter(|range| is_empty(range)).map(|range| range.id).collect();
     (!ranges.is_empty()).then(|| OperatorWrite::RemoveRanges {

@@ -203,6 +203,10 @@ fn a_range_stays_while_a_node_holds_a_block_of_it_and_its_lease_is_made_again() 
     let after = |held: &[Value]| decided(pools(), vec![space("default", &ranges)], said(held), vec![]);
     assert_eq!(after(&[held("10.0.0.0/26", 21, None)]), ["makes again default.10.0.0.0/26 for n1"]);
     assert_eq!(after(&[]), ["removes 1"]);
+    // A pool that was made again has another uid: its own range comes once the other one is gone, and the lease with it.
+    let of_gone = [(7, "10.0.0.0/24", 26, "Blocks", "Closed"), (1, "10.1.0.0/24", 26, "Blocks", "Open")];
+    let lost = said(&[held("10.0.0.0/26", 21, None)]);
+    assert_eq!(decided(pools(), vec![space("default", &of_gone)], lost, vec![]), ["removes 1"]);
     // The address of a claim keeps its range, too.
     let turn = json!({ "block": "default.10-0-0-9.32", "turn": "0000000000000007", "state": "Held", "pod": "default/p" });
     let claims = [(1, "10.0.0.0/24", 32, "Claims", "Closed"), (1, "10.1.0.0/24", 26, "Blocks", "Open")];
