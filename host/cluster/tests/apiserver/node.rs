@@ -69,5 +69,8 @@ fn checked(cluster: &Cluster) -> anyhow::Result<()> {
         (0..257).map(|n| json!({ "cidr": format!("10.{}.{}.0/24", n / 256, n % 256), "uid": uid })).collect();
     refused(change(json!({ "held": held })), "must have at most 256 items")?;
     change(json!({ "held": held[..256] }))?;
+    let of_group = |group: &str| json!({ "held": [{ "cidr": "10.0.0.0/24", "uid": uid, "group": group }] });
+    refused(change(of_group("A.b")), "spec.held[0].group")?;
+    change(of_group("a-b"))?;
     Ok(())
 }

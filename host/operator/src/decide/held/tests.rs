@@ -96,8 +96,8 @@ fn writes(view: &ClusterView, memory: &mut OperatorMemory) -> Vec<String> {
         .writes
         .iter()
         .filter_map(|write| match write {
-            OperatorWrite::Grant(lease) => Some(("grants", lease)).map(word),
-            OperatorWrite::Reclaim(lease) => Some(("makes again", lease)).map(word),
+            OperatorWrite::Grant(lease) => Some(word(("grants", lease))),
+            OperatorWrite::Reclaim(lease) => Some(word(("makes again", lease))),
             OperatorWrite::Space { group, space, .. } => Some(format!("{group}: {}", space.ranges().len())),
             OperatorWrite::RemoveRanges { ranges, .. } => Some(format!("removes {}", ranges.len())),
             OperatorWrite::Block(_, name, ..) => Some(format!("changes {name}")),
