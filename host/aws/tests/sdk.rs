@@ -13,6 +13,9 @@ mod faults;
 #[path = "sdk/node.rs"]
 mod node;
 #[cfg(test)]
+#[path = "sdk/permissions.rs"]
+mod permissions;
+#[cfg(test)]
 #[path = "sdk/reads.rs"]
 mod reads;
 #[cfg(test)]
