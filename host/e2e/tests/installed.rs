@@ -146,6 +146,14 @@ fn course() -> anyhow::Result<()> {
     let refused = node.ctl(&["uninstall", "--apply"])?;
     ensure!(code(&refused)? == "addresses-in-use" && node.plugin_path().exists(), "{refused:?}");
     node.plugin().call("DEL", &pod, &config())?.silent()?;
+    // Pods of a configuration that stays need the plugin.
+    fs::write(node.configuration(), "{}")?;
+    let left = node.ctl(&["uninstall", "--apply"])?;
+    let said = String::from_utf8_lossy(&left.stdout);
+    ensure!(left.status.code() == Some(1) && said.matches("\"left\"").count() == 2, "{left:?}");
+    ensure!(said.contains("the configuration stays, and pods that it is for need the plugin"), "{said}");
+    ensure!(node.plugin_path().exists() && node.configuration().exists(), "it was removed: {said}");
+    fs::copy(&list, node.configuration())?;
     ensure!(node.outcomes(&["uninstall", "--apply"])? == ["removed", "removed"]);
     ensure!(!node.plugin_path().exists() && !node.configuration().exists(), "something is left");
     ensure!(code(&node.ctl(&["uninstall", "--apply"])?)? == "not-installed");

@@ -201,15 +201,25 @@ fn refuse_strangers(recorded: Option<&InstalledFile>, new: &NewFile) -> Result<(
     Err(Error::new(ErrorCode::FileInTheWay, cause))
 }
 
-/// Refuses a second place for a file that is installed in another: nobody would remove the first.
+/// Refuses a second place for a file that is installed in another, or may be: nobody would remove the first. A directory that is missing says nothing
+/// of the file, since a container sees only the directories that it mounts.
 fn elsewhere(recorded: Option<&InstalledFile>, target: &Path, flags: &str) -> Result<(), Error> {
-    let Some(recorded) = recorded.filter(|recorded| recorded.path != target && recorded.path.exists()) else {
-        return Ok(());
+    let Some(recorded) = recorded.filter(|recorded| recorded.path != target) else { return Ok(()) };
+    let shown = recorded.path.display();
+    let cause = match place::unseen(&recorded.path) {
+        Some(directory) => format!(
+            "{shown} was installed on this node, and whether it is still there cannot be seen, since {} does not exist here: {}; then run `tenurectl \
+             uninstall` first, or pass its place with {flags}",
+            directory.display(),
+            place::SHOW_DIRECTORY
+        ),
+        None if recorded.path.exists() => {
+            format!(
+                "{shown} is installed already: pass its place with {flags}, or run `tenurectl uninstall` first"
+            )
+        }
+        None => return Ok(()),
     };
-    let cause = format_args!(
-        "{} is installed already: pass its place with {flags}, or run `tenurectl uninstall` first",
-        recorded.path.display()
-    );
     Err(Error::new(ErrorCode::FileInTheWay, cause))
 }
 

@@ -4,6 +4,7 @@
 //! configuration over, as Kubernetes brings it with a changed ConfigMap. A removal waits until the last pod has given its address back, and a while
 //! longer: its runtime has freed the address and still takes its sandbox down, for which it needs the configuration.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use tenure_types::Error;
@@ -41,7 +42,8 @@ impl UnusedSince {
 enum LastRound {
     #[default]
     None,
-    Done,
+    /// Done, but for the files that have to stay, each with the reason.
+    Done(Vec<(PathBuf, String)>),
     Failed(String),
 }
 
@@ -50,10 +52,13 @@ impl LastRound {
     fn news(&mut self, round: Result<InstallReport, Error>) -> Option<Result<Report, Error>> {
         match round {
             Ok(report) => {
-                let idle = [FileOutcome::Unchanged, FileOutcome::Absent];
-                let changed = report.files.iter().any(|file| !idle.contains(&file.outcome));
-                let was_done = std::mem::replace(self, Self::Done) == Self::Done;
-                (changed || !was_done).then(|| Ok(Report::of(report)))
+                let changes = [FileOutcome::Created, FileOutcome::Replaced, FileOutcome::Removed];
+                let changed = report.files.iter().any(|file| changes.contains(&file.outcome));
+                let left = report.files.iter().filter(|file| file.outcome == FileOutcome::Left);
+                let done = Self::Done(left.map(|left| (left.file.clone(), left.reason.clone())).collect());
+                let is_new = *self != done;
+                *self = done;
+                (changed || is_new).then(|| Ok(Report::of(report)))
             }
             Err(error) => {
                 let failed = Self::Failed(error.to_string());
@@ -150,6 +155,9 @@ mod tests {
         assert_eq!(said(report(FileOutcome::Unchanged)), Some(true), "it is well again");
         assert_eq!(said(report(FileOutcome::Unchanged)), None);
         assert_eq!(said(report(FileOutcome::Replaced)), Some(true));
+        assert_eq!(said(report(FileOutcome::Left)), Some(true), "something has to stay");
+        assert_eq!(said(report(FileOutcome::Left)), None);
+        assert_eq!(said(report(FileOutcome::Unchanged)), Some(true), "it need not stay any more");
         assert_eq!(said(failed()), Some(false));
     }
 }

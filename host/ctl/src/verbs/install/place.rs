@@ -27,6 +27,15 @@ pub(in crate::verbs) fn content(path: &Path) -> Result<Option<Vec<u8>>, Error> {
     }
 }
 
+/// The next step where the directory of an installed file is not there.
+pub(super) const SHOW_DIRECTORY: &str =
+    "in a container, mount it; if it is gone from the node, create it, empty";
+
+/// The directory of a file, if it does not exist. Whether the file does is not known then: a container sees only the directories that it mounts.
+pub(super) fn unseen(path: &Path) -> Option<&Path> {
+    Some(directory(path)).filter(|directory| !directory.is_dir())
+}
+
 /// Writes a file with a mode, and as root for root. The directory is created if it is missing.
 pub(in crate::verbs) fn write(path: &Path, content: &[u8], mode: u32) -> Result<(), Error> {
     let temporary = temporary(path);

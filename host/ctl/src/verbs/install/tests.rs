@@ -303,6 +303,46 @@ async fn an_uninstallation_removes_what_is_ours_and_names_what_it_leaves() {
     assert_eq!(tree.run(&["uninstall", "--force"]).await.unwrap_err().code, ErrorCode::NotInstalled);
 }
 
+/// Regression: a container that does not mount the directory of before took its file for gone, and installed a second one.
+#[tokio::test]
+async fn a_file_whose_directory_is_not_there_is_neither_forgotten_nor_installed_a_second_time() {
+    let tree = Tree::new();
+    let (one, file) = (tree.plugin("1.0.0"), tree.path("pods.conflist").display().to_string());
+    let words = ["install", "--plugin", &one, "--wait", "0", "--configuration", &file, "--apply"];
+    for (place, flag) in [("before/tenure", "--cni-bin-dir"), ("before/00-tenure.conflist", "--cni-conf-dir")]
+    {
+        tree.run(&["install", "--plugin", &one, "--apply"]).await.unwrap();
+        tree.configured().await;
+        let mut store = RecordStore::open(&tree.path("state/installed.json"), true).await.unwrap();
+        let InstallationRecord { plugin, configuration, .. } = &mut store.record;
+        let moved = if flag == "--cni-bin-dir" { plugin } else { configuration };
+        moved.as_mut().unwrap().path = tree.path(place);
+        store.save().unwrap();
+        drop(store);
+        let recorded = tree.record();
+        let error = tree.run(&words).await.unwrap_err();
+        assert_eq!(error.code, ErrorCode::FileInTheWay);
+        assert!(error.cause.contains("before does not exist here: in a container, mount it"), "{error}");
+        assert!(error.cause.ends_with(&format!("pass its place with {flag}")), "{error}");
+        assert_eq!(tree.record(), recorded);
+        let report = tree.run(&["uninstall", "--force", "--apply"]).await.unwrap();
+        let files = report["files"].as_array().unwrap();
+        let left: Vec<_> = files.iter().filter(|file| file["outcome"] == "left").collect();
+        assert!(left.len() == 1 && left[0]["file"] == tree.path(place).display().to_string(), "{report}");
+        assert!(left[0]["reason"].as_str().unwrap().contains("before does not exist here"), "{report}");
+        let record = tree.record();
+        assert_eq!(
+            [record.plugin.is_some(), record.configuration.is_some()],
+            [flag == "--cni-bin-dir", flag == "--cni-conf-dir"]
+        );
+        // An empty directory in its place says that it is gone.
+        fs::create_dir(tree.path("before")).unwrap();
+        assert_eq!(tree.outcomes(&["uninstall", "--force", "--apply"]).await, ["absent"]);
+        assert!(!tree.path("state/installed.json").exists());
+        fs::remove_dir(tree.path("before")).unwrap();
+    }
+}
+
 #[tokio::test]
 async fn two_installations_do_not_meet_and_a_newer_record_is_left_alone() {
     let tree = Tree::new();

@@ -14,7 +14,12 @@ use crate::daemon::Daemon;
 use crate::render::Report;
 use crate::report::{FileChange, FileOutcome, InstallReport, InstalledKind};
 
-/// Removes the configuration first, so that no pod starts meanwhile, then the plugin, then the plugin that was kept.
+/// Why the plugin stays where the configuration does.
+const NEEDED: &str =
+    "the configuration stays, and pods that it is for need the plugin (--force removes it nevertheless)";
+
+/// Removes the configuration first, so that no pod starts meanwhile, then the plugin, then the plugin that was kept. A configuration that has to stay may
+/// name the plugin, which then stays, too, unless it is to be removed by force.
 ///
 /// # Errors
 /// `NotInstalled` if there is no record, `FileInTheWay` if the files are another daemon's, `AddressesInUse` as long as pods or agents have addresses, what the daemon answers otherwise,
@@ -40,18 +45,24 @@ pub(super) async fn once(daemon: &Daemon, arguments: &UninstallArguments) -> Res
         unused(daemon).await?;
     }
     let mut report = InstallReport { applied: arguments.apply, files: Vec::new(), notes: Vec::new() };
+    let mut is_needed = false;
     if let Some(installed) = store.record.configuration.clone() {
-        let mut change = removal(&installed, InstalledKind::Configuration)?;
+        let mut change = removal_if_seen(&installed, InstalledKind::Configuration)?;
         if arguments.keep_configuration && change.outcome == FileOutcome::Removed {
             change.outcome = FileOutcome::Kept;
         }
         if carry_out(&change, arguments.apply)? {
             store.record.configuration = None;
         }
+        is_needed = change.outcome == FileOutcome::Left && !arguments.force;
         report.files.push(change);
     }
     if let Some(installed) = store.record.plugin.clone() {
-        let change = removal(&installed, InstalledKind::Plugin)?;
+        let mut change = removal_if_seen(&installed, InstalledKind::Plugin)?;
+        if is_needed && change.outcome == FileOutcome::Removed {
+            change.outcome = FileOutcome::Left;
+            NEEDED.clone_into(&mut change.reason);
+        }
         if carry_out(&change, arguments.apply)? {
             report.notes.extend(links_to(&installed.path));
             store.record.plugin = None;
@@ -102,6 +113,16 @@ pub(super) fn removal(installed: &InstalledFile, kind: InstalledKind) -> Result<
     };
     let (version, sha256) = (installed.version.clone(), installed.sha256.clone());
     Ok(FileChange { file: installed.path.clone(), kind, outcome, version, sha256, reason })
+}
+
+/// The same, where a directory that is missing says nothing of the file in it.
+fn removal_if_seen(installed: &InstalledFile, kind: InstalledKind) -> Result<FileChange, Error> {
+    let mut change = removal(installed, kind)?;
+    if let Some(directory) = place::unseen(&installed.path) {
+        change.outcome = FileOutcome::Left;
+        change.reason = format!("{} does not exist here: {}", directory.display(), place::SHOW_DIRECTORY);
+    }
+    Ok(change)
 }
 
 /// Removes a file if that is its outcome. Returns whether the file is gone, or would be.
