@@ -61,6 +61,10 @@ fn the_book_has_these_times() {
     ] {
         assert!(page("aws-eni.md").contains(words), "{words}");
     }
+    // The longest time between two answers at rest: the pause, and a quarter of it.
+    assert!(AT_REST.saturating_mul(5) / 4 < seconds(3 * 3600));
+    let alert = "At rest, EC2 is asked every two hours, so alert above three;";
+    assert!(page("conditions.md").contains(alert), "{alert}");
 }
 
 /// The questions of so many hours at rest, with the time of each; `agrees` is whether the metadata service agrees with EC2 meanwhile.
