@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::{Node, Pod, Secret, ServiceAccount};
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Client, ResourceExt as _};
 use serde_json::{Value, json};
-use tenure_cluster::{IPBlock, NodeIPAM, NodeIPAMSpec};
+use tenure_cluster::{FENCED_ANNOTATION, IPBlock, NodeIPAM, NodeIPAMSpec};
 use tenure_fixtures::control_plane::ADMIN_TOKEN;
 use tenure_leases::{HolderIdentity, MachineHash, NodeIpamSpec, Uid};
 
@@ -112,6 +112,18 @@ fn own(cluster: &Cluster) -> anyhow::Result<()> {
     forbidden(merge(cluster, &agent, "node-a", &fenced), "is an administrator's word")?;
     merge(cluster, &cluster.client, "node-a", &fenced)?;
     merge(cluster, &agent, "node-a", &json!({ "spec": { "idle": [] } }))?;
+    cluster.apply(&agent, &object("node-a"), false)?;
+    // Regression: an agent could take it back, by removing or by emptying it.
+    for word in [json!(null), json!("")] {
+        let patch = json!({ "metadata": { "annotations": { "ipam.tenure.dev/fenced": word } } });
+        forbidden(merge(cluster, &agent, "node-a", &patch), "is an administrator's word")?;
+    }
+    forbidden(
+        merge(cluster, &agent, "node-a", &json!({ "metadata": { "annotations": null } })),
+        "is an administrator's word",
+    )?;
+    let kept = cluster.call(all::<NodeIPAM>(&agent).get("node-a"))?;
+    ensure!(kept.annotations().contains_key(FENCED_ANNOTATION), "{:?}", kept.annotations());
     // The other half of its own, its end, and a lease.
     let status = json!({ "status": { "blockCount": 1 } });
     let api = all::<NodeIPAM>(&agent);
