@@ -70,7 +70,7 @@ pub(crate) struct Config {
     pub(crate) node: NodeTable,
     /// The node's AWS network interfaces, whose addresses a network hands out. Without `network`, tenured uses nothing of AWS.
     pub(crate) aws: AwsTable,
-    /// The cluster's API server: blocks of addresses that it leases to the node, and its word about the node's pods. Without `networks` and `pods`, tenured asks no API server.
+    /// The cluster's API server: blocks of addresses that it leases to the node, and its word about the node and its pods. Without `networks`, `pods` and `node`, tenured asks no API server.
     pub(crate) cluster: ClusterTable,
     /// The container runtime, as a second source on which sandboxes exist.
     pub(crate) runtime: RuntimeTable,

@@ -67,6 +67,7 @@ mod tests {
             "| `exclusive` | `false` | live |",
             "| `within` | none | live |",
             "| `memory_mib` | `16` | after a restart |",
+            "Without `networks`, `pods` and `node`, tenured asks no API server.",
         ] {
             assert!(page.contains(line), "{line} is missing in\n{page}");
         }
