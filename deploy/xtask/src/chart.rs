@@ -15,10 +15,15 @@ use crate::workspace::Workspace;
 const PROFILES: [&str; 3] = ["single-node", "cluster", "aws"];
 
 /// The profiles whose configuration the built daemon reads, each with values that reach more of it.
-const READ: [(&str, &str); 3] = [
+const READ: [(&str, &str); 5] = [
     ("single-node", "agent.logLevel=debug,agent.runtime.exclusive=true"),
     ("cluster", "cluster.pools={pods},cluster.configuration=preallocation = 32"),
     ("aws", "network.ipam.warm.addresses=2,aws.settings.labels.pool=batch,aws.settings.max_pods=58"),
+    ("aws", "aws.followPods=true,aws.removeTaint=true,cluster.configuration=preallocation = 32"),
+    (
+        "aws",
+        "aws.followPods=true,aws.followNode=false,agent.logLevel=info\\, hyper::client = WARN\\,tenure_led",
+    ),
 ];
 
 /// The oldest version of Kubernetes that the chart supports, for which the manifests are rendered.

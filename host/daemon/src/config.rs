@@ -4,6 +4,8 @@
 
 mod agents;
 mod aws;
+#[cfg(test)]
+mod chart;
 mod cluster;
 mod compare;
 mod delegates;
@@ -173,7 +175,7 @@ pub(crate) struct PolicyTable {
     #[schemars(range(min = 1))]
     pub(crate) deadline_ms: Option<u32>,
     /// Mebibytes of memory that one of its calls may use, such as the tier that `tenurectl policy check` prints; at most, and by default, `sandbox.memory_mib`.
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = 4096))]
     pub(crate) memory_mib: Option<u32>,
     /// Whether it may serve without passing the conformance suite: as `tenurectl policy activate --unchecked`, where a configuration names it.
     pub(crate) unchecked: bool,

@@ -11,11 +11,50 @@
 {{- end }}
 {{- end }}
 
+{{/* The level of the log, by the daemon's rules: a level, a part of the daemon, or both with a = between them; several with commas. */}}
+{{- define "tenure.logLevel" -}}
+{{- $levels := list "off" "error" "warn" "info" "debug" "trace" "0" "1" "2" "3" "4" "5" -}}
+{{- $parts := list "tenured" "tenure_checkpoint" "tenure_engine" "tenure_ledger" "tenure_observe" "tenure_policy" "tenure_rpc" "tenure_runtime" "tenure_spool" "tenure_types" -}}
+{{- range $directive := splitList "," .Values.agent.logLevel -}}
+{{- $words := regexSplit "=" $directive 2 -}}
+{{- $level := $words | last | trim -}}
+{{- $name := $words | first | trim | splitList "::" | first -}}
+{{- $isPart := false -}}
+{{- range $parts }}{{ if and $name (hasPrefix $name .) }}{{ $isPart = true }}{{ end }}{{ end -}}
+{{- $isBare := eq (len $words) 1 -}}
+{{- if not (or (has (lower $level) $levels) (and $isBare $isPart)) }}{{ fail (printf "agent.logLevel: unknown level %q; the levels are off, error, warn, info, debug and trace" $level) }}{{ end -}}
+{{- if not (or $isBare $isPart (and $name (not (hasPrefix "tenure" $name)))) }}{{ fail (printf "agent.logLevel: unknown part %q; the parts are %s" $name (join ", " $parts)) }}{{ end -}}
+{{- end -}}
+{{- .Values.agent.logLevel -}}
+{{- end }}
+
+{{/*
+The keys of [cluster] that are left to cluster.configuration. Those that other values decide are refused, because accounts get the rights for these
+values only, and so are those that the daemon does not know.
+*/}}
+{{- define "tenure.clusterConfiguration" -}}
+{{- $text := .Values.cluster.configuration | trim -}}
+{{- $known := list "kubeconfig" "pods" "preallocation" "release_seconds" "write_seconds" -}}
+{{- $elsewhere := dict "networks" "set cluster.pools" "node" "only profile aws follows Nodes" "startup_taint" "the operator removes the taint startupTaint.key" -}}
+{{- if eq .Values.profile "aws" -}}
+{{- $elsewhere = dict "networks" "profile aws leases no blocks" "pods" "set aws.followPods" "node" "set aws.followNode" "startup_taint" "set aws.removeTaint" -}}
+{{- end -}}
+{{- $own := regexReplaceAll "(?ms)^[ \\t]*\\[.*" $text "" -}}
+{{- range regexFindAll "(?m)^[ \\t]*[\"']?[A-Za-z0-9_-]+[\"']?[ \\t]*[.=]" $own -1 -}}
+{{- $key := regexReplaceAll "[^A-Za-z0-9_-]" . "" -}}
+{{- if hasKey $elsewhere $key }}{{ fail (printf "cluster.configuration: %s: %s" $key (get $elsewhere $key)) }}{{ end -}}
+{{- if not (has $key $known) }}{{ fail (printf "cluster.configuration: [cluster] has no key %s; set one of %s" $key (join ", " $known)) }}{{ end -}}
+{{- end -}}
+{{- with $text }}
+{{ . }}
+{{- end -}}
+{{- end }}
+
 {{/* The tables of tenured.toml that follow from the values. */}}
 {{- define "tenure.tables" -}}
 [log]
 format = "json"
-level = {{ .Values.agent.logLevel | quote }}
+level = {{ include "tenure.logLevel" . | quote }}
 
 [metrics]
 listen = "127.0.0.1:{{ .Values.agent.metricsPort }}"
@@ -40,16 +79,19 @@ config = {{ "'''" }}{{ toJson (merge (dict "type" "tenure") .Values.network.ipam
 [aws]
 network = {{ .Values.network.name | quote }}
 {{- include "tenure.keys" .Values.aws.settings }}
-{{- if include "tenure.followsNode" . }}
+{{- if include "tenure.asksApiServer" . }}
 
 [cluster]
+{{- if include "tenure.followsNode" . }}
 node = true
+{{- end }}
 {{- if include "tenure.removesTaint" . }}
 startup_taint = {{ .Values.startupTaint.key | quote }}
 {{- end }}
-{{- with .Values.cluster.configuration }}
-{{ . | trim }}
+{{- if include "tenure.followsPods" . }}
+pods = true
 {{- end }}
+{{- include "tenure.clusterConfiguration" . }}
 {{- end }}
 
 [networks.{{ .Values.network.name | quote }}]
@@ -58,6 +100,9 @@ config = {{ "'''" }}{{ toJson .Values.network.ipam }}{{ "'''" }}
 {{- include "tenure.keys" .Values.network.settings }}
 {{- end }}
 {{- range $name, $policy := .Values.policies }}
+{{- if and (get (default dict $policy.settings) "metadata") (not (include "tenure.knowsPods" $)) }}
+{{- fail (printf "policies.%s.settings.metadata: labels come from the API server: needs profile cluster with cluster.pools, or profile aws with aws.followPods" $name) }}
+{{- end }}
 
 [policies.{{ $name }}]
 path = "/etc/tenure/{{ ternary "pulled" "policies" (not (empty $policy.oci)) }}/{{ $name }}.wasm"
@@ -68,9 +113,7 @@ path = "/etc/tenure/{{ ternary "pulled" "policies" (not (empty $policy.oci)) }}/
 
 [cluster]
 networks = { {{ $.Values.network.name | quote }} = {{ toJson . }} }
-{{- with $.Values.cluster.configuration }}
-{{ . | trim }}
-{{- end }}
+{{- include "tenure.clusterConfiguration" $ }}
 
 [networks.{{ $.Values.network.name | quote }}]
 config = {{ "'''" }}{{ toJson (merge (dict "type" "tenure" "pools" .) $.Values.network.ipam (dict "policy" "cluster-range")) }}{{ "'''" }}

@@ -51,9 +51,17 @@ imagePullSecrets: {{- toYaml . | nindent 2 }}
 {{- if and (include "tenure.followsNode" .) .Values.aws.removeTaint }}true{{ end -}}
 {{- end }}
 
+{{/* Whether the agents of profile aws ask about their pods, and whether those of any profile do; empty if not. */}}
+{{- define "tenure.followsPods" -}}
+{{- if and (eq .Values.profile "aws") .Values.aws.followPods }}true{{ end -}}
+{{- end }}
+{{- define "tenure.knowsPods" -}}
+{{- if or (and (eq .Values.profile "cluster") .Values.cluster.pools) (include "tenure.followsPods" .) }}true{{ end -}}
+{{- end }}
+
 {{/* Whether the agents ask the API server; empty if not. */}}
 {{- define "tenure.asksApiServer" -}}
-{{- if or (eq .Values.profile "cluster") (include "tenure.followsNode" .) }}true{{ end -}}
+{{- if or (eq .Values.profile "cluster") (include "tenure.followsNode" .) (include "tenure.followsPods" .) }}true{{ end -}}
 {{- end }}
 
 {{/* The account of the agents, as the API server names it. */}}

@@ -1,21 +1,23 @@
-//! The rights of the agents of profile aws: they follow their Node, and remove its start-up taint.
+//! The rights of the agents of profile aws: they follow their Node, remove its start-up taint, and ask about their pods.
 
 use std::collections::BTreeSet;
 
 use anyhow::ensure;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::Client;
-use kube::api::{Api, Patch, PatchParams};
+use kube::api::{Api, ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
-use tenure_cluster::access::{ClusterUses, OF_NODE, OF_TAINT, access};
+use tenure_cluster::access::{ClusterUses, OF_NODE, OF_PODS, OF_TAINT, access};
 use tenure_cluster::client::ApiCallError;
 
 use crate::Test;
 use crate::agents::token;
 use crate::cluster::{Cluster, NAMESPACE, chart, forbidden};
 
-pub(crate) const TESTS: &[Test] =
-    &[("clouds::an_agent_removes_the_taint_of_its_node_and_writes_nothing_else_of_nodes", taint)];
+pub(crate) const TESTS: &[Test] = &[
+    ("clouds::an_agent_removes_the_taint_of_its_node_and_writes_nothing_else_of_nodes", taint),
+    ("clouds::an_agent_asks_about_pods_with_the_value_for_it_only", pods),
+];
 
 /// The release, and the account of its agents.
 const RELEASE: &str = "clouds";
@@ -26,12 +28,11 @@ fn change(cluster: &Cluster, client: &Client, node: &str, patch: &Value) -> Resu
     cluster.call(nodes.patch(node, &PatchParams::default(), &Patch::Merge(patch)))
 }
 
-/// Installs a release, and connects as its agent on a node.
-fn agent(cluster: &Cluster, node: &str, removes: bool) -> anyhow::Result<Client> {
+/// Installs a release with a value, and connects as its agent on a node.
+fn agent(cluster: &Cluster, node: &str, value: &str) -> anyhow::Result<Client> {
     let chart = chart();
-    let removes = format!("aws.removeTaint={removes}");
     let path = chart.display().to_string();
-    cluster.helm(&["upgrade", "--install", RELEASE, &path, "--set", "profile=aws", "--set", &removes])?;
+    cluster.helm(&["upgrade", "--install", RELEASE, &path, "--set", "profile=aws", "--set", value])?;
     cluster.node(node)?;
     let pods: Api<Pod> = Api::namespaced(cluster.client.clone(), NAMESPACE);
     let name = format!("cloud-agent-on-{node}");
@@ -48,6 +49,28 @@ fn taint(cluster: &Cluster) -> anyhow::Result<()> {
     removed
 }
 
+/// Regression: `cluster.configuration` could have the daemon ask, and no role let it.
+fn pods(cluster: &Cluster) -> anyhow::Result<()> {
+    let asked = || {
+        for (value, node, pods) in [
+            ("aws.followPods=true", true, true),
+            ("aws.followPods=true,aws.followNode=false", false, true),
+            ("aws.followPods=false", true, false),
+        ] {
+            let agent = agent(cluster, "cloud-a", value)?;
+            has_exactly(cluster, &agent, ClusterUses { node, pods, ..ClusterUses::default() })?;
+            cluster.until("the pods to be listed or not", || {
+                let listed = cluster.call(Api::<Pod>::all(agent.clone()).list(&ListParams::default()));
+                Ok((listed.is_ok() == pods).then_some(()))
+            })?;
+        }
+        Ok(())
+    };
+    let asked = asked();
+    cluster.helm(&["uninstall", RELEASE])?;
+    asked
+}
+
 fn tried(cluster: &Cluster) -> anyhow::Result<()> {
     let (not_ready, dedicated) = (
         json!({ "key": "ipam.tenure.dev/not-ready", "effect": "NoSchedule" }),
@@ -55,7 +78,7 @@ fn tried(cluster: &Cluster) -> anyhow::Result<()> {
     );
     let tainted = json!({ "spec": { "taints": [not_ready, dedicated] } });
     let without = json!({ "spec": { "taints": [dedicated] } });
-    let plain = agent(cluster, "cloud-a", false)?;
+    let plain = agent(cluster, "cloud-a", "aws.removeTaint=false")?;
     cluster.node("cloud-b")?;
     for node in ["cloud-a", "cloud-b"] {
         change(cluster, &cluster.client, node, &tainted)?;
@@ -64,7 +87,7 @@ fn tried(cluster: &Cluster) -> anyhow::Result<()> {
     has_exactly(cluster, &plain, ClusterUses { node: true, ..ClusterUses::default() })?;
     forbidden(change(cluster, &plain, "cloud-a", &without), "cannot patch resource \"nodes\"")?;
 
-    let agent = agent(cluster, "cloud-a", true)?;
+    let agent = agent(cluster, "cloud-a", "aws.removeTaint=true")?;
     let others = "an agent removes the taint of its own Node";
     cluster.until("the policy to be in force", || {
         Ok(forbidden(change(cluster, &agent, "cloud-b", &without), others).is_ok().then_some(()))
@@ -100,9 +123,11 @@ fn tried(cluster: &Cluster) -> anyhow::Result<()> {
 
 /// Expects that the account has the rights for these uses, and of the others that are asked about none.
 fn has_exactly(cluster: &Cluster, client: &Client, uses: ClusterUses) -> anyhow::Result<()> {
-    let expected = OF_NODE.len() + if uses.taint { OF_TAINT.len() } else { 0 };
+    let of = [(uses.node, OF_NODE), (uses.pods, OF_PODS), (uses.taint, OF_TAINT)];
+    let expected: usize = of.iter().filter(|(is_used, _)| *is_used).map(|(_, rights)| rights.len()).sum();
     cluster.until("the role to be in force", || {
-        let found = cluster.runtime.block_on(access(client, "cloud-a", uses))?;
+        // In its first seconds, an API server lets no account review its own rights.
+        let Ok(found) = cluster.runtime.block_on(access(client, "cloud-a", uses)) else { return Ok(None) };
         let wrong: BTreeSet<_> = found
             .rights
             .iter()
