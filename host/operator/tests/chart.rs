@@ -20,6 +20,8 @@ mod operator;
 mod release;
 #[path = "chart/rendered.rs"]
 mod rendered;
+#[path = "chart/security.rs"]
+mod security;
 
 use std::process::ExitCode;
 
@@ -33,6 +35,7 @@ type Test = (&'static str, fn(&Cluster) -> anyhow::Result<()>);
 fn main() -> ExitCode {
     let tests = [
         rendered::TESTS,
+        security::TESTS,
         release::TESTS,
         agents::TESTS,
         access::TESTS,
