@@ -19,7 +19,9 @@ impl ControlGroups {
     /// # Errors
     /// When a group cannot be made or removed.
     pub(super) fn new() -> Result<Self> {
-        let groups = Self(hierarchies()?.into_iter().map(|at| at.join(GROUP)).collect());
+        let hierarchies = hierarchies()?;
+        hierarchies.iter().try_for_each(|at| enable(at))?;
+        let groups = Self(hierarchies.into_iter().map(|at| at.join(GROUP)).collect());
         groups.remove()?;
         for group in &groups.0 {
             fs::create_dir(group).with_context(|| format!("cannot make the group {}", group.display()))?;
@@ -53,6 +55,17 @@ impl Drop for ControlGroups {
         // After a failure, for which the demonstration has already given the reason.
         let _ = self.remove();
     }
+}
+
+/// Has the groups below a hierarchy of version 2 count what it can count. The kubelet demands that of its own, and systemd needs only a part. A hierarchy
+/// of version 1 counts one thing, in each group.
+fn enable(hierarchy: &Path) -> Result<()> {
+    let controllers = fs::read_to_string(hierarchy.join("cgroup.controllers")).unwrap_or_default();
+    controllers.split_whitespace().try_for_each(|controller| {
+        let enabled = fs::write(hierarchy.join("cgroup.subtree_control"), format!("+{controller}"));
+        enabled
+            .with_context(|| format!("cannot enable the controller {controller} in {}", hierarchy.display()))
+    })
 }
 
 /// Removes a group and those below it that have no processes any more; whether it is gone.
