@@ -34,7 +34,7 @@ impl Policy for Names {
 
     fn propose<'a>(&'a self, _: &'a Request, book: Arc<Book>, _: Arc<[u8]>) -> Answer<'a, Outcome> {
         let free = book.free(Shelf::whole(0), None, Direction::Ascending, 1);
-        let proposal = Proposal::of(free.into_iter().map(|address| (0, address)).collect());
+        let proposal = Proposal::of(free.into_iter().map(|address| (0, address)));
         Box::pin(async { Ok(proposal.into()) })
     }
 }

@@ -16,8 +16,6 @@ use crate::NodeIPAM;
 use crate::agent::records::HeldLease;
 use crate::agent::sample::{agent_with, network, unreachable};
 
-const BLOCK: &str = "10.0.0.0/26";
-
 fn lease() -> HeldLease {
     HeldLease {
         name: "default.10-0-0-0.26".parse().unwrap(),

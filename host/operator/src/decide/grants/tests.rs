@@ -116,7 +116,7 @@ fn two_blocks(more: &serde_json::Value) -> ClusterView {
 fn no_block_is_granted_of_which_each_address_is_excluded() {
     let granted = |more: &serde_json::Value| {
         let view = two_blocks(more);
-        let writes = grants(&view, &mut leader(), NOW.elapsed).writes;
+        let writes = decided(&view, &mut leader()).writes;
         let cell = |write: &OperatorWrite| match write {
             OperatorWrite::Grant(lease) => lease.cidr.to_string(),
             other => panic!("{other:?}"),
@@ -148,7 +148,7 @@ fn an_excluded_block_is_replaced_beside_the_quota() {
             blocks: vec![leased(0, node, block, false)],
             ..ViewSources::default()
         });
-        grants(&view, &mut leader(), NOW.elapsed).writes.len()
+        decided(&view, &mut leader()).writes.len()
     };
     let excluded = json!([{ "cidr": "10.0.0.0/26" }]);
     assert_eq!(
