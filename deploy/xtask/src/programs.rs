@@ -105,8 +105,8 @@ pub(crate) fn run(workspace: &Workspace, programs: Vec<TestProgram>, tally: &mut
     together.sort_by_key(|program| Reverse(times.of(&program.name)));
     let processors = thread::available_parallelism().map_or(1, NonZero::get);
     let lanes = [
-        vec![Phase { jobs: alone, at_once: 1 }, Phase { jobs: together, at_once: processors + MORE }],
-        vec![Phase { jobs: patient, at_once: 1 }],
+        vec![JobBatch { jobs: alone, at_once: 1 }, JobBatch { jobs: together, at_once: processors + MORE }],
+        vec![JobBatch { jobs: patient, at_once: 1 }],
     ];
     let ended = |end: ProgramEnd| {
         count += 1;
@@ -204,23 +204,23 @@ fn pass_on(from: &Command, to: &mut Command) {
 
 /// Jobs, and how many of them are worked on at once, in their order.
 #[derive(Debug)]
-struct Phase<J> {
+struct JobBatch<J> {
     jobs: Vec<J>,
     at_once: usize,
 }
 
-/// Works on jobs. Lanes run side by side, and the phases of a lane one after the other. Gives each result to `ended`, on the caller's thread.
+/// Works on jobs. Lanes run side by side, and the batches of a lane one after the other. Gives each result to `ended`, on the caller's thread.
 fn side_by_side<J: Send, R: Send>(
-    lanes: impl IntoIterator<Item = Vec<Phase<J>>>,
+    lanes: impl IntoIterator<Item = Vec<JobBatch<J>>>,
     work: impl Fn(J) -> R + Sync,
     ended: impl FnMut(R),
 ) {
     let (sender, results) = mpsc::channel();
     thread::scope(|scope| {
-        for phases in lanes {
+        for batches in lanes {
             let (sender, work) = (sender.clone(), &work);
             scope.spawn(move || {
-                for Phase { jobs, at_once } in phases {
+                for JobBatch { jobs, at_once } in batches {
                     let waiting = Mutex::new(jobs.into_iter());
                     let next = || hold(&waiting).next();
                     let worker = |sender: mpsc::Sender<R>| {
@@ -308,14 +308,14 @@ mod tests {
         let meet = Barrier::new(3);
         let mut ended = Vec::new();
         // None of three ends before the others have begun.
-        let lane = |jobs: &[u32], at_once| vec![Phase { jobs: jobs.to_vec(), at_once }];
+        let lane = |jobs: &[u32], at_once| vec![JobBatch { jobs: jobs.to_vec(), at_once }];
         let lanes = [lane(&[1, 2, 3, 4], 2), lane(&[10, 20], 1)];
         side_by_side(lanes, |job| (meet.wait(), job).1, |job| ended.push(job));
         let slow: Vec<_> = ended.iter().copied().filter(|job| *job >= 10).collect();
         assert_eq!((ended.len(), slow), (6, vec![10, 20]));
         let mut in_turn = Vec::new();
-        let phases = [3, 1, 2].map(|job| Phase { jobs: vec![job, 10 * job], at_once: 1 });
-        side_by_side([phases.into()], |job| job, |job| in_turn.push(job));
+        let batches = [3, 1, 2].map(|job| JobBatch { jobs: vec![job, 10 * job], at_once: 1 });
+        side_by_side([batches.into()], |job| job, |job| in_turn.push(job));
         assert_eq!(in_turn, [3, 30, 1, 10, 2, 20]);
     }
 

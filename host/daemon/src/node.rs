@@ -100,8 +100,8 @@ impl DaemonNode {
 
 #[cfg(feature = "cluster")]
 impl DaemonNode {
-    /// What a confirmation records of a node that leases blocks, before any pod is served: that what the API server knows must be read back,
-    /// and that no address comes from a block of an earlier boot.
+    /// Records of a node that leases blocks, before any pod is served, that the API server's records must be read back, and that no address comes
+    /// from a block of an earlier boot.
     async fn adopt_leases(&self) -> Result<(), Error> {
         let networks = self.live.config.borrow().cluster.leasing();
         if networks.is_empty() {

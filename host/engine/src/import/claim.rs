@@ -12,6 +12,7 @@
 //! ```
 
 use std::borrow::Borrow;
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -123,9 +124,10 @@ impl Claim {
                 Ok(Imported::Released)
             }
             Err(_) if is_over => {
-                let is_left = |held: &&Arc<Allocation>| self.is_origin_of(held) && has_exactly(held, &living);
-                let left = book.owned_by(owner).filter(is_left);
-                let ended = left.and_then(|_| book.release(owner, rules.now, End::Del.reason()));
+                let is_left =
+                    |held: &Arc<Allocation>| self.origin_of(held).is_some() && has_exactly(held, &living);
+                let has_left = book.owned_by(owner).is_some_and(is_left);
+                let ended = book.release(owner, rules.now, End::Del.reason()).filter(|_| has_left);
                 ended.map_or(Ok(()), |fact| commit(held, vec![fact]))?;
                 Ok(Imported::Released)
             }
@@ -141,16 +143,14 @@ impl Claim {
         }
     }
 
-    /// Whether an allocation was imported from this claim's source.
-    fn is_origin_of(&self, held: &Allocation) -> bool {
-        held.origin.as_ref().is_some_and(|origin| origin.source == self.source)
+    /// The origin of an allocation that was imported from this claim's source.
+    fn origin_of<'h>(&self, held: &'h Allocation) -> Option<&'h Origin> {
+        held.origin.as_deref().filter(|origin| origin.source == self.source)
     }
 
     /// Whether this claim shows that an allocation imported earlier from the same source is over.
     fn supersedes(&self, holder: &Allocation, place: &Place, rules: Rules<'_>) -> bool {
-        let Some(origin) = holder.origin.as_ref().filter(|_| self.is_origin_of(holder)) else {
-            return false;
-        };
+        let Some(origin) = self.origin_of(holder) else { return false };
         let index = holder.addresses.iter().position(|held| held.ip() == place.address);
         let claimed_anew = || {
             let before = index.and_then(|index| origin.claim(index));
@@ -245,9 +245,6 @@ impl Claim {
 
 /// Whether an allocation has exactly these addresses.
 fn has_exactly(held: &Allocation, living: &[&Place]) -> bool {
-    let mut has: Vec<IpAddr> = held.addresses.iter().map(AssignedAddress::ip).collect();
-    let mut wants: Vec<IpAddr> = living.iter().map(|place| place.address).collect();
-    has.sort_unstable();
-    wants.sort_unstable();
-    has == wants
+    let has: BTreeSet<IpAddr> = held.addresses.iter().map(AssignedAddress::ip).collect();
+    has == living.iter().map(|place| place.address).collect()
 }

@@ -85,7 +85,7 @@ pub(crate) struct Unimported {
 struct GoodLook {
     network: NetworkName,
     removals: u64,
-    /// What was there, if anything.
+    /// The metadata then; `None` if nothing was there.
     stamp: Option<Stamp>,
 }
 

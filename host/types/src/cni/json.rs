@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use crate::{Error, ErrorCode};
 
-/// The value of a key of an `ipam` object, as the reference implementation reads it; `None` if there is none, or the text is no object.
+/// The value of a key of an `ipam` object, as the reference implementation reads it; `None` if it has none, or the text is not an object.
 #[must_use]
 pub fn ipam_value(ipam: &str, key: &str) -> Option<serde_json::Value> {
     let object = JsonObject::document(ipam.as_bytes()).ok()?;
