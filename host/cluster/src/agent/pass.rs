@@ -242,12 +242,12 @@ impl AgentPass<'_> {
         let now = self.core.now();
         for lease in self.core.leases().into_values() {
             let cidr = lease.cidr();
+            let row = self.core.row(&lease, None);
             let is_due = {
                 let state = self.core.state();
                 let hint = state.told.blocks.iter().find(|hint| hint.cidr == cidr);
                 let hint = hint.map(|hint| (hint.uid, hint.mark.map(|mark| mark.id)));
                 let is_early = state.compared.get(&cidr).is_some_and(|(next, _)| now < *next);
-                let row = self.core.row(&lease, None);
                 // The operator hints at no block of a claim: its end comes by another way.
                 let is_usual = lease.turn.is_some() && lease.hold == LeaseHold::Open;
                 let is_open = (is_settled(&row, hint) && !is_usual) || state.unconfirmed.contains(&cidr);
