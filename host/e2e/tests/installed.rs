@@ -179,8 +179,7 @@ fn renamed() -> anyhow::Result<()> {
     fs::write(&list, called("pods"))?;
     ensure!(node.outcomes(&apply)? == ["created", "created"]);
     let add = |node: &Node, name: &str, pod: &str| {
-        let mut config = config();
-        config["name"] = name.into();
+        let config = json!({ "cniVersion": "1.1.0", "name": name, "ipam": config().get("ipam") });
         node.plugin().call("ADD", &Attachment::of(pod), &config)
     };
     let of_pod = add(&node, "pods", "pod")?.address()?;
