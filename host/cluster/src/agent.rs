@@ -153,13 +153,18 @@ impl Agent {
         AgentHandle { core: Arc::clone(&self.core), executors: Arc::new(self.handles()) }
     }
 
-    /// Works until it is dropped; returns only if an executor failed.
-    pub async fn run(self) -> tenure_effects::TaskFailure {
+    /// Works until it is dropped; returns only if an executor failed. Before `confirmed`, the ledger may not be the node's: no plan is made or
+    /// carried out.
+    pub async fn run(self, confirmed: impl Future<Output = ()>) -> tenure_effects::TaskFailure {
         let handles = self.handles();
         let Self { core, executors } = self;
-        let mut running: FuturesUnordered<_> = executors.into_iter().map(Executor::run).collect();
+        let carried_out = async {
+            confirmed.await;
+            let mut running: FuturesUnordered<_> = executors.into_iter().map(Executor::run).collect();
+            running.next().await
+        };
         tokio::select! {
-            Some(failure) = running.next() => failure,
+            Some(failure) = carried_out => failure,
             never = work(&core, &handles) => match never {},
         }
     }

@@ -14,6 +14,12 @@ impl Gate {
         self.0.cancel();
     }
 
+    /// Whether it is open.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.0.is_cancelled()
+    }
+
     /// Waits until the gate is open.
     pub async fn passed(&self) {
         self.0.cancelled().await;

@@ -56,10 +56,12 @@ pub(super) fn add(
             clock: Arc::clone(clock),
             pods: spine.pods.clone(),
             held_back: spine.held_back.clone(),
+            confirmed: confirmed.clone(),
             handle: leasing,
         };
         spine.claims.leased_by(cluster.clone());
-        let part = confirmed.before(parts::ClusterPart::build(given, conditions));
+        // While the state is lost, the agent says so, and its executors wait.
+        let part = parts::ClusterPart::build(given, conditions);
         parts.restarted("cluster", part, &[ledger.undo, networks.configured]);
     }
     let (kept, metrics) = (Arc::clone(&spine.kept), Arc::clone(&spine.metrics));

@@ -36,6 +36,8 @@ pub(crate) struct ClusterInputs {
     pub(crate) pods: Option<Arc<PodDoor>>,
     /// Opens once no address can come from a block of an earlier boot that is not confirmed.
     pub(crate) held_back: Gate,
+    /// Opens once the state is the node's. Its confirmation holds the blocks back by itself.
+    pub(crate) confirmed: Gate,
     /// Handle to the agent, as long as one runs.
     pub(crate) handle: watch::Sender<Option<ClusterAgent>>,
 }
@@ -66,7 +68,9 @@ impl ClusterPart {
     async fn serve(&self) -> anyhow::Result<()> {
         let ClusterInputs { engine, clock, identity, .. } = &self.given;
         let (networks, boot) = (self.given.config.leasing(), boot_of(&identity.boot).ok());
-        while let Err(error) = hold_back(engine, networks.keys(), boot).await {
+        while self.given.confirmed.is_open()
+            && let Err(error) = hold_back(engine, networks.keys(), boot).await
+        {
             tracing::error!(%error, "the blocks of an earlier boot cannot be held back, so no pod is served yet");
             sleep(AGAIN).await;
         }
@@ -94,7 +98,7 @@ impl ClusterPart {
         let handle = agent.handle();
         self.given.handle.send_replace(Some(handle.clone()));
         tokio::select! {
-            failure = agent.run() => Err(failure.into()),
+            failure = agent.run(self.given.confirmed.passed()) => Err(failure.into()),
             () = self.tell(&handle) => Ok(()),
         }
     }
