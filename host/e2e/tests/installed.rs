@@ -185,7 +185,8 @@ fn renamed() -> anyhow::Result<()> {
     let of_pod = add(&node, "pods", "pod")?.address()?;
 
     node.daemon.configure(&defined("blue"))?;
-    node.daemon.ctl(&["reload"])?;
+    let reloaded = node.daemon.ctl_output(&["reload"])?;
+    ensure!(!reloaded.status.success(), "{reloaded:?}");
     fs::write(&list, called("blue"))?;
     let refused = node.ctl(&apply)?;
     let words = String::from_utf8_lossy(&refused.stderr).into_owned();
