@@ -20,6 +20,7 @@ use crate::objects::reference::{MarkEntry, PoolReference};
 pub use self::block::{BlockLease, ClaimLease};
 pub use self::claim::ClaimWish;
 pub use self::exclusions::{AddressRun, PoolExclusions};
+pub(crate) use self::exclusions::{address, number};
 pub use self::node::ReadStatus;
 pub use self::pool::PoolRange;
 

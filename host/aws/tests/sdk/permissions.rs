@@ -37,7 +37,7 @@ fn strings(value: &Value) -> Vec<&str> {
     one.chain(value.as_array().into_iter().flatten().filter_map(Value::as_str)).collect()
 }
 
-/// What the page's statements allow: calls, each with a type of resource.
+/// The calls that the page's statements allow, each with a type of resource.
 fn allowed(page: &str) -> BTreeSet<(String, String)> {
     let mut allowed = BTreeSet::new();
     for block in page.split("```json\n").skip(1) {

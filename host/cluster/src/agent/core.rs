@@ -93,7 +93,8 @@ impl AgentCore {
         LedgerBlock { cidr, uid: lease.uid, hold: frozen.unwrap_or(lease.hold), usage }
     }
 
-    /// The use of a block, as far as the network's book is known, and in the networks that had its pool before. Agents may use the addresses of claims that are still to be restored.
+    /// The use of a block, as far as the network's book is known, and in the networks that had its pool before. Agents may use the addresses of
+    /// claims that are still to be restored.
     pub(crate) fn usage(&self, pool: &str, cidr: IpNet, book: Option<&Book>) -> BlockUsage {
         let known = book.map(|book| usage(book, cidr)).unwrap_or_default();
         let network = self.settings.network_of(pool);

@@ -6,7 +6,7 @@ use ipnet::IpNet;
 use tenure_types::cni::{Route, Success};
 use tenure_types::{Attributes, COOLDOWN_SECONDS, InvalidAttributes, Range, RangeError, agreed};
 
-use crate::convert::{AddressRun, PoolExclusions};
+use crate::convert::{AddressRun, PoolExclusions, address, number};
 use crate::objects::delivery::RouteEntry;
 use crate::objects::node::PoolSettings;
 
@@ -127,20 +127,6 @@ fn runs(cidr: IpNet, settings: &PoolSettings) -> Vec<AddressRun> {
 pub(crate) fn is_excluded(cidr: IpNet, address: IpAddr, settings: &PoolSettings) -> bool {
     let place = number(address);
     runs(cidr, settings).iter().all(|(first, last)| place < *first || *last < place)
-}
-
-fn number(address: IpAddr) -> u128 {
-    match address {
-        IpAddr::V4(address) => u32::from(address).into(),
-        IpAddr::V6(address) => address.into(),
-    }
-}
-
-fn address(cidr: IpNet, number: u128) -> IpAddr {
-    match cidr {
-        IpNet::V4(_) => IpAddr::V4(u32::try_from(number).unwrap_or(u32::MAX).into()),
-        IpNet::V6(_) => IpAddr::V6(number.into()),
-    }
 }
 
 #[cfg(test)]

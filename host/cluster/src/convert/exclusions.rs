@@ -139,7 +139,8 @@ fn ends(cidr: IpNet) -> AddressRun {
     (number(cidr.network()), number(cidr.broadcast()))
 }
 
-fn number(address: IpAddr) -> u128 {
+/// An address as a number.
+pub(crate) fn number(address: IpAddr) -> u128 {
     match address {
         IpAddr::V4(address) => u32::from(address).into(),
         IpAddr::V6(address) => address.into(),
@@ -147,7 +148,7 @@ fn number(address: IpAddr) -> u128 {
 }
 
 /// The address with a number, of the family of a CIDR.
-fn address(family: IpNet, number: u128) -> IpAddr {
+pub(crate) fn address(family: IpNet, number: u128) -> IpAddr {
     match family {
         IpNet::V4(_) => IpAddr::V4(u32::try_from(number).unwrap_or(u32::MAX).into()),
         IpNet::V6(_) => IpAddr::V6(number.into()),

@@ -208,7 +208,7 @@ async fn a_row_that_is_over_comes_and_ends_in_one_step() {
     }
 }
 
-/// What an older program has left so.
+/// An older program that was killed between the two steps has left such a row.
 #[tokio::test]
 async fn a_row_that_came_without_its_end_ends_when_it_is_imported_again() {
     let bench = Bench::new(8, 8);

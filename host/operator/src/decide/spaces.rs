@@ -160,7 +160,7 @@ fn known_id(view: &ClusterView, (group, pool): (&str, &PoolKey), range: PoolRang
 
 /// The removal of closed ranges of which no block is seen, and no node says that it has one; a quorum LIST has the last word.
 ///
-/// What a node has in a range of a pool that is gone does not keep the range: no lease can be made again there. Where another pool has its cells, its
+/// A node's block keeps no range whose pool is gone: no lease can be made again there. Where another pool has its cells, its
 /// lease is made again as that one's; otherwise nothing that overlaps it is granted.
 fn removal(
     view: &ClusterView,

@@ -50,7 +50,7 @@ async fn a_node_that_can_use_no_block_asks_once_an_hour_until_the_pool_is_edited
     assert_eq!(waited, [1, 2, 4, 8, 16, 32, 60, 60]);
     core.note_refused(cidr, &pool, "words".to_owned());
     assert!(pauses(&core).await && !core.asks_for_none(&pool, PoolFamily::Ipv6).await);
-    // An edit, whatever it is, and the beginning of the next pauses.
+    // Any edit of the pool ends the pause, and the next one is short again.
     tell(&core, 2, "10.0.0.0/25");
     assert!(!pauses(&core).await);
     core.note_refused(cidr, &pool, "words".to_owned());

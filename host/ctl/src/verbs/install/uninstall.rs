@@ -14,7 +14,7 @@ use crate::daemon::Daemon;
 use crate::render::Report;
 use crate::report::{FileChange, FileOutcome, InstallReport, InstalledKind};
 
-/// Why the plugin stays where the configuration does.
+/// The reason that the report gives for a plugin that stays because the configuration does.
 const NEEDED: &str =
     "the configuration stays, and pods that it is for need the plugin (--force removes it nevertheless)";
 
