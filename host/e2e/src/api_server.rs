@@ -44,7 +44,7 @@ impl ApiServer {
             plane.check()?;
             Ok(plane.proxy().ok())
         })?;
-        let server = Self { plane, proxy };
+        let mut server = Self { plane, proxy };
         server.serves()?;
         Ok(server)
     }
@@ -52,13 +52,21 @@ impl ApiServer {
     /// Waits until it answers, and has the namespace of the tests.
     ///
     /// # Errors
-    /// Returns an error if the API server does not answer, or lacks the namespace, for three minutes.
-    pub fn serves(&self) -> anyhow::Result<()> {
+    /// Returns an error if the API server has ended, or does not answer, or lacks the namespace, for three minutes.
+    pub fn serves(&mut self) -> anyhow::Result<()> {
+        let mut last = String::new();
         wait::holds("the API server", LIMIT, || {
-            let answers =
-                |path| self.send(&format!("GET {path}"), "").is_ok_and(|answer| answer.status == 200);
-            Ok(answers("/readyz") && answers("/api/v1/namespaces/default"))
+            self.plane.check()?;
+            for path in ["/readyz", "/api/v1/namespaces/default"] {
+                let answer = self.send(&format!("GET {path}"), "");
+                if !answer.as_ref().is_ok_and(|answer| answer.status == 200) {
+                    last = format!("{path}: {answer:?}");
+                    return Ok(false);
+                }
+            }
+            Ok(true)
         })
+        .context(last)
     }
 
     /// A kubeconfig that leads through the proxy, for a client that sends its token without TLS, too.

@@ -1,7 +1,7 @@
 //! The built program: replicas that are killed at any moment, its pages, and an orderly stop.
 
 use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use kube::Api;
 use serde_json::json;
 use tenure_cluster::IPBlock;
 use tenure_cluster::client::call;
+use tenure_fixtures::control_plane::free_ports;
 use tenure_fixtures::random::Random;
 use tokio::time::sleep;
 
@@ -105,7 +106,7 @@ fn page(port: u16, path: &str) -> anyhow::Result<Option<(String, String)>> {
 }
 
 fn pages(cluster: &Cluster) -> anyhow::Result<()> {
-    let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+    let [port, other] = free_ports()?;
     let address = format!("[127.0.0.1]:{port}");
     let pool = cluster.pool("measured", "10.0.0.0/24", 26, &json!({}))?;
     let mut agents = agents(cluster, 1)?;
@@ -133,7 +134,6 @@ fn pages(cluster: &Cluster) -> anyhow::Result<()> {
         ensure!(metrics.lines().any(|found| found == line), "{line} is missing from\n{metrics}");
     }
     // A replica that does not lead is ready, too, and says that it does not lead.
-    let other = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
     let _second = start_with(cluster, "waiting", &["--metrics-address", &format!("127.0.0.1:{other}")])?;
     cluster.until("the second to be ready", || {
         Ok(page(other, "/readyz")?.filter(|(status, _)| status == "HTTP/1.1 200 OK"))
