@@ -23,6 +23,7 @@ mod hesitation;
 mod marks;
 mod outlook;
 mod pass;
+mod pause;
 mod ranges;
 mod reboot;
 mod rebuilding;

@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use tenure_leases::Uid;
 
-/// The pause before a block that was not accepted is looked at again; it doubles each time.
-const FIRST_PAUSE: Duration = Duration::from_secs(2);
+use crate::agent::pause::{DoublingPause, PauseBounds};
 
-/// The longest pause.
-const LONGEST_PAUSE: Duration = Duration::from_secs(64);
+/// The pauses before a block that was not accepted is looked at again.
+const PAUSES: PauseBounds = PauseBounds { first: Duration::from_secs(2), longest: Duration::from_secs(64) };
 
 /// The hints that were not followed, by the uid of the lease.
 #[derive(Debug, Default)]
@@ -19,30 +18,29 @@ pub(crate) struct Hesitations(BTreeMap<Uid, Hesitation>);
 #[derive(Debug)]
 struct Hesitation {
     why: String,
-    /// The time of the next look, by the boot clock.
-    next: Duration,
-    pause: Duration,
+    /// The next look is made when it is over.
+    pause: DoublingPause,
 }
 
 impl Hesitations {
     /// Whether it is too early to look at a block again.
     pub(crate) fn is_early(&self, uid: Uid, now: Duration) -> bool {
-        self.0.get(&uid).is_some_and(|hesitation| now < hesitation.next)
+        self.0.get(&uid).is_some_and(|hesitation| now < hesitation.pause.until)
     }
 
     /// Notes that a block was not accepted. Returns whether the reason is news.
     pub(crate) fn note(&mut self, uid: Uid, why: String, now: Duration) -> bool {
         let before = self.0.get(&uid);
         let is_news = before.is_none_or(|before| before.why != why);
-        let pause = before.map_or(FIRST_PAUSE, |before| before.pause.saturating_mul(2).min(LONGEST_PAUSE));
-        self.0.insert(uid, Hesitation { why, next: now.saturating_add(pause), pause });
+        let pause = DoublingPause::after(before.map(|before| before.pause), PAUSES, now);
+        self.0.insert(uid, Hesitation { why, pause });
         is_news
     }
 
     /// Has the blocks that are hinted at looked at without a pause: the operator may have said something else.
     pub(crate) fn look_again(&mut self, hinted: impl Fn(Uid) -> bool) {
         self.0.retain(|uid, _| hinted(*uid));
-        self.0.values_mut().for_each(|hesitation| hesitation.next = Duration::ZERO);
+        self.0.values_mut().for_each(|hesitation| hesitation.pause.until = Duration::ZERO);
     }
 }
 

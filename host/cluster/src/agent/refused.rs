@@ -10,13 +10,12 @@ use std::time::Duration;
 use ipnet::IpNet;
 use tenure_leases::PoolKey;
 
+use crate::agent::pause::{DoublingPause, PauseBounds};
 use crate::agent::settings::PoolFamily;
 
-/// The pause after the first block that was given back; each further one doubles it.
-const FIRST_PAUSE: Duration = Duration::from_secs(60);
-
-/// The longest pause.
-const LONGEST_PAUSE: Duration = Duration::from_secs(3600);
+/// The pauses after a block that was given back.
+const PAUSES: PauseBounds =
+    PauseBounds { first: Duration::from_secs(60), longest: Duration::from_secs(3600) };
 
 /// The last block of each pool and family that was given back at once, by the pool's name. One that is accepted ends that.
 #[derive(Debug, Default)]
@@ -30,10 +29,8 @@ struct RefusedBlock {
     why: String,
     /// The generation of the pool's settings that were in force.
     generation: Option<i64>,
-    /// The time until which no other block is asked for, by the boot clock.
-    until: Duration,
-    /// The pause that ends then.
-    pause: Duration,
+    /// No other block is asked for until it is over.
+    pause: DoublingPause,
 }
 
 impl RefusedBlocks {
@@ -47,9 +44,8 @@ impl RefusedBlocks {
     ) {
         let key = (pool.name.to_string(), PoolFamily::of(cidr));
         let before = self.0.get(&key).filter(|before| before.generation == generation);
-        let pause = before.map_or(FIRST_PAUSE, |before| before.pause.saturating_mul(2).min(LONGEST_PAUSE));
-        let until = now.saturating_add(pause);
-        self.0.insert(key, RefusedBlock { cidr, pool: pool.clone(), why, generation, until, pause });
+        let pause = DoublingPause::after(before.map(|before| before.pause), PAUSES, now);
+        self.0.insert(key, RefusedBlock { cidr, pool: pool.clone(), why, generation, pause });
     }
 
     /// Notes that a block was accepted.
@@ -67,7 +63,7 @@ impl RefusedBlocks {
     ) -> Option<IpNet> {
         let refused = self.0.get(&(pool.name.to_string(), family))?;
         let is_same = refused.pool == *pool && refused.generation == generation;
-        (is_same && now < refused.until).then_some(refused.cidr)
+        (is_same && now < refused.pause.until).then_some(refused.cidr)
     }
 
     /// The pools of which the last block was given back, each with the reason.

@@ -13,28 +13,25 @@
 //! The two pods of a virtual machine that moves have a turn each, on two nodes. Once the machine runs in the pod here, the agent says so, and the
 //! operator lets the turns change places.
 
+mod ending;
+mod taking;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeSet;
-use std::hash::{BuildHasher as _, RandomState};
 use std::time::Duration;
 
 use tenure_leases::agent::ledger::LeaseHold;
-use tenure_leases::agent::turn::{TakeCase, TakeRefusal, take};
 use tenure_leases::node::MAX_HELD;
-use tenure_leases::{BlockName, ClaimTurn, HolderIdentity, MarkId, TurnGuest, TurnId, TurnState};
+use tenure_leases::{ClaimTurn, HolderIdentity, TurnGuest, TurnState};
 use tenure_types::PodIdentity;
 use tokio::time::sleep;
 
 use crate::agent::accepting::AgentError;
-use crate::agent::asked::{AskedClaim, ClaimAddress, ClaimLooks, ClaimWait, ClaimingPod};
+use crate::agent::asked::{AskedClaim, ClaimAddress, ClaimWait, ClaimingPod};
 use crate::agent::core::AgentCore;
-use crate::agent::fetch::{self, ClaimedBlock};
-use crate::agent::ranges::is_excluded;
-use crate::agent::records::{HeldLease, LeaseTurn, overlapping};
+use crate::agent::records::{HeldLease, LeaseTurn};
 use crate::agent::usage::labelled;
-use crate::objects::node::PoolSettings;
 use crate::pods::guest_of;
 use crate::pools::ClaimName;
 
@@ -46,9 +43,6 @@ const LONGEST_WAIT_FOR_OTHERS: Duration = Duration::from_secs(3);
 
 /// The same while the API server cannot be reached.
 const FIRST_LOOK: Duration = Duration::from_millis(1500);
-
-/// The hold of a lease that the node lets go of by itself: no operator has marked it.
-const LETTING_GO: LeaseHold = LeaseHold::Cordoned(MarkId(0));
 
 /// How often a waiting ADD looks.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -244,255 +238,6 @@ impl AgentCore {
         }
         Ok(())
     }
-
-    /// Whether the node can say turns with these blocks beside its others. If it cannot, turns go that no pod uses and none asks for, until it can.
-    async fn has_room(&self, names: &[BlockName]) -> Result<bool, AgentError> {
-        let is_other = |turn: &ClaimTurn| !names.contains(&turn.block);
-        let has_room = || {
-            let others = self.claim_turns().iter().filter(|turn| is_other(turn)).count();
-            others.saturating_add(names.len()) <= MAX_HELD
-        };
-        for lease in self.leases().into_values() {
-            if has_room() {
-                return Ok(true);
-            }
-            let Some(turn) = &lease.turn else { continue };
-            let is_asked_for = self.state().asked.contains_key(&turn.claim) || names.contains(&lease.name);
-            // Of what is in doubt, and of what no network has, it is not known whether a pod uses it.
-            let is_known =
-                lease.hold != LeaseHold::Doubted && self.settings.network_of(&lease.pool.name).is_some();
-            if is_known && !is_asked_for && !self.is_about_to_use(turn) {
-                self.let_go(&lease).await?;
-            }
-        }
-        Ok(has_room())
-    }
-
-    /// Whether the turn is one of another virtual machine than that of the pod that asks for the claim now.
-    fn is_of_another_machine(&self, turn: &LeaseTurn) -> bool {
-        self.state().asked.get(&turn.claim).is_some_and(|asked| asked.pod.guest != turn.guest)
-    }
-
-    /// Whether the pod for which a turn began still waits for the claim's other address, or got this one a moment ago.
-    fn is_about_to_use(&self, turn: &LeaseTurn) -> bool {
-        let (now, state) = (self.now(), self.state());
-        let is_it = |pod: &str, at: Duration| pod == turn.pod && now.saturating_sub(at) < FIRST_USE;
-        let asks = state.asked.get(&turn.claim).is_some_and(|asked| is_it(&asked.pod.name, asked.at));
-        asks || state.taken.get(&turn.claim).is_some_and(|(pod, at)| is_it(pod, *at))
-    }
-
-    /// Lets go of an address that no pod has. Nothing is handed out between the look and the record.
-    async fn let_go(&self, lease: &HeldLease) -> Result<(), AgentError> {
-        if self.is_used(lease).await {
-            return Ok(());
-        }
-        let Some(network) = self.settings.network_of(&lease.pool.name) else {
-            return self.forget_turn(lease).await;
-        };
-        self.set_hold(lease, LETTING_GO).await?;
-        self.supply(network).await?;
-        if self.is_used(lease).await {
-            self.set_hold(&HeldLease { hold: LETTING_GO, ..lease.clone() }, LeaseHold::Open).await?;
-        } else {
-            self.forget_turn(lease).await?;
-        }
-        Ok(self.supply(network).await?)
-    }
-
-    async fn forget_turn(&self, lease: &HeldLease) -> Result<(), AgentError> {
-        tracing::info!(block = %lease.cidr(), "let go of the address of a claim");
-        self.forget(&lease.name).await?;
-        self.state().unconfirmed.remove(&lease.cidr());
-        Ok(())
-    }
-
-    async fn is_used(&self, lease: &HeldLease) -> bool {
-        let book = self.book_of(&lease.pool.name).await;
-        let usage = self.row(lease, book.as_deref()).usage;
-        usage.in_use > 0 || usage.promised > 0 || usage.quarantined > 0
-    }
-
-    /// Goes one step further with a claim that a pod asks for; returns what it waits for.
-    async fn take_turns(
-        &self,
-        me: &HolderIdentity,
-        claim: &ClaimName,
-        pod: &ClaimingPod,
-    ) -> Result<Option<ClaimWait>, AgentError> {
-        let known = self.state().asked.get(claim).and_then(|asked| asked.blocks.clone());
-        let blocks = match fetch::claim_blocks(&self.client, claim, known).await? {
-            Ok(blocks) => blocks,
-            Err(why) => return Ok(Some(pending(claim, &why))),
-        };
-        let names = blocks.names.clone();
-        if let Some(asked) = self.state().asked.get_mut(claim) {
-            asked.turns.retain(|block, _| names.contains(block));
-            asked.blocks = Some(blocks);
-        }
-        if !self.has_room(&names).await? {
-            let why = format!("this node has {MAX_HELD} addresses of claims, which is the most");
-            return Ok(Some(pending(claim, &why)));
-        }
-        let mut wait = None;
-        for name in &names {
-            let wanted = WantedTurn { claim, pod, name, addresses: names.len() };
-            let waits = self.take_turn(me, &wanted).await?;
-            wait = wait.or(waits);
-        }
-        Ok(wait)
-    }
-
-    /// The same with one of its addresses.
-    async fn take_turn(
-        &self,
-        me: &HolderIdentity,
-        wanted: &WantedTurn<'_>,
-    ) -> Result<Option<ClaimWait>, AgentError> {
-        let WantedTurn { claim, name, .. } = *wanted;
-        // A claim that was deleted and made again has another block; the turn with the old one ends by itself.
-        if let Some(lease) = self.leases().into_values().find(|lease| lease.name == *name) {
-            let is_usable = self.is_usable(&lease, wanted.pod).await;
-            return Ok((!is_usable).then(|| ClaimWait::Pending(self.words_about(claim, &lease))));
-        }
-        if let Some(other) = overlapping(&self.leases(), name) {
-            // Pods of both would have the same address; what was said of it is said no longer.
-            if let Some(asked) = self.state().asked.get_mut(claim) {
-                asked.turns.remove(name);
-            }
-            let why = format!(
-                "{} is in {other}, which this node holds in another overlap group",
-                name.cidr().addr()
-            );
-            return Ok(Some(pending(claim, &why)));
-        }
-        let Some(turn) = self.turn_with(claim, name) else { return Ok(None) };
-        let is_said = |said: &ClaimTurn| said.block == *name && said.turn == turn;
-        let has_said =
-            self.state().written.as_ref().is_some_and(|written| written.claims.iter().any(is_said));
-        if !has_said {
-            return Ok(None);
-        }
-        let Some(found) = fetch::claimed_block(&self.client, name, turn).await? else {
-            // It may get another one.
-            if let Some(asked) = self.state().asked.get_mut(claim) {
-                asked.blocks = None;
-            }
-            return Ok(Some(pending(claim, "its block is gone, and the operator makes it again")));
-        };
-        if found.claim != *claim {
-            // The store was put back, and the address went to another claim.
-            if let Some(asked) = self.state().asked.get_mut(claim) {
-                asked.blocks = None;
-            }
-            return Ok(Some(pending(claim, "its block is another claim's by now")));
-        }
-        let space = match found.turn == Some(turn) {
-            true => fetch::space(&self.client, name.group()).await?,
-            false => None,
-        };
-        let case = TakeCase { me, turn, block: &found.block, active: found.turn, space: space.as_ref() };
-        match take(&case) {
-            Ok(()) => match self.out_of_bounds(found.block.cidr, &found.block.pool).await {
-                Some(why) => Ok(Some(pending(claim, &why))),
-                None => self.hold_turn(wanted, turn, &found).await,
-            },
-            Err(TakeRefusal::Space(error)) => Ok(Some(pending(claim, &error.to_string()))),
-            Err(TakeRefusal::Unanswered) => Ok(Some(ClaimWait::Pending(format!(
-                "the address of claim {claim} is not this node's yet: the operator has not answered"
-            )))),
-            Err(TakeRefusal::Others | TakeRefusal::Leaving) => Ok(Some(ClaimWait::PreviousOwner(format!(
-                "{} of claim {claim} is still {}",
-                found.block.cidr.addr(),
-                found.user
-            )))),
-        }
-    }
-
-    /// The reason for which a pod cannot have the address of a claim that the ledger has.
-    fn words_about(&self, claim: &ClaimName, lease: &HeldLease) -> String {
-        let address = lease.cidr().addr();
-        let excludes = |settings: &PoolSettings| is_excluded(lease.cidr(), address, settings);
-        match self.state().in_force.get(&lease.pool.uid).is_some_and(excludes) {
-            true => format!(
-                "{address} of claim {claim} is excluded in AddressPool {}: take it out of the exclusions, or make the claim again",
-                lease.pool.name
-            ),
-            false => format!("the address of claim {claim} is being confirmed, or passed on, by this node"),
-        }
-    }
-
-    /// The turn to say for a claim's block: the one that was drawn for it, or another. `None` if no pod asks any more.
-    fn turn_with(&self, claim: &ClaimName, block: &BlockName) -> Option<TurnId> {
-        let mut state = self.state();
-        let asked = state.asked.get_mut(claim)?;
-        if let Some(turn) = asked.turns.get(block) {
-            return Some(*turn);
-        }
-        // Each of these has keys of its own, which come from the kernel's random numbers.
-        let drawn = TurnId(RandomState::new().hash_one(block));
-        asked.turns.insert(block.clone(), drawn);
-        // It is looked for once it is said.
-        asked.looks = ClaimLooks::default();
-        Some(drawn)
-    }
-
-    /// Records that the node has the address, and puts it into the network.
-    async fn hold_turn(
-        &self,
-        wanted: &WantedTurn<'_>,
-        turn: TurnId,
-        found: &ClaimedBlock,
-    ) -> Result<Option<ClaimWait>, AgentError> {
-        let WantedTurn { claim, name, addresses, .. } = *wanted;
-        let pool = &found.block.pool;
-        let Some(network) = self.settings.network_of(&pool.name) else {
-            return Ok(Some(ClaimWait::Pending(format!(
-                "claim {claim} is of AddressPool {}, which no network of this node has",
-                pool.name
-            ))));
-        };
-        let pod = {
-            let mut state = self.state();
-            let wants = |asked: &&mut AskedClaim| asked.turns.get(name) == Some(&turn);
-            let Some(asked) = state.asked.get_mut(claim).filter(wants) else { return Ok(None) };
-            asked.is_taking = true;
-            asked.pod.clone()
-        };
-        let lease = HeldLease {
-            name: name.clone(),
-            uid: found.block.uid,
-            pool: pool.clone(),
-            hold: LeaseHold::Open,
-            boot: Some(self.settings.boot),
-            turn: Some(LeaseTurn { claim: claim.clone(), turn, pod: pod.name, guest: pod.guest, addresses }),
-        };
-        let recorded = self.record(&lease).await;
-        {
-            let (now, mut state) = (self.now(), self.state());
-            if let Some(asked) = state.asked.get_mut(claim) {
-                asked.is_taking = false;
-                // This turn never begins again.
-                asked.turns.remove(name);
-                let pod = asked.pod.name.clone();
-                state.taken.insert(claim.clone(), (pod, now));
-            }
-        }
-        recorded?;
-        tracing::info!(block = %lease.cidr(), %claim, "the address of a claim is this node's");
-        self.supply(network).await?;
-        Ok(None)
-    }
-}
-
-/// A turn that a pod waits for.
-#[derive(Clone, Copy)]
-struct WantedTurn<'a> {
-    claim: &'a ClaimName,
-    pod: &'a ClaimingPod,
-    /// The claim's block.
-    name: &'a BlockName,
-    /// The number of addresses that the claim has.
-    addresses: usize,
 }
 
 fn pending(claim: &ClaimName, why: &str) -> ClaimWait {

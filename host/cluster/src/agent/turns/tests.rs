@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tenure_fixtures::ports::ManualClock;
-use tenure_leases::{ClaimKind, MachineHash, PoolKey, Uid};
+use tenure_leases::{ClaimKind, MachineHash, PoolKey, TurnId, Uid};
 
 use super::*;
 use crate::NodeIPAM;
