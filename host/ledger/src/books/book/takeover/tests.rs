@@ -3,7 +3,7 @@ use tenure_types::{
 };
 
 use super::*;
-use crate::{Defined, LedgerFact, RemovedNetworks, Shelf, Violation};
+use crate::{Defined, LedgerFact, RemovedNetwork, RemovedNetworks, Shelf, Violation};
 
 fn ip(last: u8) -> IpAddr {
     IpAddr::from([192, 168, 1, last])
@@ -187,4 +187,29 @@ fn what_has_ended_is_known_in_the_next_network_of_the_name() {
     let mut other = Book::empty(&NetworkName::new("other").unwrap());
     removed.tell(&LedgerFact::Defined(Arc::clone(&other.image().network)), &mut other);
     assert!(!other.is_settled(ip(3), "c"), "another network");
+}
+
+#[test]
+fn the_claims_of_the_networks_that_were_removed_first_are_forgotten_first() {
+    let network = |name: &str| NetworkName::new(name).unwrap();
+    let claims = |count: usize| {
+        let addresses = (0..u32::try_from(count).unwrap()).map(|number| IpAddr::from(number.to_be_bytes()));
+        addresses.map(|address| (address, "a".into())).collect()
+    };
+    for (second, left) in
+        [(MOST_SETTLED - 2, [1, MOST_SETTLED - 2, 1]), (MOST_SETTLED - 1, [0, MOST_SETTLED - 1, 1])]
+    {
+        let mut removed = RemovedNetworks::default();
+        for (name, through, count) in [("second", 6, second), ("first", 5, 1)] {
+            let settled = claims(count);
+            removed.restore(network(name), RemovedNetwork { through, settled, ..RemovedNetwork::default() });
+        }
+        let mut book = book();
+        hold(&mut book, ip(3), "a");
+        end(&mut book, ip(3));
+        let fact = LedgerFact::Removed { network: book.name().clone(), at: at(3) };
+        removed.follow(10, &fact, &mut book);
+        let known = |name: &str| removed.get(&network(name)).unwrap().settled.len();
+        assert_eq!(["first", "second", "net"].map(known), left);
+    }
 }

@@ -3,7 +3,7 @@
 use tenure_types::{Attributes, COOLDOWN_SECONDS};
 
 use super::*;
-use crate::RemovedNetworks;
+use crate::{RemovedNetwork, RemovedNetworks};
 
 fn asking(book: &mut Book, cooldown: Option<&str>) {
     let attributes = Attributes::new(cooldown.map(|seconds| (COOLDOWN_SECONDS, seconds))).unwrap();
@@ -105,6 +105,25 @@ fn an_older_cooldown_replaces_no_later_one() {
     let cooling: Vec<_> = book.cooling_addresses().collect();
     assert_eq!(cooling, [(ip(3), at(50_000)), (ip(4), at(1_000))]);
     assert!(book.holder(ip(2)).is_some());
+}
+
+#[test]
+fn a_later_cooldown_replaces_an_older_one() {
+    let cooling = |ms, seconds| crate::CoolingAddress { address: ip(2), since: at(ms), seconds };
+    let mut book = small(Cooling::Strict);
+    give(&mut book, 1, ip(2));
+    free(&mut book, 1, 1_000);
+    book.go_on_cooling(cooling(50_000, 0));
+    assert_eq!(book.cooling_addresses().collect::<Vec<_>>(), [(ip(2), at(50_000))]);
+
+    let mut removed = RemovedNetworks::default();
+    for one in [cooling(2_000, 0), cooling(3_000, 0), cooling(1_000, 0)] {
+        removed
+            .restore(name(), RemovedNetwork { through: 20, cooling: vec![one], ..RemovedNetwork::default() });
+    }
+    assert_eq!(removed.get(&name()).unwrap().cooling, [cooling(3_000, 0)]);
+    removed.forget_before(21);
+    assert_eq!(removed.names().count(), 1, "its address still cools");
 }
 
 /// Being in use is a fact; once the address is freed, a cooldown of its own begins.

@@ -180,3 +180,14 @@ fn an_outline_with_more_addresses_than_a_book_can_hold_is_refused() {
     let outline = crate::Outline { held: vec![all], ..racks().outline() };
     assert!(Book::of_outline(outline, &stamp()).is_err());
 }
+
+#[test]
+fn a_run_of_an_outline_lies_within_one_family() {
+    let run = |first, last| {
+        let outline = crate::Outline { held: vec![(first, last)], ..racks().outline() };
+        Book::of_outline(outline, &stamp())
+    };
+    let v6 = IpAddr::from([0; 16]);
+    assert_eq!(run(v6, v6).unwrap().standing(v6), Standing::Held);
+    assert!(run(ip(1), v6).is_err(), "two families have no run in common");
+}
