@@ -35,7 +35,7 @@ use crate::peer::Peer;
 /// The most connections of one agent.
 const MOST_OF_AGENT: usize = 128;
 
-/// The most connections of callers about whom the runtime is asked: of one pod and user, and of all.
+/// The most connections of callers about whom the runtime is asked: of one pod, or of one user outside of pods, and of all.
 const MOST_UNIDENTIFIED: [usize; 2] = [8, 64];
 
 /// The most connections of refused callers: of one user, and of all.
@@ -47,12 +47,21 @@ const LOG_AGAIN: Duration = Duration::from_secs(60);
 /// A connection of an agent.
 pub(crate) type AgentConnection = Connection<ConnectionPlace<AgentName>>;
 
+/// A caller about whom the runtime is asked. A pod has as many users as it likes, and no more places for it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Unidentified {
+    /// A pod, by its uid.
+    Pod(String),
+    /// A user outside of pods.
+    User(u32),
+}
+
 /// Decides on connections.
 struct AgentAdmission {
     agents: Arc<dyn Agents>,
     shares: Shares,
     of_agents: Places<AgentName>,
-    unidentified: Places<(u32, Option<String>)>,
+    unidentified: Places<Unidentified>,
     refused: Places<u32>,
     strangers: Arc<Share>,
     refusals: Refusals,
@@ -95,7 +104,8 @@ impl AgentAdmission {
         if let Some(rights) = identifying.as_mut().now_or_never() {
             return Ok(self.decide(stream, peer, rights));
         }
-        let Some(place) = self.unidentified.take((peer.uid, peer.pod_uid.clone())) else {
+        let caller = peer.pod_uid.clone().map_or(Unidentified::User(peer.uid), Unidentified::Pod);
+        let Some(place) = self.unidentified.take(caller) else {
             self.refusals.note(&peer, "too many callers of this pod are not identified yet");
             return Ok(None);
         };

@@ -3,15 +3,14 @@
 //! Accepted connections are not affected by the file; pending connections are accepted before the socket is recreated.
 
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::pin::Pin;
 
-use futures_util::Stream;
+use futures_util::{FutureExt as _, Stream};
 use tokio::net::{UnixListener, UnixStream};
 
-use crate::socket;
 pub use crate::socket::Access;
+use crate::socket::{self, SocketInode};
 
 /// A listening socket, and the identity of its file.
 #[derive(Debug)]
@@ -22,12 +21,8 @@ pub struct Door {
     file: SocketInode,
 }
 
-/// A file's identity. The listener keeps its inode from being freed, so no other file can have the same.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct SocketInode {
-    device: u64,
-    inode: u64,
-}
+/// The most connections that are accepted, while others wait, before the file is looked at.
+const MOST_IN_A_ROW: u32 = 64;
 
 /// A report about a socket: `Err` with the problem, and `Ok` once the socket is back.
 pub type Told<'a> = Result<(), &'a str>;
@@ -46,8 +41,7 @@ impl Door {
     /// # Errors
     /// As [`open`](Self::open); `PermissionDenied` if the daemon may not give it to the group.
     pub fn open_to(path: PathBuf, access: Access) -> io::Result<Self> {
-        let listener = socket::listen(&path, access)?;
-        let file = SocketInode::at(&path)?;
+        let (listener, file) = socket::listen(&path, access)?;
         Ok(Self { path, access, listener, file })
     }
 
@@ -58,7 +52,8 @@ impl Door {
         pause: impl Fn() -> P,
         tell: impl Fn(Told<'_>),
     ) -> impl Stream<Item = io::Result<UnixStream>> {
-        let state = WatchedDoor { door: self, paused: Box::pin(pause()), pause, is_gone: false, tell };
+        let paused = Box::pin(pause());
+        let state = WatchedDoor { door: self, pause, paused, in_a_row: 0, is_gone: false, tell };
         futures_util::stream::unfold(state, |mut state| async move {
             let stream = state.next().await;
             Some((Ok(stream), state))
@@ -70,39 +65,44 @@ impl Door {
     }
 }
 
-impl SocketInode {
-    fn at(path: &Path) -> io::Result<Self> {
-        let metadata = std::fs::symlink_metadata(path)?;
-        Ok(Self { device: metadata.dev(), inode: metadata.ino() })
-    }
-}
-
 /// A door under watch.
 struct WatchedDoor<F, P, T> {
     door: Door,
     pause: P,
     /// The present pause. Connections do not prolong it.
     paused: Pin<Box<F>>,
+    /// Connections that were accepted since the last look.
+    in_a_row: u32,
     is_gone: bool,
     tell: T,
 }
 
 impl<F: Future<Output = ()>, P: Fn() -> F, T: Fn(Told<'_>)> WatchedDoor<F, P, T> {
     async fn next(&mut self) -> UnixStream {
+        // Who connects again and again does not keep the daemon from looking.
+        if self.in_a_row >= MOST_IN_A_ROW && self.paused.as_mut().now_or_never().is_some() {
+            self.pause_is_over();
+        }
         loop {
             tokio::select! {
+                // Connections that wait are accepted before the socket is created again.
                 biased;
-                stream = socket::accept(&self.door.listener, self.door.access) => return stream,
-                () = &mut self.paused => {
-                    self.paused.set((self.pause)());
-                    // No connection waits, or it would have been accepted.
-                    if self.door.access.anybody {
-                        crate::peer::forks::note();
-                    }
-                    self.look();
+                stream = socket::accept(&self.door.listener, self.door.access) => {
+                    self.in_a_row = self.in_a_row.saturating_add(1);
+                    return stream;
                 }
+                () = &mut self.paused => self.pause_is_over(),
             }
         }
+    }
+
+    fn pause_is_over(&mut self) {
+        self.in_a_row = 0;
+        self.paused.set((self.pause)());
+        if self.door.access.anybody {
+            crate::peer::forks::note();
+        }
+        self.look();
     }
 
     /// Creates the socket again if its file was deleted or replaced.
@@ -134,6 +134,9 @@ impl<F: Future<Output = ()>, P: Fn() -> F, T: Fn(Told<'_>)> WatchedDoor<F, P, T>
 #[cfg(test)]
 mod tests {
     use std::os::unix::net::UnixStream as BlockingStream;
+    use std::path::Path;
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+    use std::task::Poll;
     use std::time::Duration;
 
     use futures_util::StreamExt as _;
@@ -193,6 +196,36 @@ mod tests {
         let mut byte = [0];
         std::io::Read::read_exact(&mut &before, &mut byte).unwrap();
         assert_eq!(&byte, b"x");
+    }
+
+    #[tokio::test]
+    async fn who_connects_again_and_again_does_not_keep_it_from_looking() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("agent.sock");
+        let moved = directory.path().join("moved.sock");
+        let door = Door::open(path.clone()).unwrap();
+        let is_over = AtomicBool::new(false);
+        let pause =
+            || std::future::poll_fn(|_| if is_over.load(Relaxed) { Poll::Ready(()) } else { Poll::Pending });
+        let (tell, mut told) = unbounded_channel();
+        let mut connections =
+            std::pin::pin!(door.connections(pause, move |what| _ = tell.send(what.is_ok())));
+        // One always waits.
+        let mut waiting = vec![BlockingStream::connect(&path).unwrap()];
+        waiting.push(BlockingStream::connect(&path).unwrap());
+        connections.next().await.unwrap().unwrap();
+        std::fs::rename(&path, &moved).unwrap();
+        is_over.store(true, Relaxed);
+        for _ in 0..=MOST_IN_A_ROW {
+            assert!(told.try_recv().is_err(), "it looked although others waited");
+            waiting.push(BlockingStream::connect(&moved).unwrap());
+            connections.next().await.unwrap().unwrap();
+            if path.exists() {
+                break;
+            }
+        }
+        assert_eq!(told.try_recv(), Ok(false), "it has not looked");
+        assert_eq!(told.try_recv(), Ok(true));
     }
 
     #[tokio::test]

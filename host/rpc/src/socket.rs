@@ -6,12 +6,13 @@
 use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind};
 use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
-use std::os::unix::net::UnixStream as BlockingStream;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, OFlags, chownat, fstat, openat};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use tokio::net::{UnixListener, UnixStream};
 
 use crate::run_dir;
@@ -40,9 +41,11 @@ const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 /// The socket is renamed to its final name after its mode is set, which also replaces a dead daemon's socket: no caller ever sees
 /// a socket with the wrong mode, or none.
 ///
+/// Returns the identity of the file, too: whoever may write to the directory may have put another in its place since.
+///
 /// # Errors
 /// `AddrInUse` if another process listens there; `AlreadyExists` if the path is not a socket.
-pub(crate) fn listen(path: &Path, access: Access) -> io::Result<UnixListener> {
+pub(crate) fn listen(path: &Path, access: Access) -> io::Result<(UnixListener, SocketInode)> {
     if let Some(directory) = path.parent() {
         run_dir::create(directory)?;
     }
@@ -53,18 +56,34 @@ pub(crate) fn listen(path: &Path, access: Access) -> io::Result<UnixListener> {
         _ => {}
     }
     let listener = UnixListener::bind(&draft)?;
-    open_up(&draft, access)?;
+    let file = open_up(&draft, access)?;
     fs::rename(&draft, path)?;
-    Ok(listener)
+    Ok((listener, file))
 }
 
-/// Gives a socket its group and mode.
+/// A file's identity. The listener keeps its inode from being freed, so no other file can have the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SocketInode {
+    device: u64,
+    inode: u64,
+}
+
+impl SocketInode {
+    /// The file at a path.
+    pub(crate) fn at(path: &Path) -> io::Result<Self> {
+        let metadata = fs::symlink_metadata(path)?;
+        Ok(Self { device: metadata.dev(), inode: metadata.ino() })
+    }
+}
+
+/// Gives a socket its group and mode; returns which file it is.
 ///
 /// A container may write to the directory, and may have put something else in the socket's place, such as a link to a file of the host's. So
 /// what is there is held by a descriptor, checked, and changed by that descriptor; not by its path.
-fn open_up(path: &Path, access: Access) -> io::Result<()> {
+fn open_up(path: &Path, access: Access) -> io::Result<SocketInode> {
     let socket = openat(CWD, path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
-    if !FileType::from_raw_mode(fstat(&socket)?.st_mode).is_socket() {
+    let found = fstat(&socket)?;
+    if !FileType::from_raw_mode(found.st_mode).is_socket() {
         return Err(io::Error::new(
             ErrorKind::AlreadyExists,
             format!("{} was replaced by something that is not a socket", path.display()),
@@ -75,7 +94,8 @@ fn open_up(path: &Path, access: Access) -> io::Result<()> {
     }
     // A descriptor without access to the content cannot be changed by the call for descriptors.
     let held = format!("/proc/self/fd/{}", socket.as_raw_fd());
-    fs::set_permissions(held, Permissions::from_mode(access.mode))
+    fs::set_permissions(held, Permissions::from_mode(access.mode))?;
+    Ok(SocketInode { device: found.st_dev, inode: found.st_ino })
 }
 
 /// The next connection; unless anybody may connect, one from root or from the daemon's own user, and others are closed unread.
@@ -112,15 +132,23 @@ fn check_unused(path: &Path) -> io::Result<()> {
         }
         Ok(_) => {}
     }
-    match BlockingStream::connect(path) {
-        Ok(_) => Err(io::Error::new(
+    match try_connect(path) {
+        // Who never accepts has a full queue of connections, and listens all the same.
+        Ok(()) | Err(Errno::AGAIN) => Err(io::Error::new(
             ErrorKind::AddrInUse,
             format!("another process already listens on {}", path.display()),
         )),
         // No process listens on it any more.
-        Err(error) if matches!(error.kind(), ErrorKind::ConnectionRefused | ErrorKind::NotFound) => Ok(()),
-        Err(error) => Err(error),
+        Err(Errno::CONNREFUSED | Errno::NOENT) => Ok(()),
+        Err(error) => Err(error.into()),
     }
+}
+
+/// Connects, and waits for nobody: a container may listen here, and the daemon must not wait for it.
+fn try_connect(path: &Path) -> rustix::io::Result<()> {
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    connect(&socket, &SocketAddrUnix::new(path)?)
 }
 
 fn draft_name(path: &Path) -> PathBuf {
@@ -130,6 +158,8 @@ fn draft_name(path: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::net::UnixStream as BlockingStream;
+
     use super::*;
 
     fn mode(path: &Path) -> u32 {
@@ -158,6 +188,19 @@ mod tests {
         assert_eq!(BlockingStream::connect(&path).unwrap_err().kind(), ErrorKind::ConnectionRefused);
         let _second = listen(&path, Access::OWNER).unwrap();
         BlockingStream::connect(&path).unwrap();
+    }
+
+    #[test]
+    fn one_that_never_accepts_is_waited_for_by_nobody() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("agent.sock");
+        let stranger =
+            socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).unwrap();
+        rustix::net::bind(&stranger, &SocketAddrUnix::new(&path).unwrap()).unwrap();
+        rustix::net::listen(&stranger, 0).unwrap();
+        let full = (0..64).any(|_| try_connect(&path) == Err(Errno::AGAIN));
+        assert!(full, "its queue is never full");
+        assert_eq!(check_unused(&path).unwrap_err().kind(), ErrorKind::AddrInUse);
     }
 
     #[tokio::test]
