@@ -1,5 +1,6 @@
 //! The API server as a witness of this node's pods, whether or not it can be reached yet.
 
+use std::fmt;
 use std::sync::Arc;
 
 use tenure_cluster::pods::{
@@ -43,7 +44,7 @@ impl PodDoor {
     /// With the reason, for people, if they are not known.
     pub(crate) async fn labels(&self, pod: &PodIdentity) -> Result<Arc<ObjectLabels>, String> {
         let connected = self.now().ok_or_else(not_connected)?;
-        connected.witness.labels(pod).await.map_err(|error| error.to_string())
+        read(connected.witness.labels(pod).await)
     }
 
     /// The labels and annotations of a namespace.
@@ -52,7 +53,7 @@ impl PodDoor {
     /// As [`labels`](Self::labels).
     pub(crate) async fn namespace_labels(&self, namespace: &str) -> Result<Arc<ObjectLabels>, String> {
         let connected = self.now().ok_or_else(not_connected)?;
-        connected.witness.namespace_labels(namespace).await.map_err(|error| error.to_string())
+        read(connected.witness.namespace_labels(namespace).await)
     }
 
     /// Says on a pod why it gets no address, by an event with this reason.
@@ -65,6 +66,12 @@ impl PodDoor {
     fn now(&self) -> Option<ConnectedPods> {
         self.0.borrow().clone()
     }
+}
+
+/// The labels, unless there are too many of them.
+fn read(found: Result<Arc<ObjectLabels>, impl fmt::Display>) -> Result<Arc<ObjectLabels>, String> {
+    let labels = found.map_err(|error| error.to_string())?;
+    labels.unread().map_or(Ok(labels), Err)
 }
 
 impl KnownPodLabels for PodDoor {

@@ -26,6 +26,10 @@ const DECISIVE: [&str; 4] = [CLAIM_ANNOTATION, POOLS_ANNOTATION, MATCH_ANNOTATIO
 /// The longest of these that is kept, in bytes.
 const LONGEST_DECISIVE: usize = 8192;
 
+/// The most bytes of an object's labels that are kept, names and values, and as many of its annotations. The API server has no bound for labels but that
+/// of the whole object, and who makes pods must not fill the daemon's memory.
+const MOST: usize = 32 * 1024;
+
 /// The labels, and the annotations of at most 512 bytes; those that decide about a pod's addresses may be longer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ObjectLabels {
@@ -35,21 +39,39 @@ pub struct ObjectLabels {
     pub annotations: BTreeMap<String, String>,
     /// The decisive annotations that are too long to be kept.
     pub(crate) oversized: Vec<&'static str>,
+    /// The object has more labels than are kept: none is.
+    pub(crate) has_too_many: bool,
 }
 
 impl ObjectLabels {
     /// Takes them out of an object's metadata.
     pub(crate) fn take(metadata: &mut ObjectMeta) -> Self {
         let mut annotations = metadata.annotations.take().unwrap_or_default();
-        let mut oversized = Vec::new();
+        let (mut oversized, mut left) = (Vec::new(), MOST);
         annotations.retain(|name, value| {
             let decisive = DECISIVE.into_iter().find(|known| known == name);
-            let longest = if decisive.is_some() { LONGEST_DECISIVE } else { LONGEST_ANNOTATION };
-            let is_kept = value.len() <= longest;
-            oversized.extend(decisive.filter(|_| !is_kept));
+            if decisive.is_some() {
+                let is_kept = value.len() <= LONGEST_DECISIVE;
+                oversized.extend(decisive.filter(|_| !is_kept));
+                return is_kept;
+            }
+            let room = left.checked_sub(name.len() + value.len());
+            let is_kept = value.len() <= LONGEST_ANNOTATION && room.is_some();
+            left = room.filter(|_| is_kept).unwrap_or(left);
             is_kept
         });
-        Self { labels: metadata.labels.take().unwrap_or_default(), annotations, oversized }
+        let mut labels = metadata.labels.take().unwrap_or_default();
+        let has_too_many = labels.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>() > MOST;
+        if has_too_many {
+            labels = BTreeMap::new();
+        }
+        Self { labels, annotations, oversized, has_too_many }
+    }
+
+    /// The reason, for people, for which the labels are not known, if so: there are too many.
+    #[must_use]
+    pub fn unread(&self) -> Option<String> {
+        self.has_too_many.then(|| format!("the labels are longer than {} KiB", MOST / 1024))
     }
 
     /// The reason, for people, for which one of these annotations is not known, if so: it is too long.
@@ -62,6 +84,26 @@ impl ObjectLabels {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nobody_fills_the_memory_with_labels_and_annotations() {
+        let many = |count: u32, value: usize| -> Option<BTreeMap<String, String>> {
+            Some((0..count).map(|number| (format!("a{number:07}"), "x".repeat(value))).collect())
+        };
+        let take = |labels, annotations| {
+            let mut metadata = ObjectMeta { labels, annotations, ..ObjectMeta::default() };
+            ObjectLabels::take(&mut metadata)
+        };
+        let most = take(many(4096, 0), many(64, 504));
+        assert_eq!((most.labels.len(), most.annotations.len(), most.unread()), (4096, 64, None));
+        let mut more = many(100, 504);
+        // One that decides is kept, whatever is beside it.
+        more.as_mut().unwrap().insert(POOLS_ANNOTATION.to_owned(), "gold".to_owned());
+        let more = take(many(70_000, 0), more);
+        assert_eq!((more.labels.len(), more.annotations.len()), (0, 65));
+        assert_eq!(more.annotations[POOLS_ANNOTATION], "gold");
+        assert_eq!(more.unread().as_deref(), Some("the labels are longer than 32 KiB"));
+    }
 
     #[test]
     fn decisive_annotations_may_be_long_and_are_missed_if_they_are_too_long() {

@@ -17,6 +17,9 @@ use crate::relisting::relisting;
 /// The pods of a node that have not finished. One that finishes is reported as one that is deleted, so that it is asked about.
 const UNFINISHED: &str = "status.phase!=Succeeded,status.phase!=Failed";
 
+/// The pods that one call lists. A pod may have more than a megabyte of metadata, and a page is decoded at once.
+const PAGE: u32 = 25;
+
 /// The watch: names, uids and annotations alone. The API server indexes pods by their node, so it costs one event for each change of a pod of
 /// this node, and nothing for those of others.
 pub struct PodWatch {
@@ -48,6 +51,7 @@ impl PodWatch {
     /// The events of the watch, which does not end.
     pub(super) fn events(&self) -> BoxStream<'static, Result<Event<ObjectMeta>>> {
         let of_node = Config::default().fields(&format!("spec.nodeName={},{UNFINISHED}", self.node));
+        let of_node = of_node.page_size(PAGE);
         let pods: Api<PartialObjectMeta<Pod>> = Api::all(self.client.clone());
         relisting(pods, of_node, Jitter::new(self.seed)).map(|event| event.map(metadata)).boxed()
     }
