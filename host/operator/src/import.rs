@@ -26,7 +26,7 @@ use kube::{Api, Client};
 use tenure_cluster::AddressPool;
 use tenure_cluster::client::call;
 
-use self::apply::{apply, leased};
+use self::apply::{apply, freed, leased, writer};
 pub use self::plan::{FoundUse, ImportPlan, ImportPlanError};
 
 /// The arguments of an import.
@@ -127,11 +127,15 @@ async fn import_records(
             leased.join(", "),
         );
     }
+    let writer = writer(source, namespace);
+    for entry in freed(client, &pool, &writer, &plan).await? {
+        let _ = writeln!(report, "free     {}  {}", entry.cidr, entry.owner);
+    }
     if !is_applied {
         report.push_str("dry run; pass --apply to make changes\n");
         return Ok(report);
     }
-    apply(client, &pool, source, &plan).await?;
+    apply(client, &pool, &writer, &plan).await?;
     let _ = writeln!(report, "wrote AddressPool {name}: no block with these addresses is granted");
     Ok(report)
 }

@@ -8,6 +8,7 @@ use kube::api::{ListParams, Patch, PatchParams};
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::json;
 use tenure_cluster::client::call;
+use tenure_cluster::objects::pool::TakenEntry;
 use tenure_cluster::{AddressPool, AddressSpace, GROUP, IPBlock};
 use tenure_leases::RangeUse;
 use tenure_leases::space::overlap;
@@ -39,16 +40,36 @@ pub(super) async fn leased(
     Ok(blocks.items.iter().filter(touches).map(IPBlock::name_any).collect())
 }
 
-/// Writes the entries in the place of those that an earlier import of the source wrote.
+/// The writer of what an import finds: each source, and each namespace of its records that is imported by itself, has its own part of the list.
+pub(super) fn writer(source: PeerIpam, namespace: Option<&str>) -> String {
+    let source = source.name();
+    namespace
+        .map_or_else(|| format!("tenure-import-{source}"), |name| format!("tenure-import-{source}-{name}"))
+}
+
+/// The entries that the pool has and would have no longer: what this writer wrote before, and does not find any more.
 ///
 /// # Errors
-/// If the API server refuses them, or a block with one of the addresses was granted meanwhile.
-pub(super) async fn apply(
+/// If the API server refuses the entries.
+pub(super) async fn freed(
     client: &Client,
     pool: &AddressPool,
-    source: PeerIpam,
+    writer: &str,
     plan: &ImportPlan,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<Vec<TakenEntry>> {
+    let left = write(client, pool, &PatchParams::apply(writer).force().dry_run(), plan).await?.spec.taken;
+    let stays = |entry: &TakenEntry| {
+        left.iter().any(|other| (&other.cidr, &other.source) == (&entry.cidr, &entry.source))
+    };
+    Ok(pool.spec.taken.iter().filter(|entry| !stays(entry)).cloned().collect())
+}
+
+async fn write(
+    client: &Client,
+    pool: &AddressPool,
+    parameters: &PatchParams,
+    plan: &ImportPlan,
+) -> anyhow::Result<AddressPool> {
     let api: Api<AddressPool> = Api::all(client.clone());
     let name = pool.name_any();
     let object = json!({
@@ -57,11 +78,22 @@ pub(super) async fn apply(
         "metadata": { "name": name, "uid": pool.uid() },
         "spec": { "taken": plan.entries },
     });
-    // Each source is a writer of its own: what it no longer says goes.
-    let parameters = PatchParams::apply(&format!("tenure-import-{}", source.name()));
-    call(api.patch(&name, &parameters, &Patch::Apply(&object)))
-        .await
-        .context("cannot write the AddressPool")?;
+    call(api.patch(&name, parameters, &Patch::Apply(&object))).await.context("cannot write the AddressPool")
+}
+
+/// Writes the entries in the place of those that the writer wrote before.
+///
+/// # Errors
+/// If the API server refuses them, or a block with one of the addresses was granted meanwhile.
+pub(super) async fn apply(
+    client: &Client,
+    pool: &AddressPool,
+    writer: &str,
+    plan: &ImportPlan,
+) -> anyhow::Result<()> {
+    let name = pool.name_any();
+    // Two writers may have one block, of which each names other owners.
+    write(client, pool, &PatchParams::apply(writer).force(), plan).await?;
     let begin = Instant::now();
     while !has(client, pool, plan).await? {
         if begin.elapsed() > LIMIT {

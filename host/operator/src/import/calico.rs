@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::plan::FoundUse;
 use super::records::{PeerRecord, kind, list};
 
-/// The groups in which Calico's records are, depending on how it is installed.
+/// The groups in which Calico's records are, depending on how it is installed; a cluster that was migrated has both.
 const GROUPS: [(&str, &str); 2] = [("crd.projectcalico.org", "v1"), ("projectcalico.org", "v3")];
 
 #[derive(Debug, Deserialize)]
@@ -43,12 +43,12 @@ struct BlockAffinitySpec {
 /// # Errors
 /// If there are no such kinds, or an object cannot be understood.
 pub(super) async fn read(client: &Client) -> anyhow::Result<Vec<FoundUse>> {
-    let Some(blocks) = of_any_group::<IpamBlockSpec>(client, "IPAMBlock", "ipamblocks").await? else {
+    let Some(blocks) = of_all_groups::<IpamBlockSpec>(client, "IPAMBlock", "ipamblocks").await? else {
         bail!(
             "the API server has no IPAMBlocks of Calico; an installation with its own etcd is not supported"
         )
     };
-    let affinities = of_any_group::<BlockAffinitySpec>(client, "BlockAffinity", "blockaffinities")
+    let affinities = of_all_groups::<BlockAffinitySpec>(client, "BlockAffinity", "blockaffinities")
         .await?
         .unwrap_or_default();
     let (mut found, mut known) = (Vec::new(), BTreeSet::new());
@@ -65,20 +65,25 @@ pub(super) async fn read(client: &Client) -> anyhow::Result<Vec<FoundUse>> {
             found.push(FoundUse { cidr, owner: format!("host {}, an affinity without a block", spec.node) });
         }
     }
+    // Both groups may show the same object.
+    found.sort();
+    found.dedup();
     Ok(found)
 }
 
-async fn of_any_group<S: DeserializeOwned>(
+/// The records of all groups that are served: after a migration from one to the other, the first one still has those of that day.
+async fn of_all_groups<S: DeserializeOwned>(
     client: &Client,
     name: &str,
     plural: &str,
 ) -> anyhow::Result<Option<Vec<PeerRecord<S>>>> {
+    let mut all: Option<Vec<PeerRecord<S>>> = None;
     for (group, version) in GROUPS {
         if let Some(records) = list(client, &kind(group, version, name, plural), None).await? {
-            return Ok(Some(records));
+            all.get_or_insert_default().extend(records);
         }
     }
-    Ok(None)
+    Ok(all)
 }
 
 /// The user of a block; `None` if nobody uses it.

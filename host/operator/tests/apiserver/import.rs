@@ -23,6 +23,7 @@ use crate::setup::all;
 
 pub(crate) const TESTS: &[Test] = &[
     ("import::what_whereabouts_hands_out_is_not_granted_until_it_no_longer_does", whereabouts),
+    ("import::what_one_namespace_no_longer_hands_out_frees_nothing_of_another", namespaces),
     ("import::blocks_of_calico_are_taken_with_their_owners", calico),
     ("import::pod_cidrs_of_nodes_are_taken_and_a_leased_block_is_named", podcidr),
 ];
@@ -48,6 +49,8 @@ const IP_POOL: PeerKind = of_whereabouts("IPPool", "ippools");
 const RESERVATION: PeerKind =
     of_whereabouts("OverlappingRangeIPReservation", "overlappingrangeipreservations");
 const IPAM_BLOCK: PeerKind = of_calico("IPAMBlock", "ipamblocks");
+const NATIVE_BLOCK: PeerKind =
+    PeerKind { group: "projectcalico.org", version: "v3", ..of_calico("IPAMBlock", "ipamblocks") };
 const AFFINITY: PeerKind = of_calico("BlockAffinity", "blockaffinities");
 
 impl PeerKind {
@@ -74,12 +77,16 @@ impl PeerKind {
     }
 
     pub(crate) fn put(&self, cluster: &Cluster, name: &str, spec: &Value) -> anyhow::Result<()> {
+        self.put_in(cluster, "kube-system", name, spec)
+    }
+
+    fn put_in(&self, cluster: &Cluster, namespace: &str, name: &str, spec: &Value) -> anyhow::Result<()> {
         let resource = ApiResource::from_gvk_with_plural(
             &GroupVersionKind::gvk(self.group, self.version, self.kind),
             self.plural,
         );
         let api: Api<DynamicObject> = match self.is_namespaced {
-            true => Api::namespaced_with(cluster.client.clone(), "kube-system", &resource),
+            true => Api::namespaced_with(cluster.client.clone(), namespace, &resource),
             false => Api::all_with(cluster.client.clone(), &resource),
         };
         let object = json!({
@@ -219,6 +226,44 @@ fn whereabouts(cluster: &Cluster) -> anyhow::Result<()> {
     settle(cluster, &mut operator, &mut agents, 6)
 }
 
+fn namespaces(cluster: &Cluster) -> anyhow::Result<()> {
+    IP_POOL.define(cluster)?;
+    RESERVATION.define(cluster)?;
+    let handed_out = |offset: &str, pod: &str| {
+        let allocation = json!({ "id": "c1", "podref": pod, "ifname": "net1" });
+        json!({ "range": "10.3.0.0/24", "allocations": { offset: allocation } })
+    };
+    // One block of the pool has pods of both.
+    IP_POOL.put_in(cluster, "default", "range", &handed_out("5", "a/web-0"))?;
+    IP_POOL.put_in(cluster, "kube-system", "range", &handed_out("6", "b/web-0"))?;
+    IP_POOL.put_in(cluster, "kube-system", "other", &handed_out("70", "b/web-1"))?;
+    cluster.pool("pods", "10.3.0.0/24", 27, &json!({ "disabled": true }))?;
+    let mut operator = cluster.operator(&Arc::default())?;
+    let import_of = |operator: &mut TestOperator, namespace: &str, apply| {
+        let records_namespace = Some(namespace.to_owned());
+        run(
+            cluster,
+            operator,
+            ImportArguments { records_namespace, ..arguments(PeerIpam::Whereabouts, apply) },
+        )
+    };
+    for namespace in ["default", "kube-system", "default"] {
+        let report = import_of(&mut operator, namespace, true)?;
+        ensure!(!report.contains("free "), "{report}");
+    }
+    ensure!(cidrs(&taken(cluster)?) == ["10.3.0.0/27", "10.3.0.64/27"], "{:?}", taken(cluster));
+    // The pods of one namespace moved: what the other has stays.
+    IP_POOL.put_in(cluster, "kube-system", "range", &json!({ "range": "10.3.0.0/24", "allocations": {} }))?;
+    IP_POOL.put_in(cluster, "kube-system", "other", &json!({ "range": "10.3.0.0/24", "allocations": {} }))?;
+    let said = "free     10.3.0.64/27  pod b/web-1\n";
+    let report = import_of(&mut operator, "kube-system", false)?;
+    ensure!(report.contains(said) && report.matches("free ").count() == 1, "{report}");
+    ensure!(taken(cluster)?.len() == 2, "a dry run wrote the pool");
+    ensure!(import_of(&mut operator, "kube-system", true)?.contains(said));
+    ensure!(cidrs(&taken(cluster)?) == ["10.3.0.0/27"], "{:?}", taken(cluster));
+    Ok(())
+}
+
 fn calico(cluster: &Cluster) -> anyhow::Result<()> {
     lacks(cluster, PeerIpam::Calico, "the API server has no IPAMBlocks of Calico")?;
     IPAM_BLOCK.define(cluster)?;
@@ -233,6 +278,10 @@ fn calico(cluster: &Cluster) -> anyhow::Result<()> {
     IPAM_BLOCK.put(cluster, "10-1-0-64-26", &block("10.1.0.64/26", Value::Null, json!([null, 3]), false))?;
     IPAM_BLOCK.put(cluster, "10-1-0-128-26", &block("10.1.0.128/26", Value::Null, none.clone(), false))?;
     IPAM_BLOCK.put(cluster, "10-1-0-192-26", &block("10.1.0.192/26", json!("host:n2"), none, true))?;
+    // A cluster that was migrated still has the records of that day in the old group.
+    NATIVE_BLOCK.define(cluster)?;
+    let native = block("10.1.2.0/26", json!("host:n5"), json!([0]), false);
+    NATIVE_BLOCK.put(cluster, "10-1-2-0-26", &native)?;
     let affinity = |node: &str, cidr: &str, deleted: &str| json!({ "node": node, "cidr": cidr, "state": "pending", "deleted": deleted });
     AFFINITY.put(cluster, "n1-10-1-0-0-26", &affinity("n1", "10.1.0.0/26", "false"))?;
     AFFINITY.put(cluster, "n3-10-1-1-0-26", &affinity("n3", "10.1.1.0/26", "false"))?;
@@ -247,6 +296,7 @@ fn calico(cluster: &Cluster) -> anyhow::Result<()> {
     let expected = [
         entry("10.1.0.0/25", "1 addresses in use without an affinity, host n1, 2 addresses in use"),
         entry("10.1.1.0/25", "host n3, an affinity without a block"),
+        entry("10.1.2.0/25", "host n5, 1 addresses in use"),
     ];
     ensure!(entries == expected, "{entries:?}");
     Ok(())
