@@ -139,6 +139,8 @@ fn refused(cluster: &Cluster) -> anyhow::Result<()> {
         ("agent.logLevel=verbose", "agent.logLevel: unknown level \"verbose\"; the levels are off"),
         ("agent.logLevel=info\\,tenure_polcy=debug", "agent.logLevel: unknown part \"tenure_polcy\""),
         ("agent.logLevel==info", "agent.logLevel: unknown part \"\""),
+        // The second daemon of a node waits for the ledger of the first one, which waits for the second one to be ready.
+        ("agent.updateStrategy.rollingUpdate.maxSurge=1", "/agent/updateStrategy/rollingUpdate/maxSurge"),
         ("agent.runtime.foo=1", "'/agent/runtime': additional properties 'foo' not allowed"),
         ("agent.runtime.grace_seconds=-1", "/agent/runtime/grace_seconds"),
         ("network.settings.foo=1", "'/network/settings': additional properties 'foo' not allowed"),
