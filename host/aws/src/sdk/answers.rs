@@ -23,7 +23,7 @@ pub(super) fn interface(known: &types::NetworkInterface) -> Result<Ec2Interface,
         mac: known.mac_address().unwrap_or_default().to_ascii_lowercase(),
         description: known.description().unwrap_or_default().to_owned(),
         kind: kind.to_owned(),
-        status: status(known.status()),
+        status: status(known.status(), known.attachment().and_then(|attachment| attachment.status())),
         attachment: known.attachment().map(attachment).transpose()?,
         primary_address: known.private_ip_address().map(address).transpose()?,
         groups: known.groups().iter().filter_map(|group| group.group_id().map(str::to_owned)).collect(),
@@ -32,8 +32,22 @@ pub(super) fn interface(known: &types::NetworkInterface) -> Result<Ec2Interface,
     })
 }
 
-/// `pending`, which EC2 answers to a creation, is not among the SDK's words.
-fn status(known: Option<&types::NetworkInterfaceStatus>) -> Status {
+/// An interface is `in-use` from the Attach on and until it is off: whether it is on its way, its attachment says. `pending`, which EC2 answers
+/// to a creation, is not among the SDK's words.
+fn status(
+    known: Option<&types::NetworkInterfaceStatus>,
+    attachment: Option<&types::AttachmentStatus>,
+) -> Status {
+    match (known, attachment) {
+        (Some(types::NetworkInterfaceStatus::InUse), Some(types::AttachmentStatus::Attaching)) => {
+            return Status::Attaching;
+        }
+        (
+            Some(types::NetworkInterfaceStatus::InUse),
+            Some(types::AttachmentStatus::Detaching | types::AttachmentStatus::Detached),
+        ) => return Status::Detaching,
+        _ => {}
+    }
     match known {
         Some(types::NetworkInterfaceStatus::Available) => Status::Available,
         Some(types::NetworkInterfaceStatus::Attaching) => Status::Attaching,
@@ -132,7 +146,22 @@ mod tests {
             ("detaching", Status::Detaching),
         ];
         for (word, expected) in cases {
-            assert_eq!(status(Some(&word.into())), expected, "{word}");
+            assert_eq!(status(Some(&word.into()), None), expected, "{word}");
+        }
+    }
+
+    #[test]
+    fn an_interface_in_use_may_be_on_its_way() {
+        let cases = [
+            ("attaching", Status::Attaching),
+            ("attached", Status::InUse),
+            ("busy", Status::InUse),
+            ("detaching", Status::Detaching),
+            ("detached", Status::Detaching),
+        ];
+        for (word, expected) in cases {
+            assert_eq!(status(Some(&"in-use".into()), Some(&word.into())), expected, "{word}");
+            assert_eq!(status(Some(&"available".into()), Some(&word.into())), Status::Available, "{word}");
         }
     }
 

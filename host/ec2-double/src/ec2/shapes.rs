@@ -75,16 +75,11 @@ fn common(known: &Interface, context: &Context<'_>) -> impl Serialize {
 }
 
 fn attachment(known: &Attachment, status: Status, context: &Context<'_>) -> impl Serialize {
-    let word = match status {
-        Status::Attaching => "attaching",
-        Status::Detaching => "detaching",
-        Status::Pending | Status::Available | Status::InUse => "attached",
-    };
     record!(Attachment {
         attachment_id: &known.id,
         device_index: known.device,
         network_card_index: known.card,
-        status: word,
+        status: status.attachment_word(),
         attach_time: (context.date)(known.since),
         delete_on_termination: known.delete_on_termination,
     })

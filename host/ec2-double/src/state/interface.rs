@@ -29,15 +29,23 @@ pub enum Status {
 }
 
 impl Status {
-    /// EC2's word for it.
+    /// EC2's word for the interface's status: it is in use from the Attach on, and until it is off.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Pending => "pending",
             Self::Available => "available",
+            Self::Attaching | Self::InUse | Self::Detaching => "in-use",
+        }
+    }
+
+    /// EC2's word for the status of its attachment, if it has one.
+    #[must_use]
+    pub const fn attachment_word(self) -> &'static str {
+        match self {
             Self::Attaching => "attaching",
-            Self::InUse => "in-use",
             Self::Detaching => "detaching",
+            Self::Pending | Self::Available | Self::InUse => "attached",
         }
     }
 }

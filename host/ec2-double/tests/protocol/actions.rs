@@ -34,7 +34,7 @@ async fn an_interface_lives_through_all_calls() {
          &Filter.2.Value.1=tenure&MaxResults=1000"
     );
     let found = call(&double, "DescribeNetworkInterfaces", &filter).await;
-    assert_eq!(found.all("status"), ["attaching", "attaching"], "of the interface and of the attachment");
+    assert_eq!(found.all("status"), ["in-use", "attaching"], "of the interface and of the attachment");
     double.advance(Duration::from_secs(2));
     let ends = format!(
         "NetworkInterfaceId={id}&Attachment.AttachmentId={attachment}&Attachment.DeleteOnTermination=true"

@@ -6,7 +6,7 @@ use super::{Context, Parameters, Work};
 use crate::ec2::filters::Filters;
 use crate::ec2::paging::Paging;
 use crate::ec2::shapes;
-use crate::state::{Interface, Refusal, Status};
+use crate::state::{Interface, Refusal};
 use crate::xml::{optional, record, set};
 
 /// The filters that the double knows.
@@ -77,7 +77,9 @@ fn values(interface: &Interface, vpc: &str, name: &str) -> Vec<String> {
         "attachment.attachment-id" => attachment.map(|known| known.id.clone()).into_iter().collect(),
         "attachment.device-index" => attachment.map(|known| known.device.to_string()).into_iter().collect(),
         "attachment.instance-id" => attachment.map(|known| known.instance.clone()).into_iter().collect(),
-        "attachment.status" => attachment.map(|_| word(interface.status).to_owned()).into_iter().collect(),
+        "attachment.status" => {
+            attachment.map(|_| interface.status.attachment_word().to_owned()).into_iter().collect()
+        }
         "availability-zone" => one(&interface.zone),
         "description" => one(&interface.description),
         "group-id" => interface.groups.clone(),
@@ -90,13 +92,5 @@ fn values(interface: &Interface, vpc: &str, name: &str) -> Vec<String> {
         "subnet-id" => one(&interface.subnet),
         "vpc-id" => one(vpc),
         _ => Vec::new(),
-    }
-}
-
-const fn word(status: Status) -> &'static str {
-    match status {
-        Status::Attaching => "attaching",
-        Status::Detaching => "detaching",
-        Status::Pending | Status::Available | Status::InUse => "attached",
     }
 }
