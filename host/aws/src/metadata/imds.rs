@@ -150,7 +150,12 @@ impl Imds {
     pub(super) async fn read_identity(&self) -> Result<Identity, MetadataError> {
         let mac = self.required(&format!("{DATA}/mac")).await?.to_ascii_lowercase();
         let field = |name: &str| format!("{DATA}/network/interfaces/macs/{mac}/{name}");
-        let mut ranges: Vec<IpNet> = self.parsed(&field("vpc-ipv4-cidr-blocks")).await?;
+        let blocks = field("vpc-ipv4-cidr-blocks");
+        let mut ranges: Vec<IpNet> = self.parsed(&blocks).await?;
+        if ranges.is_empty() {
+            // Every VPC has one. Without any, packets within the VPC would be translated.
+            return Err(MetadataError::Missing(blocks));
+        }
         ranges.extend(self.parsed::<IpNet>(&field("vpc-ipv6-cidr-blocks")).await?);
         Ok(Identity {
             instance: self.instance().await?,

@@ -87,6 +87,23 @@ async fn it_says_who_the_node_is() {
     assert_eq!(asked(&double, TOKEN), 1, "one token is enough");
 }
 
+/// Packets within a VPC without ranges would be translated, for as long as the daemon believes it.
+#[tokio::test]
+async fn an_identity_without_ranges_is_none() {
+    let double = double().await;
+    let (imds, mac) = (
+        imds(&double),
+        double.with(|world, _| {
+            let primary = &world.state.instances().values().next().unwrap().primary;
+            world.state.interfaces().get(primary).unwrap().mac.clone()
+        }),
+    );
+    let path = format!("{MACS}/{mac}/vpc-ipv4-cidr-blocks");
+    double.fault(Fault::once(&path, status(404)));
+    assert_eq!(imds.identity().await, Err(MetadataError::Missing(path)));
+    assert_eq!(imds.identity().await.unwrap().ranges.len(), 3, "fields come and go");
+}
+
 #[tokio::test]
 async fn an_expired_token_is_renewed_without_a_failure() {
     let double = double().await;
