@@ -1,4 +1,4 @@
-//! Lists the single hosts that the kernel has a route to, which shows whether an address is in use on this node.
+//! Lists the single hosts that the kernel has a route to, and its own addresses, which shows whether an address is in use on this node.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -14,7 +14,8 @@ use crate::wire;
 
 impl Kernel {
     /// Each address that a route of its own in the main table or in [our tables](crate::numbers::OWN_TABLES) leads to, or
-    /// that answered as a neighbour, with the link behind which it is. A neighbour in the subnet of its link is another machine.
+    /// that answered as a neighbour, with the link behind which it is, and each global address of the machine's own, with its link. A
+    /// neighbour in the subnet of its link is another machine.
     ///
     /// # Errors
     /// When the kernel does not answer.
@@ -40,6 +41,8 @@ impl Kernel {
         let routes = self.routes(&names).await?.into_iter();
         let to_hosts = routes.filter(|route| route.to.prefix_len() == route.to.max_prefix_len());
         hosts.extend(to_hosts.map(|route| (route.to.addr(), route.device)));
+        // Before any route to a pod, the machine itself answers for it.
+        hosts.extend(own.into_iter().map(|own| (own.address, own.device)));
         Ok(hosts)
     }
 }
