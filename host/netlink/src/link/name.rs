@@ -40,6 +40,13 @@ impl LinkName {
         Self::new(&name)
     }
 
+    /// The beginning of a name that [`of`](Self::of) has made; `None` if it cannot have.
+    pub(crate) fn prefix_of(name: &str) -> Option<&str> {
+        let (prefix, digits) = name.split_at_checked(name.len().checked_sub(DIGITS)?)?;
+        let is_digest = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+        (is_digest && (1..=LONGEST_PREFIX).contains(&prefix.len())).then_some(prefix)
+    }
+
     /// The end of this name.
     ///
     /// # Errors

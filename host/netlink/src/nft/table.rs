@@ -1,11 +1,12 @@
 //! The table as data: sets and chains, and the shape by which two tables are compared.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ipnet::{IpNet, Ipv4Net};
 use sha1::{Digest as _, Sha1};
 
 use super::ranges::Ranges;
+use crate::link::LinkName;
 use crate::node::{NodeNetwork, SourcePorts};
 
 /// The table's name; its family is `ip`.
@@ -77,7 +78,7 @@ impl NftTable {
         let settings = &node.settings;
         let mark = settings.mark;
         let primary = &node.primary.as_ref()?.name;
-        let pods = format!("iifname \"{}*\"", settings.link_prefix);
+        let pods = pods_by_link(node);
         let mut chains = Vec::new();
         if settings.node_ports {
             chains.push(Chain {
@@ -91,20 +92,20 @@ impl NftTable {
             });
         }
         if settings.node_ports || settings.snat.is_some() {
-            let mut rules = vec![format!("{pods} meta mark set meta mark & {:#x}", !mark)];
+            let mut steps = vec![format!("meta mark set meta mark & {:#x}", !mark)];
             if settings.snat.is_some() {
-                rules.push(format!(
-                    "{pods} ct state new ct direction original ip saddr @{PODS} ip daddr != @{WITHIN} fib daddr type != local ct mark set ct mark | {mark:#x}"
+                steps.push(format!(
+                    "ct state new ct direction original ip saddr @{PODS} ip daddr != @{WITHIN} fib daddr type != local ct mark set ct mark | {mark:#x}"
                 ));
             }
-            rules
-                .push(format!("{pods} ct mark & {mark:#x} == {mark:#x} meta mark set meta mark | {mark:#x}"));
+            steps.push(format!("ct mark & {mark:#x} == {mark:#x} meta mark set meta mark | {mark:#x}"));
+            let rules = steps.iter().flat_map(|step| pods.iter().map(move |from| format!("{from} {step}")));
             chains.push(Chain {
                 name: "mark-out",
                 kind: "filter",
                 hook: "prerouting",
                 priority: AFTER_SERVICES,
-                rules,
+                rules: rules.collect(),
             });
         }
         let mut sets = BTreeMap::new();
@@ -149,6 +150,21 @@ impl NftTable {
             other: false,
         }
     }
+}
+
+/// The matches of packets that come from pods: by the beginning of their links' names. Pods keep the links that they have when the setting
+/// changes, so there is one for each beginning that is in use.
+fn pods_by_link(node: &NodeNetwork) -> Vec<String> {
+    let own = &node.settings.link_prefix;
+    let others = node.pods.iter().map(|pod| pod.link.as_str()).filter(|link| !link.starts_with(own.as_str()));
+    let others: BTreeSet<String> = others
+        .map(|link| match LinkName::prefix_of(link) {
+            Some(prefix) => format!("{prefix}*"),
+            None => link.to_owned(),
+        })
+        .collect();
+    let all = std::iter::once(format!("{own}*")).chain(others);
+    all.map(|name| format!("iifname \"{name}\"")).collect()
 }
 
 /// The comment that a rule carries: the first digits of a digest of its text.

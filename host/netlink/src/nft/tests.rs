@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::listing;
 use super::script;
 use super::table::{ChainShape, NftTable};
-use crate::node::{CloudInterface, NodeNetwork, NodeSettings, SourcePorts};
+use crate::node::{CloudInterface, NodeNetwork, NodeSettings, Pod, SourcePorts};
 
 fn node(settings: NodeSettings) -> NodeNetwork {
     let primary = CloudInterface {
@@ -54,6 +54,18 @@ table ip tenure {
   }
 }"#
     );
+}
+
+#[test]
+fn pods_are_known_by_the_links_that_they_have_whatever_the_setting_is_now() {
+    let mut node = node(NodeSettings { link_prefix: "aws".to_owned(), ..NodeSettings::default() });
+    let pod = |link: &str| Pod { addresses: Vec::new(), link: link.to_owned() };
+    node.pods = ["aws0d7763386da", "eni0d7763386da", "eni1d7763386da", "odd"].map(pod).into();
+    let table = NftTable::of(&node).unwrap();
+    let chain = table.chains.iter().find(|chain| chain.name == "mark-out").unwrap();
+    let from: Vec<&str> = chain.rules.iter().map(|rule| rule.split('"').nth(1).unwrap()).collect();
+    assert_eq!(from, ["aws*", "eni*", "odd"].repeat(3));
+    assert_eq!(chain.rules[1], "iifname \"eni*\" meta mark set meta mark & 0xffffff7f");
 }
 
 #[test]

@@ -6,7 +6,9 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
-use crate::room::{enter, inside, shell};
+use tenure_netlink::Kernel;
+
+use crate::room::{enter, inside, library, shell};
 use crate::suite::Suite;
 use crate::world::{EXTERNAL, OUTSIDE, WITHIN, WITHIN_V6, World};
 
@@ -20,12 +22,14 @@ pub(crate) fn tests(suite: &mut Suite) {
     suite.test("pods_reach_each_other_with_their_own_addresses", pods_reach_each_other);
     suite.test("a_pod_reaches_the_cloud_by_its_own_interface_and_is_reached_by_it", within);
     suite.test("a_pod_reaches_the_outside_with_the_primarys_address", outside);
+    suite.test("a_pod_keeps_its_way_out_when_the_names_of_links_change", renamed);
     suite.test("an_external_range_is_reached_by_the_main_table", external);
     suite.test("a_node_port_is_answered_by_the_primary", node_port);
     suite.test("a_service_that_leads_outside_is_translated", service_outside);
     suite.test("an_interfaces_own_address_answers_by_that_interface", own_address);
     suite.test("ipv6_leaves_by_the_pods_interface", ipv6);
     suite.test("jumbo_frames_are_not_fragmented", jumbo);
+    suite.test("the_machines_own_addresses_are_among_its_hosts", hosts);
     suite.test("other_bits_of_a_mark_are_left_alone", other_marks);
 }
 
@@ -106,6 +110,17 @@ fn outside() {
     }
 }
 
+/// The pods' links begin with `eni`, and those of further pods with `aws`.
+fn renamed() {
+    let mut world = World::whole();
+    world.description.settings.link_prefix = "aws".to_owned();
+    world.settle();
+    serve(&world.cloud, &format!("{OUTSIDE}:80"));
+    for at in 0..3 {
+        assert_eq!(call(&world.pod(at), &format!("{OUTSIDE}:80")).unwrap(), "10.0.0.10", "pod {at}");
+    }
+}
+
 fn external() {
     let world = World::whole();
     serve(&world.cloud, &format!("{EXTERNAL}:80"));
@@ -178,6 +193,16 @@ fn ipv6() {
     assert_eq!(call(&world.pod(1), &format!("[{WITHIN_V6}]:80")).unwrap(), "2001:db8:0:1::33");
     serve(&world.pod(1), "[2001:db8:0:1::33]:80");
     assert!(call(&world.cloud, "[2001:db8:0:1::33]:80").is_ok());
+}
+
+fn hosts() {
+    let world = World::whole();
+    shell(&world.node, "ip addr add 10.0.0.40/32 dev eth0");
+    let hosts = library(&world.node, async || Kernel::connect().unwrap().hosts().await.unwrap());
+    let at = |address: &str| hosts.get(&address.parse::<IpAddr>().unwrap()).map(String::as_str);
+    assert_eq!(at("10.0.0.40"), Some("eth0"), "before any route to a pod, the machine answers for it");
+    assert_eq!(at("10.0.1.33"), Some(&*world.description.pods[1].link));
+    assert_eq!(at("10.0.0.41"), None);
 }
 
 fn jumbo() {
