@@ -19,7 +19,7 @@ use tenure_aws::seen::Duty;
 use tenure_engine::Engine;
 use tenure_ledger::Book;
 use tenure_netlink::{CloudInterface, Kernel, KernelLink, Mac, NodeNetwork};
-use tenure_types::{Attributes, NetworkName, Object};
+use tenure_types::{Attributes, NetworkName, Object, agreed};
 
 use super::identities;
 use super::settings::settings;
@@ -138,7 +138,8 @@ impl InterfaceFacts {
     }
 }
 
-/// Lists the ledger's ranges of each interface.
+/// Lists the ledger's ranges of each interface, and what pods have of it besides: what is in a range no more, because its pool is defined no
+/// more or because EC2 does not show it, keeps its way as long as a pod has it.
 fn carried(book: &Book) -> BTreeMap<String, Vec<IpNet>> {
     let mut carried: BTreeMap<String, Vec<IpNet>> = BTreeMap::new();
     for index in 0..book.pools().len() {
@@ -147,6 +148,17 @@ fn carried(book: &Book) -> BTreeMap<String, Vec<IpNet>> {
                 carried.entry(interface.to_owned()).or_default().push(net);
             }
         }
+    }
+    let mut single = BTreeSet::new();
+    for assigned in book.allocations().flat_map(|allocation| &allocation.addresses) {
+        let Some(interface) = assigned.source.range_attributes.get(agreed::INTERFACE) else { continue };
+        let is_in_range = carried.values().flatten().any(|net| net.contains(&assigned.ip()));
+        if !is_in_range {
+            single.insert((interface, assigned.ip()));
+        }
+    }
+    for (interface, address) in single {
+        carried.entry(interface.to_owned()).or_default().push(IpNet::from(address));
     }
     carried
 }
@@ -200,10 +212,18 @@ fn link(links: &[KernelLink], mac: Mac) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::IpAddr;
+    use std::sync::Arc;
     use std::time::Duration;
 
     use tenure_aws::port::Ec2Subnet;
     use tenure_aws::seen::{Evidence, SeenStanding};
+    use tenure_ledger::{Defined, LedgerFact};
+    use tenure_types::{
+        ContainerId, DefinedPool, Definer, Definition, InterfaceName, Moment, Need, NetworkConfig, Owner,
+        PolicyName, PolicyStamp, Pool, PoolName, Proposal, RangeName, Request, RequestContext, Sandbox,
+        Supply,
+    };
 
     use super::*;
 
@@ -279,6 +299,58 @@ mod tests {
         let carries = carry.iter().map(|device| (format!("eni-{device}"), Vec::new())).collect();
         follow(&mut known, status, &carries);
         known.into_keys().collect()
+    }
+
+    /// A book with a prefix and a single address on `eni-1`, of each of which a pod has an address.
+    fn book() -> Book {
+        let name = PoolName::new("ipv4").unwrap();
+        let of = Pool { supply: Supply::Host, need: Need::Optional, ..Pool::new(name.clone()) };
+        let pools = [DefinedPool { pool: of, ranges: Vec::new() }].into();
+        let definition = Definition { pools, ..Definition::default() };
+        let config = Arc::new(NetworkConfig { ipam: "{}".into(), attributes: Vec::new() });
+        let defined = Defined { config: &config, definition: &definition, by: Definer::Request };
+        let network = NetworkName::new("pods").unwrap();
+        let mut book = Book::defined(&network, defined, Moment::default()).unwrap();
+        let stamp = PolicyStamp { name: PolicyName::new("aws-eni").unwrap(), digest: "d16e57".into() };
+        let stamp = Arc::new(stamp);
+        for (net, address) in [("10.0.0.16/28", "10.0.0.17"), ("10.0.0.9/32", "10.0.0.9")] {
+            let subnet = "10.0.0.0/24".parse().unwrap();
+            let range = ranges::range_of(net.parse().unwrap(), "eni-1", 1, subnet).unwrap();
+            let added = book.supply(&name, range, Moment::default()).unwrap();
+            book.apply(book.through() + 1, &added).unwrap();
+            let address: IpAddr = address.parse().unwrap();
+            let request = Request {
+                network: network.clone(),
+                owner: Owner::Attachment {
+                    container: ContainerId::new(format!("c-{}", book.through())).unwrap(),
+                    interface: InterfaceName::new("eth0").unwrap(),
+                },
+                requested: vec![address],
+                sandbox: Sandbox::default(),
+                supply_full: false,
+                context: RequestContext::default(),
+                requested_at: Moment::default(),
+            };
+            let proposal = Proposal::of([(0, address)]);
+            let held = book.admit_living(&request, &proposal, &stamp, Moment::default(), &[]).unwrap();
+            book.apply(book.through() + 1, &LedgerFact::Allocated(Arc::new(held))).unwrap();
+        }
+        book
+    }
+
+    #[test]
+    fn what_pods_have_keeps_its_way_although_its_range_or_its_pool_is_gone() {
+        let carries = |book: &Book| {
+            let nets = carried(book).remove("eni-1").unwrap_or_default();
+            nets.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        let mut book = book();
+        assert_eq!(carries(&book), ["10.0.0.9/32", "10.0.0.16/28"]);
+        assert_eq!(carries(&book.without_pools(&[0])), ["10.0.0.9/32", "10.0.0.17/32"]);
+        let (pool, range) = (PoolName::new("ipv4").unwrap(), RangeName::new("10.0.0.16/28").unwrap());
+        let gone = book.withdraw(&pool, &range, Moment::default()).unwrap().unwrap();
+        book.apply(book.through() + 1, &gone).unwrap();
+        assert_eq!(carries(&book), ["10.0.0.9/32", "10.0.0.17/32"]);
     }
 
     fn foreign() -> Duty {
