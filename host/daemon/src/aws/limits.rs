@@ -30,7 +30,12 @@ impl AskedLimits<'_> {
     /// Finds the limits: the executor is told the known ones at once, and EC2's as soon as EC2 answers.
     pub(crate) async fn limits(&self, executor: &Handle) {
         let kept = self.kept();
-        let mut is_told = false;
+        // Without any, a pod that waits would be refused as if the node were full.
+        let known = find(self.instance_type, kept, None).await;
+        let mut is_told = known.source == LimitSource::Table;
+        if is_told {
+            executor.set_limits(known.limits);
+        }
         loop {
             let ec2 = self.may_call().await.then_some(self.ec2.as_ref());
             let found = find(self.instance_type, kept, ec2).await;
