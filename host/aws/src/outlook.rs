@@ -87,7 +87,8 @@ fn interface(
     object(names::INTERFACE, id, pairs.iter().map(|(name, value)| (*name, value.as_str())))
 }
 
-/// Counts what an interface is to get although no call brings it: EC2 shows it, and an earlier process may have taken it.
+/// Counts what an interface is to get although no call brings it: EC2 shows it, and an earlier process may have taken it, or the network was
+/// redefined and may have its pool only now.
 fn settling(
     situation: &Situation,
     id: &str,
@@ -95,7 +96,9 @@ fn settling(
     own: &BTreeSet<IpNet>,
 ) -> BTreeMap<&'static str, u32> {
     let is_it = |net: &&IpNet| {
-        situation.seen.is_settling(id, **net) && situation.seen.is_shown(id, **net) && !own.contains(net)
+        (situation.seen.is_settling(id, **net) || situation.is_redefined)
+            && situation.seen.is_shown(id, **net)
+            && !own.contains(net)
     };
     let mut counts = BTreeMap::<&str, u32>::new();
     for net in known.carries.keys().filter(is_it) {
@@ -193,6 +196,8 @@ mod tests {
         assert!(!shown(&situation, &Ledger::of(&enis))[0].contains("settling"), "the ledger has it");
         situation.seen.described(&enis, seconds(1060));
         assert!(!shown(&situation, &Ledger::new())[0].contains("settling"), "it is adopted now");
+        situation.is_redefined = true;
+        assert_eq!(&shown(&situation, &Ledger::new())[0], all, "as soon as the supply was compared");
     }
 
     #[test]

@@ -5,23 +5,25 @@
 //! | shows it | has no range | a range is added, unless an open intent is about to, or an earlier process may have taken it |
 //! | shows it, and a witness names an address of it that the ledger has for nobody, or does not know | has no range, or one that drains | quarantine: the range drains, so that an import can take the address over |
 //! | shows it on an interface that serves no new pods | has a range | the range drains |
-//! | shows it on an interface that is somebody else's | holds or cools nothing, and no witness names it | the range is withdrawn |
+//! | shows it on an interface that is somebody else's | has a range that drains, holds or cools nothing, and no witness names it | the range is withdrawn |
 //! | shows it | has a range that drains | the range is opened again |
-//! | is in doubt | has a range | nothing changes |
-//! | does not show it any more | holds or cools nothing, and no witness names it | the range is withdrawn |
-//! | does not show it any more | anything else | quarantine: the range drains, and stays |
+//! | is in doubt | has a range | the range drains |
+//! | does not show it any more, or never has | has a range that drains, holds or cools nothing, and no witness names it | the range is withdrawn |
+//! | does not show it any more, or never has | anything else | quarantine: the range drains, and stays |
 //!
-//! What an open intent takes is left to it. Pure.
+//! The book may be older than what the changes are applied to, so only what drains already, and hands out nothing, is withdrawn: whatever else
+//! is to go drains first. What an open intent takes is left to it. Pure.
 
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use ipnet::IpNet;
 use tenure_engine::Supply;
-use tenure_ledger::{Book, RangeView};
-use tenure_types::{Owner, Pool, PoolName, agreed};
+use tenure_ledger::{Book, Intent, RangeView};
+use tenure_types::{Owner, Pool, PoolName, RangeName, agreed};
 
 use crate::port::{Ec2Interface, Status};
 use crate::ranges::{carried, range_of};
@@ -43,6 +45,22 @@ pub struct SupplyDifference {
     pub gone: Vec<(String, IpNet)>,
     /// Objects in EC2 that cannot be a range, with the reason.
     pub odd: Vec<String>,
+}
+
+impl SupplyDifference {
+    /// Leaves alone what these intents take, which were open before the book was read: an intent that is undone opens its ranges again.
+    pub(crate) fn leave(&mut self, open: &[Arc<Intent>]) {
+        self.changes.retain(|(change, _)| match change {
+            Supply::Withdraw { pool, range } => !is_taken(open, pool, range),
+            Supply::Add { .. } | Supply::Drain { .. } => true,
+        });
+    }
+}
+
+/// Whether an intent takes a range.
+fn is_taken(open: &[Arc<Intent>], pool: &PoolName, range: &RangeName) -> bool {
+    let mut taken = open.iter().flat_map(|intent| &intent.takes);
+    taken.any(|taken| taken.pool == *pool && taken.range == *range)
 }
 
 /// A range that may be in use although EC2 knows nothing of it any more, or although the ledger knows of nobody who uses it.
@@ -90,22 +108,28 @@ fn stay_or_go(
     let range = view.range;
     let Some((id, net)) = carried(range) else { return };
     let name = range.name();
-    let is_taken = situation
-        .open
-        .iter()
-        .any(|intent| intent.takes.iter().any(|taken| taken.pool == pool.name && taken.range == *name));
-    if is_taken {
+    if is_taken(&situation.open, &pool.name, name) {
         return;
     }
     let drain = |draining| Supply::Drain { pool: pool.name.clone(), range: name.clone(), draining };
-    match situation.seen.standing_of(id, net) {
-        None | Some(SeenStanding::Doubtful { .. }) => {}
-        Some(SeenStanding::Confirmed) => {
+    let standing = match situation.seen.standing_of(id, net) {
+        // EC2 has said all that there is, and nothing has brought this.
+        None if situation.seen.last().is_some() => SeenStanding::Gone { since: situation.now },
+        None => return,
+        Some(standing) => standing,
+    };
+    match standing {
+        SeenStanding::Doubtful { .. } if view.draining => {}
+        SeenStanding::Doubtful { .. } => {
+            difference.changes.push((drain(true), format!("EC2 has not shown {net} on interface {id}")));
+        }
+        SeenStanding::Confirmed => {
             let facts = situation.seen.get(id).and_then(|known| known.facts.as_ref());
             // Before EC2 was asked, only the ledger speaks.
             let Some(facts) = facts else { return };
             let is_foreign = !situation.seen.duty(facts).is_managed();
-            if is_foreign && view.held + view.cooling == 0 && witness.names(&[net]) == UseVerdict::Unused {
+            let is_left = is_foreign && view.draining && view.held + view.cooling == 0;
+            if is_left && witness.names(&[net]) == UseVerdict::Unused {
                 let gone = Supply::Withdraw { pool: pool.name.clone(), range: name.clone() };
                 difference.changes.push((gone, format!("interface {id} is not managed here")));
                 return;
@@ -131,7 +155,7 @@ fn stay_or_go(
                 }
             }
         }
-        Some(SeenStanding::Gone { since }) => {
+        SeenStanding::Gone { since } => {
             let named = || match witness.names(&[net]) {
                 UseVerdict::Unused => None,
                 UseVerdict::Used(by) => Some(format!("it is in use: {by}")),
@@ -142,7 +166,14 @@ fn stay_or_go(
                 (0, cooling) => Some(format!("{cooling} addresses of it are cooling")),
                 (held, _) => Some(in_use(book, net, held)),
             };
+            if !view.draining {
+                let but = why.as_ref().map_or_else(String::new, |why| format!(", and {why}"));
+                difference.changes.push((drain(true), format!("EC2 does not show {net} any more{but}")));
+            }
             let Some(why) = why else {
+                if !view.draining {
+                    return;
+                }
                 let gone = Supply::Withdraw { pool: pool.name.clone(), range: name.clone() };
                 difference
                     .changes
@@ -150,11 +181,6 @@ fn stay_or_go(
                 difference.gone.push((id.to_owned(), net));
                 return;
             };
-            if !view.draining {
-                difference
-                    .changes
-                    .push((drain(true), format!("EC2 does not show {net} any more, and {why}")));
-            }
             difference.quarantine.push(Quarantined { interface: id.to_owned(), net, since, why });
         }
     }
@@ -276,6 +302,6 @@ pub(crate) fn supply(
     Ok(Some(changes))
 }
 
-fn drains(pool: PoolName, range: tenure_types::RangeName) -> Supply {
+fn drains(pool: PoolName, range: RangeName) -> Supply {
     Supply::Drain { pool, range, draining: true }
 }

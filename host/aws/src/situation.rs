@@ -103,6 +103,8 @@ pub struct Situation {
     pub subnets_in: Duration,
     /// Whether EC2 refuses another interface although the type has room for more than it shows.
     pub is_hiding: bool,
+    /// Whether the network was redefined since the ledger's supply was compared with what EC2 shows.
+    pub is_redefined: bool,
 }
 
 impl Situation {
@@ -124,6 +126,7 @@ impl Situation {
             floor: 1,
             subnets_in: Duration::ZERO,
             is_hiding: false,
+            is_redefined: false,
         }
     }
 

@@ -53,15 +53,21 @@ fn insisted_on(address: IpAddr) -> Result<IpAddr, Refusal> {
 }
 
 /// The next address of a pool: of its fullest interface that has room, and of the primary one before all others, since
-/// that cannot be given back.
+/// that cannot be given back. Of a custom network, the primary one serves no pods, even before the host has closed its ranges.
 fn next(settings: &AwsSettings, pool: &Pool) -> Option<IpAddr> {
     let shelf = pool.shelf();
     if room(&shelf.usage()) == 0 {
         return None;
     }
     for label in [DEVICE, INTERFACE] {
-        let with_room = shelf.usage_by(label).filter(|(_, usage)| room(usage) > 0);
-        let fullest = with_room.min_by_key(|(value, usage)| {
+        let mut with_room: Vec<_> = shelf.usage_by(label).filter(|(_, usage)| room(usage) > 0).collect();
+        if label == DEVICE && settings.custom_network && !with_room.is_empty() {
+            with_room.retain(|(value, _)| value != PRIMARY_DEVICE);
+            if with_room.is_empty() {
+                return None;
+            }
+        }
+        let fullest = with_room.into_iter().min_by_key(|(value, usage)| {
             let used = usage.held.saturating_add(usage.cooling);
             (value != PRIMARY_DEVICE, Reverse(used), value.clone())
         });

@@ -110,6 +110,7 @@ impl AwsCore {
             discovers: state.settings.discover_subnets,
             leaked: state.leaked.all().next().is_some(),
             agreed: state.agreement.since(&state.seen),
+            redefined: state.is_redefined && state.seen.last().is_some(),
         }
     }
 
@@ -136,6 +137,7 @@ impl AwsCore {
             idle: state.idle(now),
             floor: self.config.floor,
             is_hiding: state.is_hiding(),
+            is_redefined: state.is_redefined,
             backoffs,
             subnets_in: state.questions.wait_for_subnets(&circumstances),
         }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use tenure_ledger::Book;
 use tenure_types::EffectKind;
 
 use super::core::AwsCore;
@@ -12,6 +13,7 @@ use crate::metadata::ShownPart;
 use crate::names::{DELETE, INSTANCE_TAG, INTERFACE};
 use crate::port::{Failure, Which};
 use crate::reconcile::{self, Quarantined, SupplyDifference};
+use crate::situation::ledger_by_interface;
 
 /// The call that sets the groups of an interface.
 const MODIFY: &str = "ModifyNetworkInterfaceAttribute";
@@ -48,7 +50,8 @@ impl AwsCore {
                 LookQuestion::Leaked => self.sweep().await,
             }
         }
-        if news && !is_broken && self.state().seen.last().is_some() {
+        // What a new definition retires must serve no more pods, whether or not EC2 answers.
+        if (news && !is_broken || of.redefined) && self.state().seen.last().is_some() {
             self.reconcile().await;
         }
     }
@@ -207,9 +210,14 @@ impl AwsCore {
 
     /// Makes the ledger's supply agree with what EC2 shows.
     async fn reconcile(&self) {
-        let Some(book) = self.tools.book().await else { return };
-        let situation = self.situation_of(&book);
-        let difference = reconcile::difference(&situation, &book, &*self.witness);
+        // An intent that ends from here on may open its ranges again.
+        let open = self.tools.open();
+        let book = self.tools.book().await;
+        let situation = book.as_ref().map(|book| self.situation_of(book));
+        self.state().is_redefined = false;
+        let Some((book, situation)) = book.zip(situation) else { return };
+        let mut difference = reconcile::difference(&situation, &book, &*self.witness);
+        difference.leave(&open);
         let all: Vec<_> = difference.changes.iter().map(|(change, _)| change.clone()).collect();
         for (change, why) in &difference.changes {
             tracing::info!(?change, why, "the supply follows EC2");
@@ -225,10 +233,13 @@ impl AwsCore {
                 }
             }
         }
-        self.take_in(difference);
+        let after = self.tools.book().await;
+        self.take_in(difference, after.as_deref());
     }
 
-    fn take_in(&self, difference: SupplyDifference) {
+    /// Takes in a difference. What the ledger has `after` it, because it could not be withdrawn, is not forgotten.
+    fn take_in(&self, difference: SupplyDifference, after: Option<&Book>) {
+        let left = after.map(ledger_by_interface).unwrap_or_default();
         let mut state = self.state();
         state.questions.reconciled(!difference.changes.is_empty());
         let mut quarantine = difference.quarantine;
@@ -247,7 +258,9 @@ impl AwsCore {
         }
         state.odd = difference.odd;
         for (interface, net) in difference.gone {
-            state.seen.forget(&interface, net);
+            if !left.get(interface.as_str()).is_some_and(|nets| nets.contains(&net)) {
+                state.seen.forget(&interface, net);
+            }
         }
         if state.seen.forget_empty() {
             // Who takes an interface off may leave it behind.

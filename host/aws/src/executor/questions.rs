@@ -93,6 +93,8 @@ pub(super) struct Circumstances {
     pub(super) discovers: bool,
     /// Since when the metadata service agrees with all that EC2 has shown of the interfaces.
     pub(super) agreed: Option<Duration>,
+    /// Whether the network was redefined, so that the ledger's supply is compared with what EC2 has shown, without another question.
+    pub(super) redefined: bool,
 }
 
 impl Circumstances {
@@ -197,9 +199,9 @@ impl Questions {
         questions
     }
 
-    /// How long until the next question.
+    /// How long until the next question, or until a comparison that needs none.
     pub(super) fn wait(&self, of: &Circumstances) -> Duration {
-        if self.is_hinted {
+        if self.is_hinted || of.redefined {
             return Duration::ZERO;
         }
         let next = self.times(of).into_iter().map(|(at, _)| at).min().unwrap_or(of.now);

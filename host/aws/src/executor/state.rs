@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tenure_ledger::Book;
+use tenure_types::PoolName;
 
 use crate::budget::Budget;
 use crate::leaked::Leaked;
@@ -44,6 +45,10 @@ pub(super) struct ExecutorState {
     /// Whether EC2 taught something while it showed less than there may be.
     is_doubtful_lesson: bool,
     pub(super) settings: Ec2Settings,
+    /// The pools of the network, by name.
+    pools: Vec<PoolName>,
+    /// Whether the network was redefined since the ledger's supply was compared with what EC2 shows.
+    pub(super) is_redefined: bool,
     pub(super) node: NodeFacts,
     pub(super) budget: Budget,
     pub(super) silences: Silences,
@@ -78,6 +83,8 @@ impl ExecutorState {
             told: limits,
             is_doubtful_lesson: false,
             settings: Ec2Settings::default(),
+            pools: Vec::new(),
+            is_redefined: false,
             node: NodeFacts::default(),
             budget: Budget::new(seed),
             silences: Silences::default(),
@@ -93,14 +100,23 @@ impl ExecutorState {
         }
     }
 
-    /// Takes in what the ledger says: the settings, and which ranges are unused.
+    /// Takes in what the ledger says: the settings and the pools, and which ranges are unused.
     pub(super) fn read(&mut self, book: &Book, now: Duration) {
         match Ec2Settings::of(&book.network().attributes) {
             Ok(settings) => {
                 self.seen.manage_untagged(settings.manage_untagged);
+                self.is_redefined |= settings != self.settings;
                 self.settings = settings;
             }
             Err(error) => tracing::warn!(%error, "the settings stay as they were"),
+        }
+        if !book.pools().iter().map(|pool| &pool.name).eq(&self.pools) {
+            self.pools = book.pools().iter().map(|pool| pool.name.clone()).collect();
+            self.is_redefined = true;
+            if self.seen.last().is_some() {
+                // What a new pool may have, only a describe shows.
+                self.questions.hint();
+            }
         }
         if self.settings.imds_only {
             // No answer of EC2 will come that ends what is said of it.
@@ -185,6 +201,16 @@ impl ExecutorState {
         }
         self.is_doubtful_lesson |= is_lowered && !is_sure;
         self.limits = Some(after);
+    }
+
+    /// EC2 says that so many more prefixes of IPv6 do not fit on an interface, whose own addresses of IPv6 no answer counts.
+    pub(super) fn ipv6_is_full(&mut self, interface: &str, asked: u32) {
+        let carries = self.seen.get(interface).map(|known| known.carries.keys());
+        let used = carries.into_iter().flatten().filter(|net| net.addr().is_ipv6()).count();
+        if let Some(limits) = &mut self.limits {
+            let most = number(used).saturating_add(asked).saturating_sub(1);
+            limits.ipv6_addresses = limits.ipv6_addresses.min(most);
+        }
     }
 
     /// Whether EC2 refuses another interface although the type has room for more than it shows: it may be hiding one.

@@ -1,3 +1,4 @@
+use tenure_ledger::Taken;
 use tenure_types::EffectKind;
 
 use super::*;
@@ -131,17 +132,66 @@ fn ranges_that_serve_no_new_pods_drain_and_are_opened_again() {
 }
 
 #[test]
-fn what_is_in_doubt_stays_and_what_is_gone_is_withdrawn_if_nobody_has_it() {
+fn what_is_in_doubt_drains_and_what_is_gone_is_withdrawn_if_nobody_has_it() {
     let enis = [primary(), secondary()];
-    let (mut situation, ledger) = (situation(&enis), Ledger::of(&enis));
+    let (mut situation, mut ledger) = (situation(&enis), Ledger::of(&enis));
     situation.seen.described(&[primary()], seconds(1001));
-    assert_eq!(found(&situation, &ledger), [""; 0]);
+    let drained = ["drain 10.0.0.6/32", "drain 10.0.0.32/28"];
+    assert_eq!(found(&situation, &ledger), drained, "a pod that got one would not be reachable");
+    let mut again = situation.clone();
+    again.seen.described(&enis, seconds(1030));
     situation.seen.described(&[primary()], seconds(1061));
+    let (words, difference) = found_by(UseVerdict::Unused, &situation, &ledger);
+    assert_eq!((words, difference.gone), (drained.map(str::to_owned).to_vec(), vec![]), "it drains first");
+    ["10.0.0.6/32", "10.0.0.32/28"].into_iter().for_each(|range| ledger.drain(range));
+    assert_eq!(found(&again, &ledger), ["open 10.0.0.6/32", "open 10.0.0.32/28"], "it was there all along");
     let (words, difference) = found_by(UseVerdict::Unused, &situation, &ledger);
     assert_eq!(words, ["withdraw 10.0.0.6/32", "withdraw 10.0.0.32/28"]);
     assert_eq!((difference.quarantine.len(), difference.gone.len()), (0, 2));
     let gone = found_by(UseVerdict::Unused, &situation, &Ledger::of(&[primary()])).1.gone;
     assert_eq!(gone.len(), 2, "the ledger has forgotten it already");
+}
+
+/// A book from before an address was handed out: the range stays with the pod.
+#[test]
+fn what_is_handed_out_between_the_book_and_its_changes_is_never_withdrawn() {
+    let enis = [primary(), secondary()];
+    let mut ledger = Ledger::of(&enis);
+    let tags = [(names::UNMANAGED_TAG.to_owned(), "true".to_owned())].into();
+    let foreign = situation(&[primary(), Ec2Interface { tags, ..secondary() }]);
+    let mut gone = situation(&enis);
+    gone.seen.described(&[primary()], seconds(1001));
+    gone.seen.described(&[primary()], seconds(1061));
+    for situation in [&foreign, &gone] {
+        let words = found(situation, &ledger);
+        assert!(words.iter().all(|word| word.starts_with("drain")), "{words:?}");
+    }
+    // An undone intent opens its ranges again.
+    ledger.drain("10.0.0.6/32");
+    ledger.drain("10.0.0.32/28");
+    let mut difference = found_by(UseVerdict::Unused, &gone, &ledger).1;
+    let mut taker = Intent::clone(&intent(EffectKind::ReleaseAddress, &[], &[]));
+    taker.takes = vec![Taken {
+        pool: PoolName::new("ipv4").unwrap(),
+        range: RangeName::new("10.0.0.6/32").unwrap(),
+        was_open: true,
+    }];
+    difference.leave(&[Arc::new(taker)]);
+    let left: Vec<_> = difference.changes.iter().map(|(change, _)| change).collect();
+    assert!(matches!(left[..], [Supply::Withdraw { range, .. }] if range.as_str() == "10.0.0.32/28"));
+}
+
+#[test]
+fn what_ec2_never_showed_and_nobody_has_goes_and_before_its_first_word_nothing_does() {
+    let mut ledger = Ledger::of(&[primary(), secondary()]);
+    ledger.drain("10.0.0.32/28");
+    ledger.hold("10.0.0.6");
+    let (words, difference) = found_by(UseVerdict::Unused, &situation(&[primary()]), &ledger);
+    assert_eq!(words, ["drain 10.0.0.6/32", "withdraw 10.0.0.32/28"]);
+    assert_eq!(difference.quarantine.len(), 1, "a pod has the other");
+    let mut silent = situation(&[]);
+    silent.seen = SeenNode::new("i-1", seconds(60), true);
+    assert_eq!(found(&silent, &ledger), [""; 0]);
 }
 
 #[test]
@@ -216,8 +266,10 @@ fn what_is_somebody_elses_serves_no_new_pods_and_is_left_once_nobody_uses_it() {
     let situation = situation(&[primary(), Ec2Interface { tags, ..secondary() }]);
     let mut ledger = Ledger::of(&[primary(), secondary()]);
     ledger.hold("10.0.0.33");
+    assert_eq!(found(&situation, &ledger), ["drain 10.0.0.6/32", "drain 10.0.0.32/28"]);
+    ledger.drain("10.0.0.6/32");
     assert_eq!(found(&situation, &ledger), ["withdraw 10.0.0.6/32", "drain 10.0.0.32/28"]);
-    let drained = ["drain 10.0.0.6/32", "drain 10.0.0.32/28"];
+    let drained = ["drain 10.0.0.32/28"];
     for verdict in [UseVerdict::Used("a route".to_owned()), UseVerdict::Unknown("no runtime".to_owned())] {
         assert_eq!(found_by(verdict, &situation, &ledger).0, drained);
     }
@@ -225,5 +277,6 @@ fn what_is_somebody_elses_serves_no_new_pods_and_is_left_once_nobody_uses_it() {
     ledger.drain("10.0.0.32/28");
     assert_eq!(found(&situation, &ledger), ["withdraw 10.0.0.6/32"], "an address cools");
     let managed = super::tests::situation(&[primary(), secondary()]);
-    assert_eq!(found(&managed, &ledger), ["open 10.0.0.32/28"], "it is this node's again");
+    let open = ["open 10.0.0.6/32", "open 10.0.0.32/28"];
+    assert_eq!(found(&managed, &ledger), open, "it is this node's again");
 }
