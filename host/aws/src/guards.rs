@@ -102,4 +102,4 @@ impl Outside for Guards<'_> {
     }
 }
 
-pub(crate) use self::take::{FRESH, detach, release};
+pub(crate) use self::take::{FRESH, detach, in_use, release};

@@ -206,9 +206,19 @@ pub fn prepare(request: &Request, reached: &mut IntentProgress, facts: &StepFact
     }
 }
 
-/// Whether a call takes something away for the first time, so that it needs a witness's word before it.
+/// A call that takes something away, and needs a word of witnesses before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Taking {
+    /// It is made for the first time: if anybody objects, nothing has happened.
+    First,
+    /// It was made before, perhaps by an earlier process, and EC2 may have carried it out.
+    Again,
+}
+
+/// Whether a call takes something away.
 #[must_use]
-pub fn takes(order: &IntentOrder, request: &Request, reached: &IntentProgress) -> bool {
-    let is_first = !reached.asked && matches!(request, Request::Unassign | Request::Detach { .. });
-    is_first && matches!(order.aim, Aim::Release { .. } | Aim::Detach { .. })
+pub fn takes(order: &IntentOrder, request: &Request, reached: &IntentProgress) -> Option<Taking> {
+    let is_taking = matches!(request, Request::Unassign | Request::Detach { .. })
+        && matches!(order.aim, Aim::Release { .. } | Aim::Detach { .. });
+    is_taking.then_some(if reached.asked { Taking::Again } else { Taking::First })
 }

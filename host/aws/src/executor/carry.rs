@@ -13,7 +13,7 @@ use crate::guards;
 use crate::names;
 use crate::port::{self, Assign, CallError, Failure};
 use crate::steps::{
-    self, Aim, Answer, IntentMemory, IntentOrder, IntentProgress, Request, StepEvent, StepFacts,
+    self, Aim, Answer, IntentMemory, IntentOrder, IntentProgress, Request, StepEvent, StepFacts, Taking,
 };
 
 /// The wait before a describe is repeated that failed: that was not answered, and that was refused.
@@ -41,8 +41,10 @@ impl AwsCore {
     pub(super) async fn prepared(&self, work: &mut Work, action: &Action) -> Result<(), String> {
         let Action::Call(request) = action else { return Ok(()) };
         let Work { order, range, reached, facts, .. } = work;
-        if steps::takes(order, request, reached) {
-            self.may_take(order, range).await?;
+        match steps::takes(order, request, reached) {
+            Some(Taking::First) => self.may_take(order, range).await?,
+            Some(Taking::Again) => self.until_unused(order).await,
+            None => {}
         }
         if let Request::Attach { device, .. } = request {
             self.state().devices.insert(order.id.clone(), *device);
@@ -88,6 +90,32 @@ impl AwsCore {
                 guards::detach(&situation, &*self.witness, interface, &book, &mut taken)
             }
             _ => guards::release(&situation, &*self.witness, range, &book, &mut taken),
+        }
+    }
+
+    /// Waits until nobody uses what a call takes that was made before. Somebody may have come since whom the ledger does not know, such as a pod
+    /// of another IPAM, and what EC2 has done meanwhile is not known: neither is it taken again, nor is it given back.
+    async fn until_unused(&self, order: &IntentOrder) {
+        let mut told = None;
+        loop {
+            let Some(book) = self.tools.book().await else { return };
+            let checked = match &order.aim {
+                Aim::Detach { interface } => {
+                    guards::in_use(&self.situation_of(&book), &*self.witness, interface, None, &book)
+                }
+                Aim::Release { interface, net } => {
+                    guards::in_use(&self.situation_of(&book), &*self.witness, interface, Some(*net), &book)
+                }
+                Aim::Attach { .. } | Aim::Assign { .. } => Ok(()),
+            };
+            drop(book);
+            let Err(why) = checked else { return };
+            if told.as_ref() != Some(&why) {
+                tracing::warn!(intent = order.id, why, "waiting before taking it again");
+            }
+            told = Some(why);
+            let wait = self.state().budget.around(AGAIN.1);
+            self.tools.sleep(wait).await;
         }
     }
 
@@ -188,7 +216,8 @@ impl AwsCore {
             (_, Err(error), Aim::Assign { interface, what }) if error.failure == Failure::InterfaceFull => {
                 let asked = match what {
                     Assign::Addresses(count) | Assign::Prefixes(count) => *count,
-                    Assign::Nothing | Assign::Ipv6Prefixes(_) => return,
+                    Assign::Ipv6Prefixes(count) => return state.ipv6_is_full(interface, *count),
+                    Assign::Nothing => return,
                 };
                 state.full = Some((interface.clone(), asked));
                 state.questions.hint();

@@ -98,11 +98,13 @@ impl Wing for AwsCore {
 
     async fn begin(&self, intent: &Intent, is_resumed: bool) -> Result<Work, String> {
         let order = self.order(intent).await.map_err(|wrong| wrong.to_string())?;
+        let reached = IntentProgress::of(&intent.reached);
+        let memory = if is_resumed { IntentMemory::resumed(&reached) } else { IntentMemory::new() };
         Ok(Work {
             order,
             range: intent.attributes.get(names::RANGE).unwrap_or_default().to_owned(),
-            reached: IntentProgress::of(&intent.reached),
-            memory: if is_resumed { IntentMemory::resumed() } else { IntentMemory::new() },
+            reached,
+            memory,
             facts: StepFacts::default(),
         })
     }

@@ -72,19 +72,13 @@ pub(crate) fn detach(
     if age < LEAST_AGE {
         return Err(format!("interface {id} is {age} s old, and stays for {LEAST_AGE} s at least"));
     }
-    let is_own = |view: &RangeView<'_>| view.range.attributes().get(names::INTERFACE) == Some(id);
-    let own: Vec<_> = ranges(book).filter(|(_, view)| is_own(view)).collect();
-    // Addresses may have come from it although their ranges are gone.
-    let is_on = |held: &&AssignedAddress| {
-        held.source.range_attributes.get(names::INTERFACE) == Some(id)
-            || facts.carries.iter().any(|net| net.contains(&held.ip()))
-    };
-    let held = book.allocations().flat_map(|allocation| &allocation.addresses).filter(is_on).count();
-    unused(&format!("interface {id}"), held as u64, own.iter().map(|(_, view)| view.cooling).sum())?;
-    let mut nets: Vec<IpNet> = own.iter().filter_map(|(_, view)| net_of(view.range)).collect();
-    nets.extend(situation.seen.get(id).into_iter().flat_map(|known| known.carries.keys()));
-    nets.sort_unstable();
-    nets.dedup();
+    let own = own(id, book);
+    let nets = nets(situation, id, &own);
+    unused(
+        &format!("interface {id}"),
+        held(id, &nets, book),
+        own.iter().map(|(_, view)| view.cooling).sum(),
+    )?;
     confirmed(situation, id, &nets, FRESH)?;
     names::REMOVING.iter().try_for_each(|call| not_barred(situation, call, &facts.subnet))?;
     floor(situation, &own, book, taken)?;
@@ -112,6 +106,58 @@ pub(crate) fn release(
     not_barred(situation, names::unassigning(net), &facts.subnet)?;
     floor(situation, &[(pool, view)], book, taken)?;
     named(witness, &[net])
+}
+
+/// Whether nobody on the node uses an address or prefix of an interface, or the whole of it. EC2 is not asked: it may have taken it already.
+///
+/// # Errors
+/// Who does, or that it is not known, for people.
+pub(crate) fn in_use(
+    situation: &Situation,
+    witness: &dyn UseWitness,
+    id: &str,
+    net: Option<IpNet>,
+    book: &Book,
+) -> Result<(), String> {
+    let mut own = own(id, book);
+    let what = match net {
+        Some(net) => {
+            own.retain(|(_, view)| net_of(view.range) == Some(net));
+            format!("{net} on interface {id}")
+        }
+        None => format!("interface {id}"),
+    };
+    let nets = net.map_or_else(|| nets(situation, id, &own), |net| vec![net]);
+    let held = match net {
+        Some(_) => own.iter().map(|(_, view)| view.held).sum(),
+        None => held(id, &nets, book),
+    };
+    unused(&what, held, own.iter().map(|(_, view)| view.cooling).sum())?;
+    named(witness, &nets)
+}
+
+/// The ranges of an interface in the ledger.
+fn own<'a>(id: &str, book: &'a Book) -> Vec<(&'a Pool, RangeView<'a>)> {
+    let is_own = |view: &RangeView<'_>| view.range.attributes().get(names::INTERFACE) == Some(id);
+    ranges(book).filter(|(_, view)| is_own(view)).collect()
+}
+
+/// The addresses and prefixes of an interface, as the ledger and EC2 have them.
+fn nets(situation: &Situation, id: &str, own: &[(&Pool, RangeView<'_>)]) -> Vec<IpNet> {
+    let mut nets: Vec<IpNet> = own.iter().filter_map(|(_, view)| net_of(view.range)).collect();
+    nets.extend(situation.seen.get(id).into_iter().flat_map(|known| known.carries.keys()));
+    nets.sort_unstable();
+    nets.dedup();
+    nets
+}
+
+/// How many addresses of an interface have owners. They may have come from it although their ranges are gone.
+fn held(id: &str, nets: &[IpNet], book: &Book) -> u64 {
+    let is_on = |held: &&AssignedAddress| {
+        held.source.range_attributes.get(names::INTERFACE) == Some(id)
+            || nets.iter().any(|net| net.contains(&held.ip()))
+    };
+    book.allocations().flat_map(|allocation| &allocation.addresses).filter(is_on).count() as u64
 }
 
 fn unused(what: &str, held: u64, cooling: u64) -> Result<(), String> {

@@ -105,7 +105,7 @@ pub(super) fn heard(
     what: &StepEvent<'_>,
 ) {
     if reached.interface.is_none() {
-        heard_creating(order, reached, memory, what);
+        heard_creating(order, reached, memory, facts, what);
     } else if reached.why.is_some() {
         // It is not in a ledger yet: on any failure, it has to go.
         removal::heard(instance, reached, memory, facts, what);
@@ -114,7 +114,7 @@ pub(super) fn heard(
     } else if !reached.with_instance {
         heard_keeping(reached, memory, facts, what);
     } else {
-        heard_arriving(reached, memory, facts, what);
+        heard_arriving(instance, reached, memory, facts, what);
     }
 }
 
@@ -122,6 +122,7 @@ fn heard_creating(
     order: &IntentOrder,
     reached: &mut IntentProgress,
     memory: &mut IntentMemory,
+    facts: &StepFacts,
     what: &StepEvent<'_>,
 ) {
     match what {
@@ -153,7 +154,10 @@ fn heard_creating(
                     reached.interface = Some(found.id.clone());
                     memory.refused = None;
                     memory.must_look = true;
+                    memory.since = None;
                 }
+                // A describe may lag: only what is not there a window later was not created.
+                None if memory.unsure_for(facts.now) < facts.window => memory.wait_in_window(facts),
                 None => memory.is_unsure = false,
             }
         }
@@ -240,6 +244,7 @@ fn heard_keeping(
 }
 
 fn heard_arriving(
+    instance: &str,
     reached: &mut IntentProgress,
     memory: &mut IntentMemory,
     facts: &StepFacts,
@@ -247,18 +252,20 @@ fn heard_arriving(
 ) {
     let StepEvent::Shown(shown) = what else { return };
     let is_late = memory.unsure_for(facts.now) >= PATIENCE;
-    match shown {
-        Some(shown) if shown.status == Status::InUse && shown.attachment.is_some() => {
+    let at = shown.and_then(|shown| shown.attachment.as_ref()).map(|attachment| attachment.instance.as_str());
+    let why = match (shown, at) {
+        (_, Some(other)) if other != instance => format!("somebody has attached it to {other}"),
+        (Some(shown), Some(_)) if shown.status == Status::InUse => {
             memory.attached = Some(Box::new((*shown).clone()));
+            return;
         }
-        _ if is_late => {
-            reached.why = Some(format!("it was not attached within {} s", PATIENCE.as_secs()));
-            memory.moves_since = None;
-            memory.moved();
-            memory.must_look = true;
-        }
-        _ => memory.wait(),
-    }
+        _ if is_late => format!("it was not attached within {} s", PATIENCE.as_secs()),
+        _ => return memory.wait(),
+    };
+    reached.why = Some(why);
+    memory.moves_since = None;
+    memory.moved();
+    memory.must_look = true;
 }
 
 /// Whether the answer to a creation has all that the interface is to carry.

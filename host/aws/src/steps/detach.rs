@@ -1,4 +1,7 @@
 //! Detaching an interface and deleting it.
+//!
+//! Undone means that its addresses are handed out again. So it ends so only while EC2 has done nothing for sure: a Detach that EC2 has
+//! accepted, or whose answer was lost, may be carried out minutes later, while another one is refused.
 
 use super::{Change, IntentMemory, IntentProgress, Request, Step, StepEvent, StepFacts, removal};
 
@@ -30,8 +33,10 @@ pub(super) fn heard(
     what: &StepEvent<'_>,
 ) {
     let failed = removal::heard(instance, reached, memory, facts, what);
-    // Once it is off, there is no way back.
-    if let Some(error) = failed.filter(|_| !reached.is_off) {
-        memory.refused = Some(error.to_string());
+    let Some(error) = failed.filter(|_| !reached.is_off) else { return };
+    // Once it is off, or about to be, there is no way back: pods would go with it.
+    match memory.may_detach {
+        true => memory.must_look = true,
+        false => memory.refused = Some(error.to_string()),
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
-use super::StepFacts;
+use super::{IntentProgress, StepFacts};
 use crate::port::Ec2Interface;
 
 /// The waits between attempts: the first, and the longest.
@@ -39,6 +39,8 @@ pub struct IntentMemory {
     pub(super) moves_since: Option<Duration>,
     /// Ranges that a call assigned.
     pub(super) assigned: Option<Vec<IpNet>>,
+    /// Whether EC2 may be about to carry out a Detach: it has said so, or its answer is not known.
+    pub(super) may_detach: bool,
     /// Whether what was to go is gone.
     pub(super) is_over: bool,
 }
@@ -50,10 +52,10 @@ impl IntentMemory {
         Self::default()
     }
 
-    /// Of an intent that was open when this process started.
+    /// Of an intent that was open when this process started, and had reached this.
     #[must_use]
-    pub fn resumed() -> Self {
-        Self { is_unsure: true, must_look: true, ..Self::default() }
+    pub fn resumed(reached: &IntentProgress) -> Self {
+        Self { is_unsure: true, must_look: true, may_detach: reached.asked, ..Self::default() }
     }
 
     /// The hardware address of the interface that it has made.

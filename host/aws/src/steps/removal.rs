@@ -72,6 +72,7 @@ pub(super) fn heard<'a>(
         StepEvent::Answer(Request::Detach { .. }, Ok(_)) => {
             memory.moved();
             memory.must_look = true;
+            memory.may_detach = true;
             memory.moves_since = Some(facts.now);
             memory.wait();
         }
@@ -93,6 +94,7 @@ fn failed<'a>(
     // That it is attached is known only from a refusal that says so.
     reached.is_off |= is_delete;
     memory.moves_since = None;
+    memory.may_detach |= !is_delete && error.failure == Failure::Unknown;
     match error.failure {
         // A new interface cannot be seen by calls for a while: only later does this mean that it is gone.
         Failure::NotFound if is_delete && memory.unsure_for(facts.now) >= facts.window => {

@@ -113,7 +113,7 @@ impl Run {
     /// A crash: only what is durable is left.
     fn crash(&mut self) {
         self.reached = IntentProgress::of(&self.reached.attributes().unwrap());
-        self.memory = IntentMemory::resumed();
+        self.memory = IntentMemory::resumed(&self.reached);
     }
 
     fn created(&mut self) {
@@ -268,7 +268,8 @@ fn an_interface_is_looked_at_detached_waited_for_and_deleted() {
     let mut run = Run::detach();
     run.shows(Some(&at(1)));
     let detach = run.call();
-    assert!(takes(&run.order, &detach, &IntentProgress::default()));
+    assert_eq!(takes(&run.order, &detach, &IntentProgress::default()), Some(Taking::First));
+    assert_eq!(takes(&run.order, &detach, &run.reached), Some(Taking::Again));
     run.answers(Answer::Done);
     run.shows(Some(&at(1)));
     run.shows(Some(&Ec2Interface { status: Status::Detaching, ..at(1) }));
@@ -316,6 +317,71 @@ fn an_interface_that_cannot_be_detached_stays() {
         run.fails(failure);
         assert_eq!(run.step(), Step::Undone(format!("Action: {failure:?}: words")));
     }
+}
+
+/// EC2 may still carry out the first one: its pods would lose their addresses.
+#[test]
+fn a_detach_that_ec2_accepted_or_may_have_is_never_undone_by_the_refusal_of_another() {
+    let detach = Request::Detach { attachment: "eni-1-attach".to_owned() };
+    for (first, crash) in [(None, false), (None, true), (Some(Failure::Unknown), false)] {
+        for failure in [Failure::Denied, Failure::Refused, Failure::Never, Failure::Configuration] {
+            let mut run = Run::detach();
+            run.shows(Some(&at(1)));
+            match first {
+                None => run.answers(Answer::Done),
+                Some(failure) => run.fails(failure),
+            }
+            if crash {
+                run.crash();
+            }
+            for _ in 0..3 {
+                while matches!(run.step(), Step::Look(_)) {
+                    run.shows(Some(&at(1)));
+                }
+                assert_eq!(run.call(), detach, "{first:?} {crash} {failure:?}");
+                run.fails(failure);
+            }
+            run.shows(Some(&Ec2Interface { status: Status::Detaching, ..at(1) }));
+            run.shows(Some(&available()));
+            run.answers(Answer::Done);
+            assert_eq!(run.step(), Step::Done(Change::Detached("eni-1".to_owned())));
+        }
+    }
+    let mut run = Run::detach();
+    run.crash();
+    run.shows(Some(&at(1)));
+    run.fails(Failure::Denied);
+    assert!(matches!(run.step(), Step::Undone(_)), "nothing was asked for before");
+}
+
+#[test]
+fn an_interface_that_somebody_attaches_elsewhere_while_it_arrives_is_let_go_at_once() {
+    let mut run = Run::attach();
+    run.created();
+    run.attached();
+    run.answers(Answer::Done);
+    let mut elsewhere = at(1);
+    elsewhere.attachment.as_mut().unwrap().instance = "i-2".to_owned();
+    run.facts.has_link = None;
+    run.shows(Some(&elsewhere));
+    run.shows(Some(&elsewhere));
+    assert_eq!(run.step(), Step::Undone("somebody has attached it to i-2".to_owned()));
+}
+
+#[test]
+fn an_interface_that_ec2_says_was_created_before_is_looked_for_until_describes_show_it() {
+    let mut run = Run::attach();
+    run.fails(Failure::TokenReused);
+    run.shows(None);
+    run.shows(Some(&available()));
+    assert_eq!(run.reached.interface.as_deref(), Some("eni-1"));
+    let mut run = Run::attach();
+    run.fails(Failure::TokenReused);
+    while matches!(run.step(), Step::Look(_)) {
+        run.shows(None);
+    }
+    assert!(run.facts.now >= seconds(60), "{:?}", run.facts.now);
+    assert!(matches!(run.step(), Step::Undone(_)));
 }
 
 #[test]

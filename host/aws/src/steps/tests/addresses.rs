@@ -62,9 +62,10 @@ fn an_assignment_that_was_throttled_is_repeated_and_one_that_was_refused_is_not(
 fn a_release_is_repeated_until_it_is_known_to_be_done() {
     let done = Step::Done(Change::Released("eni-1".to_owned(), net("10.0.0.16/28")));
     let mut run = Run::release();
-    assert!(takes(&run.order, &Request::Unassign, &run.reached));
+    assert_eq!(takes(&run.order, &Request::Unassign, &run.reached), Some(Taking::First));
     run.fails(Failure::Unknown);
-    assert!(!takes(&run.order, &Request::Unassign, &run.reached), "it may be done already");
+    let again = takes(&run.order, &Request::Unassign, &run.reached);
+    assert_eq!(again, Some(Taking::Again), "it may be done already");
     run.fails(Failure::Throttled);
     run.crash();
     run.fails(Failure::NotAssigned);
