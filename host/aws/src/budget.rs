@@ -23,6 +23,9 @@ pub use tenure_effects::budget::Rate;
 /// somebody puts it right without a word.
 const LONGEST: Duration = Duration::from_secs(75);
 
+/// The longest time for which a service is not asked at its own word: a proxy that says a day would silence a call for that long.
+const LONGEST_RETRY: Duration = Duration::from_secs(60);
+
 /// The addresses of a prefix of IPv4.
 const PREFIX: u32 = 16;
 
@@ -134,7 +137,7 @@ impl Budget {
         match error.failure {
             Failure::Throttled => {
                 let bucket = self.buckets.entry(call).or_insert_with(|| Bucket::new(published(call), now));
-                let wait = error.retry_after.unwrap_or_default().max(bucket.throttled());
+                let wait = error.retry_after.unwrap_or_default().min(LONGEST_RETRY).max(bucket.throttled());
                 bucket.wait_until(now.saturating_add(self.jitter.around(wait)));
             }
             Failure::SubnetExhausted | Failure::NoBlock | Failure::TooFew => {

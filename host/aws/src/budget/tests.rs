@@ -51,6 +51,14 @@ fn ec2s_own_wait_counts_if_it_is_longer() {
 }
 
 #[test]
+fn no_word_silences_a_call_for_long() {
+    let mut budget = Budget::new(1);
+    let day = CallError { retry_after: Some(seconds(86_400)), ..error("CreateTags", Failure::Throttled) };
+    budget.failed(&day, None, seconds(0));
+    assert!(budget.admit("CreateTags", seconds(0)).unwrap_err() <= seconds(90));
+}
+
+#[test]
 fn what_a_subnet_ran_out_of_is_remembered_by_itself_whatever_the_signal() {
     let place = |unit| ("subnet-1", unit);
     for (failure, unit, others) in [
