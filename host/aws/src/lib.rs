@@ -8,6 +8,7 @@ pub mod budget;
 mod codes;
 mod date;
 pub mod executor;
+pub mod former;
 pub mod guards;
 pub mod identity;
 pub mod leaked;

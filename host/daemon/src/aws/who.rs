@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use tenure_aws::former;
 use tenure_aws::identity::{self, Identity};
 use tenure_aws::metadata::{InstanceMetadata, MetadataError};
 use tenure_engine::Engine;
 use tenure_netlink::Kernel;
+use tenure_types::{NetworkName, Result};
 use tokio::time::sleep;
 
 use super::identities::{keep, kept as stored};
@@ -17,6 +19,8 @@ const ASK_AGAIN: Duration = Duration::from_secs(2);
 /// Finds out who the node is.
 pub(crate) struct Who<'a> {
     pub(crate) engine: &'a Engine,
+    /// The network that the interfaces supply.
+    pub(crate) network: &'a NetworkName,
     pub(crate) metadata: &'a dyn InstanceMetadata,
 }
 
@@ -37,10 +41,13 @@ impl Who<'_> {
                 }
             };
             match answer {
-                Ok(identity) => {
-                    keep(self.engine, &identity).await;
-                    return identity;
-                }
+                Ok(identity) => match self.leaves_others(&identity).await {
+                    Ok(()) => {
+                        keep(self.engine, &identity).await;
+                        return identity;
+                    }
+                    Err(error) => told(format!("the state of another instance cannot be left: {error}")),
+                },
                 Err((Some(identity), why)) => {
                     tracing::warn!(
                         why,
@@ -52,6 +59,18 @@ impl Who<'_> {
                 Err((None, why)) => told(why),
             }
             sleep(ASK_AGAIN).await;
+        }
+    }
+
+    /// Leaves to another instance what a copy of its disk has brought here.
+    async fn leaves_others(&self, identity: &Identity) -> Result<()> {
+        match stored(self.engine).filter(|stored| stored.instance != identity.instance) {
+            Some(other) => {
+                let (was, is) = (other.instance, &identity.instance);
+                tracing::warn!(was, is, "the state is of another instance; nothing of it is handed out");
+                former::leave(self.engine, self.network).await
+            }
+            None => Ok(()),
         }
     }
 

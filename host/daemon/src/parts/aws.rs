@@ -101,7 +101,7 @@ impl AwsPart {
         self.describe(None).await;
         self.look_at_supply().await;
         let definition = self.defined().await;
-        let who = Who { engine, metadata: &*imds }.is_it(|why| self.unreachable.wrong(why)).await;
+        let who = Who { engine, network, metadata: &*imds }.is_it(|why| self.unreachable.wrong(why)).await;
         let Identity { instance, instance_type, region, zone, vpc, mac, .. } = &who;
         tracing::info!(instance, instance_type, region, zone, %network, "the network is supplied by this instance's interfaces");
         let ec2 = ec2(config, &definition, region)?;
