@@ -103,15 +103,7 @@ impl Node {
     pub(crate) async fn of(cloud: &Arc<Cloud>, instance: String, limits: InstanceLimits, ipam: &str) -> Self {
         let config = Arc::new(NetworkConfig { ipam: ipam.into(), attributes: Vec::new() });
         let (engine, abandoned) = engine(cloud, LedgerState::default(), ManualJournal::default());
-        let define = Define {
-            network: network(),
-            policy: PolicyName::new("aws-eni").unwrap(),
-            config: Arc::clone(&config),
-            by: Definer::Configuration,
-            apply: true,
-            change_ranges: false,
-        };
-        engine.define_network(&define).await.unwrap();
+        define(&engine, &config).await;
         let links = Mutex::new(Some((Arc::clone(cloud), instance.clone())));
         let routes = Arc::new(Routes { links, ..Routes::default() });
         let (handle, task) = run(cloud, &engine, &routes, &instance, limits, 0);
@@ -131,6 +123,12 @@ impl Node {
         }
     }
 
+    /// The network gets another configuration, as by a reload.
+    pub(crate) async fn redefine(&mut self, ipam: &str) {
+        self.config = Arc::new(NetworkConfig { ipam: ipam.into(), attributes: Vec::new() });
+        define(&self.engine, &self.config).await;
+    }
+
     /// The same, with a metadata service that is asked for one thing after the other.
     pub(crate) fn with_hints(mut self) -> Self {
         self.follow_hints();
@@ -148,8 +146,10 @@ impl Node {
 
     /// Nothing is carried out any more. Its calls are cut off where they are.
     pub(crate) async fn stop(&mut self) {
-        self.task.abort();
-        let _ = (&mut self.task).await;
+        if !self.task.is_finished() {
+            self.task.abort();
+            let _ = (&mut self.task).await;
+        }
     }
 
     /// The process ends, and another begins with what is durable.
@@ -226,6 +226,12 @@ impl Node {
         pods.map(|pod| self.pods[&pod]).collect()
     }
 
+    /// The kernel has no pod: it is another machine's.
+    pub(crate) fn forget_pods(&mut self) {
+        self.pods.clear();
+        *self.routes.pods.lock().unwrap() = BTreeSet::new();
+    }
+
     /// A pod goes.
     pub(crate) async fn del(&mut self, pod: u32) {
         // The DEL begins after the ADD.
@@ -279,6 +285,13 @@ impl Node {
         ranges
     }
 
+    /// The ranges that hand out nothing.
+    pub(crate) async fn drains(&self) -> BTreeSet<IpNet> {
+        let book = self.book().await;
+        let views = (0..book.pools().len()).flat_map(|pool| book.ranges(pool));
+        views.filter(|view| view.draining).map(|view| view.range.name().as_str().parse().unwrap()).collect()
+    }
+
     /// How many addresses the node has on each interface, in order.
     pub(crate) async fn shape(&self) -> Vec<usize> {
         let mut shape: Vec<usize> = self.ranges().await.values().map(BTreeSet::len).collect();
@@ -316,6 +329,19 @@ impl Drop for Node {
         self.stop_hints();
         self.task.abort();
     }
+}
+
+/// Defines the network, as the configuration file does.
+async fn define(engine: &Engine, config: &Arc<NetworkConfig>) {
+    let define = Define {
+        network: network(),
+        policy: PolicyName::new("aws-eni").unwrap(),
+        config: Arc::clone(config),
+        by: Definer::Configuration,
+        apply: true,
+        change_ranges: true,
+    };
+    engine.define_network(&define).await.unwrap();
 }
 
 fn engine(cloud: &Arc<Cloud>, state: LedgerState, journal: ManualJournal) -> (Arc<Engine>, Abandoned) {
