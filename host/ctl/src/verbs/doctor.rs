@@ -6,6 +6,7 @@ mod api_server;
 mod clock;
 mod daemon;
 mod directories;
+mod ipamd;
 mod kernel;
 mod networks;
 mod node;
@@ -68,6 +69,7 @@ async fn diagnose(daemon: &Daemon, run_dir: &Path, arguments: &DoctorArguments) 
         networks::order(&files, is_before),
         networks::plugins(&files, &binaries),
         others::other_ipams(&node, &files, sees_mounts_only),
+        ipamd::rules(&arguments.root, sees_mounts_only).await,
         sysctls::forwarding(&node),
         sysctls::reverse_path(&node, &files),
         sysctls::router_advertisements(&node),
