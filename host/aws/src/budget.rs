@@ -19,12 +19,9 @@ use crate::port::{Assign, CallError, Failure};
 
 pub use tenure_effects::budget::Rate;
 
-/// The longest time for which a call is not repeated that was denied, or that the quota or the configuration does not allow: pods wait, and
-/// somebody puts it right without a word.
+/// The longest time for which a call is not repeated that was denied, that the quota or the configuration does not allow, or that the service
+/// or a proxy wants to hear later: pods wait, and somebody puts it right without a word.
 const LONGEST: Duration = Duration::from_secs(75);
-
-/// The longest time for which a service is not asked at its own word: a proxy that says a day would silence a call for that long.
-const LONGEST_RETRY: Duration = Duration::from_secs(60);
 
 /// The addresses of a prefix of IPv4.
 const PREFIX: u32 = 16;
@@ -137,7 +134,7 @@ impl Budget {
         match error.failure {
             Failure::Throttled => {
                 let bucket = self.buckets.entry(call).or_insert_with(|| Bucket::new(published(call), now));
-                let wait = error.retry_after.unwrap_or_default().min(LONGEST_RETRY).max(bucket.throttled());
+                let wait = error.retry_after.unwrap_or_default().min(LONGEST).max(bucket.throttled());
                 bucket.wait_until(now.saturating_add(self.jitter.around(wait)));
             }
             Failure::SubnetExhausted | Failure::NoBlock | Failure::TooFew => {

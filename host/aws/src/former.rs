@@ -1,4 +1,4 @@
-//! What the ledger has of another instance, whose disk this machine has a copy of.
+//! State of another instance, whose disk this machine has a copy of.
 //!
 //! The ranges are of interfaces that another machine may still have, and the intents ask for changes of those. Nothing of it is done, and
 //! nothing of it is handed out: the intents end without a change, and the ranges drain until EC2 has said what this instance has. Then

@@ -11,8 +11,8 @@
 //! | does not show it any more, or never has | has a range that drains, holds or cools nothing, and no witness names it | the range is withdrawn |
 //! | does not show it any more, or never has | anything else | quarantine: the range drains, and stays |
 //!
-//! The book may be older than what the changes are applied to, so only what drains already, and hands out nothing, is withdrawn: whatever else
-//! is to go drains first. What an open intent takes is left to it. Pure.
+//! The book may be older than what the changes are applied to, so only a range that drains already, and hands out nothing, is withdrawn: any
+//! other that is to go drains first. What an open intent takes is left to it. Pure.
 
 #[cfg(test)]
 mod tests;

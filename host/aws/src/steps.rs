@@ -209,9 +209,9 @@ pub fn prepare(request: &Request, reached: &mut IntentProgress, facts: &StepFact
 /// A call that takes something away, and needs a word of witnesses before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Taking {
-    /// It is made for the first time: if anybody objects, nothing has happened.
+    /// The first call: if anybody objects, nothing has happened.
     First,
-    /// It was made before, perhaps by an earlier process, and EC2 may have carried it out.
+    /// A repetition, perhaps of an earlier process's call: EC2 may have carried that out.
     Again,
 }
 

@@ -11,6 +11,8 @@
 
 #[path = "kernel/drift.rs"]
 mod drift;
+#[path = "kernel/hosts.rs"]
+mod hosts;
 #[path = "kernel/link.rs"]
 mod link;
 #[path = "kernel/many.rs"]
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
     drift::tests(&mut suite);
     networkd::tests(&mut suite);
     migration::tests(&mut suite);
+    hosts::tests(&mut suite);
     link::tests(&mut suite);
     many::tests(&mut suite);
     suite.run()

@@ -142,7 +142,8 @@ fn heard_creating(
                 memory.wait();
             }
             failure => {
-                memory.is_unsure |= failure == Failure::TokenReused;
+                memory.is_created = failure == Failure::TokenReused;
+                memory.is_unsure |= memory.is_created;
                 memory.refused = Some(error.to_string());
             }
         },
@@ -156,8 +157,10 @@ fn heard_creating(
                     memory.must_look = true;
                     memory.since = None;
                 }
-                // A describe may lag: only what is not there a window later was not created.
-                None if memory.unsure_for(facts.now) < facts.window => memory.wait_in_window(facts),
+                // A describe may lag behind EC2's own word.
+                None if memory.is_created && memory.unsure_for(facts.now) < facts.window => {
+                    memory.wait_in_window(facts);
+                }
                 None => memory.is_unsure = false,
             }
         }

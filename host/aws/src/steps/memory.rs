@@ -39,6 +39,8 @@ pub struct IntentMemory {
     pub(super) moves_since: Option<Duration>,
     /// Ranges that a call assigned.
     pub(super) assigned: Option<Vec<IpNet>>,
+    /// Whether EC2 says that a call before has created it.
+    pub(super) is_created: bool,
     /// Whether EC2 may be about to carry out a Detach: it has said so, or its answer is not known.
     pub(super) may_detach: bool,
     /// Whether what was to go is gone.

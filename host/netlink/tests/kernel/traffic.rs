@@ -6,9 +6,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
-use tenure_netlink::Kernel;
-
-use crate::room::{enter, inside, library, shell};
+use crate::room::{enter, inside, shell};
 use crate::suite::Suite;
 use crate::world::{EXTERNAL, OUTSIDE, WITHIN, WITHIN_V6, World};
 
@@ -29,7 +27,6 @@ pub(crate) fn tests(suite: &mut Suite) {
     suite.test("an_interfaces_own_address_answers_by_that_interface", own_address);
     suite.test("ipv6_leaves_by_the_pods_interface", ipv6);
     suite.test("jumbo_frames_are_not_fragmented", jumbo);
-    suite.test("the_machines_own_addresses_are_among_its_hosts", hosts);
     suite.test("other_bits_of_a_mark_are_left_alone", other_marks);
 }
 
@@ -193,16 +190,6 @@ fn ipv6() {
     assert_eq!(call(&world.pod(1), &format!("[{WITHIN_V6}]:80")).unwrap(), "2001:db8:0:1::33");
     serve(&world.pod(1), "[2001:db8:0:1::33]:80");
     assert!(call(&world.cloud, "[2001:db8:0:1::33]:80").is_ok());
-}
-
-fn hosts() {
-    let world = World::whole();
-    shell(&world.node, "ip addr add 10.0.0.40/32 dev eth0");
-    let hosts = library(&world.node, async || Kernel::connect().unwrap().hosts().await.unwrap());
-    let at = |address: &str| hosts.get(&address.parse::<IpAddr>().unwrap()).map(String::as_str);
-    assert_eq!(at("10.0.0.40"), Some("eth0"), "before any route to a pod, the machine answers for it");
-    assert_eq!(at("10.0.1.33"), Some(&*world.description.pods[1].link));
-    assert_eq!(at("10.0.0.41"), None);
 }
 
 fn jumbo() {
