@@ -31,11 +31,11 @@ pub(super) async fn rules(root: &Path, sees_mounts_only: bool) -> NodeCheck {
         listings.extend(listing(program, arguments).await);
     }
     let found: BTreeSet<&str> = listings.iter().flat_map(|listing| chains(listing)).collect();
-    if let Some(first) = found.first() {
-        let more = found.len().saturating_sub(1);
+    if !found.is_empty() {
+        let found: Vec<&str> = found.into_iter().collect();
         return NodeCheck::warning(
             NAME,
-            format!("iptables has ipamd's chain {first}, and {more} more: they overrule the daemon's SNAT"),
+            format!("iptables has ipamd's {}, which overrule the daemon's SNAT", found.join(" and ")),
             "once no aws-node runs here, remove them, as the book says (\"Moving over from ipamd\"), or reboot",
         );
     }
