@@ -14,6 +14,8 @@ mod failures;
 mod fuzz;
 mod image;
 mod kubernetes;
+#[cfg(test)]
+mod lists;
 mod moto;
 mod packages;
 mod pages;

@@ -48,10 +48,15 @@ impl Default for Filter {
     }
 }
 
-/// The parts of the daemon that a filter may name.
-const PARTS: [&str; 10] = [
+/// The parts of the daemon that a filter may name: each crate of it that logs, at least. The chart has the same list.
+const PARTS: [&str; 16] = [
     "tenured",
+    "tenure_aws",
     "tenure_checkpoint",
+    "tenure_cluster",
+    "tenure_conditions",
+    "tenure_delegate",
+    "tenure_effects",
     "tenure_engine",
     "tenure_ledger",
     "tenure_observe",
@@ -59,6 +64,7 @@ const PARTS: [&str; 10] = [
     "tenure_rpc",
     "tenure_runtime",
     "tenure_spool",
+    "tenure_supervise",
     "tenure_types",
 ];
 

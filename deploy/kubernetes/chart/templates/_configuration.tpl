@@ -14,7 +14,7 @@
 {{/* The level of the log, by the daemon's rules: a level, a part of the daemon, or both with a = between them; several with commas. */}}
 {{- define "tenure.logLevel" -}}
 {{- $levels := list "off" "error" "warn" "info" "debug" "trace" "0" "1" "2" "3" "4" "5" -}}
-{{- $parts := list "tenured" "tenure_checkpoint" "tenure_engine" "tenure_ledger" "tenure_observe" "tenure_policy" "tenure_rpc" "tenure_runtime" "tenure_spool" "tenure_types" -}}
+{{- $parts := list "tenured" "tenure_aws" "tenure_checkpoint" "tenure_cluster" "tenure_conditions" "tenure_delegate" "tenure_effects" "tenure_engine" "tenure_ledger" "tenure_observe" "tenure_policy" "tenure_rpc" "tenure_runtime" "tenure_spool" "tenure_supervise" "tenure_types" -}}
 {{- range $directive := splitList "," .Values.agent.logLevel -}}
 {{- $words := regexSplit "=" $directive 2 -}}
 {{- $level := $words | last | trim -}}
