@@ -2,15 +2,16 @@
 //! starting and without changing anything. What a start refuses is refused; what it reports as a condition is a warning.
 
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use rustix::fs::Access;
 use tenure_checkpoint::{FileDisk, Mark, recover_read_only};
 use tenure_engine::ports::Clock as _;
 use tenure_policy::{CatalogueSource, Compiler, Contents, PolicyRuntime, sha256};
-use tenure_types::printable;
+use tenure_types::{BootId, printable};
 
 use crate::clock::KernelClock;
 use crate::config::Config;
@@ -20,9 +21,7 @@ use crate::{DaemonArguments, failed, identity, policies, state_dir};
 /// Checks a configuration that was parsed.
 pub(crate) fn check(config: &Config, arguments: &DaemonArguments) -> ExitCode {
     let DaemonArguments { run_dir, state_dir, .. } = arguments;
-    // In the order of a start.
-    let checked = RunDir::check(run_dir).map_err(Into::into).and_then(|()| state(config, run_dir, state_dir));
-    if let Err(error) = checked.and_then(|()| sandbox(config)) {
+    if let Err(error) = directories(config, run_dir, state_dir).and_then(|()| sandbox(config)) {
         return failed(&error, state_dir);
     }
     for warning in warnings(config) {
@@ -65,23 +64,33 @@ fn warnings(config: &Config) -> Vec<String> {
     warnings
 }
 
+/// Checks both directories in the order of a start, and that a start could write to them.
+fn directories(config: &Config, run_dir: &Path, state_dir: &Path) -> anyhow::Result<()> {
+    let boot = identity::boot(&config.node)?;
+    RunDir::check(run_dir)?;
+    writable("run directory", run_dir)?;
+    state(&boot, run_dir, state_dir)
+}
+
 /// Checks the state directory as a start would, and reads the state. A daemon may be running on it.
-fn state(config: &Config, run_dir: &Path, directory: &Path) -> anyhow::Result<()> {
+fn state(boot: &BootId, run_dir: &Path, directory: &Path) -> anyhow::Result<()> {
     match std::fs::metadata(directory) {
         // A start creates it.
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return parent(directory),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return writable("state directory", directory);
+        }
         Err(error) => return Err(error).with_context(|| format!("state directory {}", directory.display())),
         Ok(_) => state_dir::check(directory)?,
     }
-    let boot = identity::boot(&config.node)?;
-    let recovered = recover_read_only(&FileDisk::existing(directory), &boot, KernelClock.now());
+    writable("state directory", directory)?;
+    let recovered = recover_read_only(&FileDisk::existing(directory), boot, KernelClock.now());
     let report = recovered
         .with_context(|| {
             format!("cannot trust the checkpoint in {}, so nothing would be served", directory.display())
         })?
         .report;
     // Whether a part of the state is lost is known only after its end was read from the disk itself.
-    let mark = Mark::read(run_dir, &boot).context("cannot read the state mark in the run directory")?;
+    let mark = Mark::read(run_dir, boot).context("cannot read the state mark in the run directory")?;
     if report.fresh && mark.durable().is_some_and(|durable| durable.fact > 0) {
         eprintln!(
             "warning: {} is empty, but this boot had a state: a start would report it as lost",
@@ -91,15 +100,20 @@ fn state(config: &Config, run_dir: &Path, directory: &Path) -> anyhow::Result<()
     Ok(())
 }
 
-/// Checks that a directory which does not exist can be created: what is above it is a directory.
-fn parent(directory: &Path) -> anyhow::Result<()> {
-    let above = directory.ancestors().skip(1).find(|above| above.exists() && !above.as_os_str().is_empty());
-    if let Some(above) = above.filter(|above| !above.is_dir()) {
-        let error = std::io::Error::from(std::io::ErrorKind::NotADirectory);
-        return Err(error)
-            .with_context(|| format!("state directory {}: {}", directory.display(), above.display()));
-    }
-    Ok(())
+/// Checks that a directory can be written to, or that one which does not exist can be created in what is above it.
+fn writable(what: &str, directory: &Path) -> anyhow::Result<()> {
+    let here = |path: &Path| path.as_os_str().is_empty();
+    let nearest = directory.ancestors().find(|path| here(path) || path.exists());
+    let nearest = nearest.filter(|path| !here(path)).unwrap_or(Path::new("."));
+    let found = if nearest.is_dir() {
+        rustix::fs::access(nearest, Access::WRITE_OK | Access::EXEC_OK).map_err(io::Error::from)
+    } else {
+        Err(io::ErrorKind::NotADirectory.into())
+    };
+    found.with_context(|| match nearest == directory {
+        true => format!("{what} {}", directory.display()),
+        false => format!("{what} {} cannot be created in {}", directory.display(), nearest.display()),
+    })
 }
 
 /// Checks that this machine can provide the configured sandbox.
@@ -136,5 +150,22 @@ fn read(path: &Path, most: usize) -> Result<Vec<u8>, String> {
         Ok(_) if bytes.len() > most => Err(format!("longer than {} MiB", most >> 20)),
         Ok(_) => Ok(bytes),
         Err(error) => Err(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_that_cannot_be_created_is_named_with_what_is_above_it() {
+        let root = tempfile::tempdir().unwrap();
+        writable("state directory", root.path()).unwrap();
+        writable("state directory", &root.path().join("a/b")).unwrap();
+        let file = root.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        let error = writable("state directory", &file.join("a/b")).unwrap_err();
+        let words = format!("state directory {0}/a/b cannot be created in {0}: not a directory", file.display());
+        assert_eq!(crate::fault::line(&error), words);
     }
 }

@@ -1,6 +1,7 @@
 //! The daemon's exit after a failure: whether a restart helps, and what the operator can do.
 
 use std::error::Error as StdError;
+use std::io;
 use std::path::Path;
 
 use tenure_checkpoint::Error as Checkpoint;
@@ -20,6 +21,20 @@ pub(crate) struct Setting {
     pub(crate) cause: String,
 }
 
+/// The error and its causes in one line. A cause that the text before it ends with is not repeated.
+pub(crate) fn line(error: &anyhow::Error) -> String {
+    let mut line = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if line.is_empty() {
+            line = cause;
+        } else if !line.ends_with(&cause) {
+            line.push_str(": ");
+            line.push_str(&cause);
+        }
+    }
+    line
+}
+
 /// The exit code for an error.
 pub(crate) fn code(error: &anyhow::Error) -> u8 {
     exit::code(error, lasts)
@@ -36,9 +51,13 @@ fn lasts(cause: &(dyn StdError + 'static)) -> Option<Lasts> {
         let is_lasting = exit::of_the_system(&socket.source) != Lasts::Shortly;
         return Some(if is_lasting { Lasts::Always } else { Lasts::Shortly });
     }
-    let is_ours = cause.is::<Setting>()
-        || cause.is::<StateDirUnsafe>()
-        || matches!(cause.downcast_ref(), Some(RunDirError::Unsafe { .. }));
+    let is_run_dir = match cause.downcast_ref() {
+        Some(RunDirError::Unsafe { .. }) => true,
+        // It is created with all that is above it: a file system does not allow it.
+        Some(RunDirError::Io { source, .. }) => source.kind() == io::ErrorKind::NotFound,
+        Some(RunDirError::Lock(_)) | None => false,
+    };
+    let is_ours = is_run_dir || cause.is::<Setting>() || cause.is::<StateDirUnsafe>();
     is_ours.then_some(Lasts::AtStart)
 }
 
@@ -76,7 +95,7 @@ pub(crate) fn next_step(error: &anyhow::Error, state_dir: &Path) -> Option<Strin
 
 #[cfg(test)]
 mod tests {
-    use std::io::{self, ErrorKind};
+    use std::io::ErrorKind;
 
     use anyhow::Context as _;
     use tenure_supervise::PartEnded;
@@ -110,6 +129,16 @@ mod tests {
         ] {
             assert_eq!(code(&error), PERMANENT, "{error:#}");
         }
+    }
+
+    #[test]
+    fn a_run_directory_that_cannot_be_created_is_permanent_and_said_once() {
+        let directory = |kind| RunDirError::Io { path: "/x".into(), source: io::Error::from(kind) }.into();
+        let error = directory(ErrorKind::NotFound);
+        assert_eq!(code(&error), PERMANENT);
+        assert_eq!(line(&error), "run directory /x: entity not found");
+        assert_eq!(code(&directory(ErrorKind::StorageFull)), TRANSIENT);
+        assert_eq!(line(&io(ErrorKind::StorageFull)), "state directory /x: no storage space");
     }
 
     #[test]

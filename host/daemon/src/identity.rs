@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context as _, ensure};
 use tenure_types::{BootId, NodeIdentity};
 
 use crate::config::NodeTable;
+use crate::fault::Setting;
 
 /// The kernel's file with the id of the running boot.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
@@ -30,7 +30,12 @@ const SYSTEM_UUID: [&str; 4] = [
 pub(crate) fn read(table: &NodeTable, name: Option<&str>) -> anyhow::Result<NodeIdentity> {
     let host = || rustix::system::uname().nodename().to_string_lossy().into_owned();
     Ok(NodeIdentity {
-        name: name.map(str::to_owned).or_else(|| table.name.clone()).unwrap_or_else(host),
+        // A variable of the environment may be set to nothing.
+        name: name
+            .filter(|name| !name.is_empty())
+            .map(str::to_owned)
+            .or_else(|| table.name.clone())
+            .unwrap_or_else(host),
         boot: boot(table)?,
         machine_id: table.machine_id.clone().or_else(|| line(Path::new(MACHINE_ID))),
         system_uuid: table.system_uuid.clone().or_else(|| system_uuid(Path::new("/"))),
@@ -43,11 +48,15 @@ pub(crate) fn read(table: &NodeTable, name: Option<&str>) -> anyhow::Result<Node
 /// As [`read`].
 pub(crate) fn boot(table: &NodeTable) -> anyhow::Result<BootId> {
     let path = table.boot_id_file.as_deref().unwrap_or(Path::new(BOOT_ID));
-    let id =
-        fs::read_to_string(path).with_context(|| format!("cannot read the boot's id: {}", path.display()))?;
-    let id = id.trim();
-    ensure!(!id.is_empty(), "cannot read the boot's id: {} is empty", path.display());
-    Ok(BootId(id.to_owned()))
+    let id = match fs::read_to_string(path) {
+        Ok(text) if text.trim().is_empty() => Err("it is empty".to_owned()),
+        Ok(text) => Ok(BootId(text.trim().to_owned())),
+        Err(error) => Err(error.to_string()),
+    };
+    id.map_err(|why| {
+        let cause = format!("cannot read the boot's id: {}: {why}", path.display());
+        Setting { keys: "node.boot_id_file", cause }.into()
+    })
 }
 
 /// The machine's id below a root, as a kubelet reads it.

@@ -113,7 +113,7 @@ fn main() -> ExitCode {
 
 /// Says why the daemon does not start, and what to do.
 fn failed(error: &anyhow::Error, state_dir: &Path) -> ExitCode {
-    eprintln!("tenured: {}", printable::lines(&format!("{error:#}")));
+    eprintln!("tenured: {}", printable::lines(&fault::line(error)));
     if let Some(next_step) = fault::next_step(error, state_dir) {
         eprintln!(" next: {}", printable::lines(&next_step));
     }

@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use anyhow::Context as _;
 use tenure_rpc::run_dir;
 
 /// A state directory that cannot be believed, because others can write to it. Retrying does not help.
@@ -21,7 +22,9 @@ pub(crate) struct StateDirUnsafe {
 /// [`StateDirUnsafe`] if somebody else can; any I/O error of looking.
 pub(crate) fn check(directory: &Path) -> anyhow::Result<()> {
     let found = |objection| StateDirUnsafe { path: directory.into(), objection };
-    if let Some(objection) = run_dir::objection(directory)? {
+    let objection =
+        run_dir::objection(directory).with_context(|| format!("state directory {}", directory.display()))?;
+    if let Some(objection) = objection {
         return Err(found(objection).into());
     }
     for entry in fs::read_dir(directory)? {

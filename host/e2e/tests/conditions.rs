@@ -367,6 +367,9 @@ fn check_config() -> anyhow::Result<()> {
         "{said}"
     );
     ensure!(!daemon.state_directory().exists() && !daemon.run_directory().exists(), "it created a directory");
+    // Regression: without a state, the check did not read the boot's id.
+    let (code, said) = checked("[node]\nboot_id_file = \"/nothing\"\n")?;
+    ensure!(code == Some(PERMANENT) && said.contains("node.boot_id_file: cannot read"), "{code:?}: {said}");
     Ok(())
 }
 
