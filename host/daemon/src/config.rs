@@ -15,6 +15,7 @@ mod networks;
 mod read;
 mod same_caller;
 mod settings;
+mod subnets;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -93,6 +94,7 @@ pub(crate) struct AddressesTable {
     /// Seconds that a freed address cools down before it is free again.
     pub(crate) cooldown_seconds: u32,
     /// From which share of a pool in use, in percent, the condition `pool-nearly-full` is set; 100 turns it off.
+    #[schemars(range(max = 100))]
     pub(crate) nearly_full_percent: u8,
 }
 
@@ -159,6 +161,7 @@ pub(crate) struct PolicyTable {
     pub(crate) sha256: Option<String>,
     /// Subnets such as `["10.0.0.0/8"]`; each range that this policy defines must lie in one of them. Without any, all ranges are allowed.
     #[schemars(with = "Vec<String>")]
+    #[serde(deserialize_with = "subnets::subnets")]
     pub(crate) within: Vec<IpNet>,
     /// The networks that it may serve: names, or patterns such as `blue-*`, in which `*` stands for any characters. Without any, it may serve all.
     pub(crate) networks: Vec<String>,

@@ -101,7 +101,7 @@ impl Live {
         let read = tokio::task::spawn_blocking(move || file.read()).await;
         let read = read.map_err(|error| Error::new(ErrorCode::Internal, error))?;
         let read =
-            read.map_err(|error| Error::new(ErrorCode::InvalidConfig, error)).inspect_err(|error| {
+            read.map_err(|error| error.of_a_reload()).inspect_err(|error| {
                 tracing::error!(
                     cause = error.cause,
                     "the configuration was not reloaded; nothing has changed"

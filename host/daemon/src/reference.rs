@@ -12,7 +12,7 @@ pub(crate) fn page() -> String {
     let defaults = serde_json::to_value(Config::default()).unwrap_or_default();
     let mut page = format!(
         "# Configuration reference\n\n`tenured` reads `{DEFAULT_PATH}` if it exists, or the file given with `--config`. \
-         Every key has a default; an unknown key is refused with its path. SIGHUP and `tenurectl reload` read the file again: a *live* key \
+         A key has a default unless it is required; an unknown key is refused with its path. SIGHUP and `tenurectl reload` read the file again: a *live* key \
          then takes effect at once, any other after a restart. An invalid file changes nothing.\n"
     );
     let sections = schema.get("properties").and_then(Value::as_object);
@@ -33,6 +33,7 @@ pub(crate) fn page() -> String {
             let default = match default.or_else(|| property.get("default")) {
                 None | Some(Value::Null) => "none".to_owned(),
                 Some(Value::Array(items)) if items.is_empty() => "none".to_owned(),
+                Some(Value::String(text)) if text.is_empty() => "required".to_owned(),
                 Some(value) => format!("`{value}`"),
             };
             let holds = if is_live(&format!("{name}.{key}")) { "live" } else { "after a restart" };
@@ -63,6 +64,8 @@ mod tests {
             "| `cooldown_seconds` | `30` | live |",
             "## `[policies.NAME]`",
             "| `sha256` | none | live |",
+            "## `[delegates.NAME]`",
+            "| `path` | required | live |",
             "## `[networks.NAME]`",
             "| `exclusive` | `false` | live |",
             "| `within` | none | live |",

@@ -20,7 +20,7 @@ const POLICY: &str = "cluster-range";
 pub(crate) struct ClusterTable {
     /// The networks whose addresses come from blocks, each with the AddressPools that its configuration may name, such as `{ pods = ["pods"] }`. A pool serves one network of a node. The definition of a network for which this changes waits for the restart, too.
     pub(crate) networks: BTreeMap<String, Vec<String>>,
-    /// Whether the API server is asked which of this node's pods exist: with the container runtime's word, it proves that a pod without a known network namespace is gone, so that its address is freed. Needs `runtime.socket`. The default: if `networks` is set.
+    /// Whether the API server is asked which of this node's pods exist: with the container runtime's word, it proves that a pod without a known network namespace is gone, so that its address is freed. Needs `runtime.socket`. The default: if `networks` and `runtime.socket` are set.
     pub(crate) pods: Option<bool>,
     /// Whether the API server is asked what this node is, for the network of `[aws]`: the labels of its Node, whether it is cordoned or about to end, how many pods it takes, and the ENIConfig that it names. What `[aws]` says itself wins.
     pub(crate) node: bool,

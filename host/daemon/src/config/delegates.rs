@@ -48,6 +48,9 @@ impl Default for DelegateTable {
 impl DelegateTable {
     /// Checks what the types cannot express; returns the invalid field and the reason.
     pub(super) fn check(&self) -> Result<(), (&'static str, String)> {
+        if self.path.as_os_str().is_empty() {
+            return Err((".path", "is required: the absolute path of the binary".to_owned()));
+        }
         if !self.path.is_absolute() {
             return Err((".path", "must be an absolute path".to_owned()));
         }
@@ -103,7 +106,7 @@ mod tests {
         let refusal = |text: &str| Config::parse(Path::new("tenured.toml"), text).unwrap_err().to_string();
         assert!(Config::parse(Path::new("tenured.toml"), base).is_ok());
         for (text, expected) in [
-            ("[delegates.azure]\n".to_owned(), "delegates.azure.path: must be an absolute path"),
+            ("[delegates.azure]\n".to_owned(), "delegates.azure.path: is required: the absolute path"),
             ("[delegates.\"a b\"]\npath = \"/a\"\n".to_owned(), "delegates.a b: a delegate name has"),
             (format!("{base}sha256 = \"0\"\n"), "delegates.azure.sha256: must be 64 hexadecimal digits"),
             (format!("{base}timeout_ms = 0\n"), "delegates.azure.timeout_ms: must be from 1 to 600000"),

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use tenure_types::cni::{Configuration, ipam_value};
 use tenure_types::{DelegateName, NetworkConfig, NetworkName, PolicyName};
 
-use super::Config;
+use super::{Config, subnets};
 
 /// A network. Without `ipam` and `config`, only its bounds hold, and CNI calls or an operator define it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -28,6 +28,7 @@ pub(crate) struct NetworkTable {
     pub(crate) delegate_config: Option<Map<String, Value>>,
     /// Subnets such as `["10.1.0.0/16", "fd00::/64"]`; each of its ranges must lie in one of them. Without any, all ranges are allowed.
     #[schemars(with = "Vec<String>")]
+    #[serde(deserialize_with = "subnets::subnets")]
     pub(crate) within: Vec<IpNet>,
     /// Policies that may serve it. Without any, all may.
     pub(crate) policies: Vec<String>,

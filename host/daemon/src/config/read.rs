@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use tenure_engine::SettingPattern;
 use tenure_policy::TrustedKey;
 use tenure_policy::decisions::MOST_RECORDED;
-use tenure_types::{AgentName, DelegateName, EffectKind, InvalidName, NamePattern, NetworkName, PolicyName};
+use tenure_types::{
+    AgentName, DelegateName, EffectKind, Error, ErrorCode, InvalidName, NamePattern, NetworkName, PolicyName,
+};
 
 use super::metadata::PodMetadataName;
 use super::settings::HOST_SETTINGS;
@@ -26,7 +28,7 @@ pub(crate) enum ConfigFileError {
         source: std::io::Error,
     },
     /// The file does not exist, and must.
-    #[error("{path}: the file does not exist; an empty one means the defaults")]
+    #[error("{path}: the file does not exist; create it: an empty file selects the defaults")]
     Missing {
         /// The file.
         path: PathBuf,
@@ -41,6 +43,18 @@ pub(crate) enum ConfigFileError {
         /// Description of the problem.
         message: String,
     },
+}
+
+impl ConfigFileError {
+    /// The error of a reload. Where no key is at fault, the next step is about the file.
+    pub(crate) fn of_a_reload(&self) -> Error {
+        let error = Error::new(ErrorCode::InvalidConfig, self);
+        match self {
+            Self::Missing { .. } => error.to_be_solved_by("put the file back, or create an empty one for the defaults"),
+            Self::Unreadable { .. } => error.to_be_solved_by("let tenured read the file, and reload again"),
+            Self::Invalid { .. } => error,
+        }
+    }
 }
 
 impl Config {
@@ -76,9 +90,18 @@ impl Config {
             ("sandbox.memory_mib", self.sandbox.memory_mib, 4096),
             ("sandbox.concurrency", self.sandbox.concurrency, 4096),
             ("exchange.worse_percent", self.exchange.worse_percent, 100),
+            ("addresses.nearly_full_percent", self.addresses.nearly_full_percent.into(), 100),
         ];
         if let Some((key, _, most)) = at_most.into_iter().find(|(_, value, most)| value > most) {
             return Err((key.to_owned(), format!("must be at most {most}")));
+        }
+        let identity = [
+            ("node.name", &self.node.name),
+            ("node.machine_id", &self.node.machine_id),
+            ("node.system_uuid", &self.node.system_uuid),
+        ];
+        if let Some((key, _)) = identity.into_iter().find(|(_, value)| value.as_deref() == Some("")) {
+            return Err((key.to_owned(), "must not be empty; without the key, the machine's own counts".to_owned()));
         }
         if self.runtime.path().is_some_and(|path| !path.is_absolute()) {
             let message = "must be an absolute path, such as unix:///run/containerd/containerd.sock";
@@ -232,6 +255,14 @@ mod tests {
     }
 
     #[test]
+    fn a_reload_without_a_file_says_what_to_do_about_the_file() {
+        let missing = ConfigFileError::Missing { path: "tenured.toml".into() }.of_a_reload();
+        assert!(missing.next_step().starts_with("put the file back"), "{missing:?}");
+        let invalid = Config::parse(Path::new("x"), "[limits]\nqueue = 0").unwrap_err().of_a_reload();
+        assert_eq!(invalid.next_step(), ErrorCode::InvalidConfig.next_step());
+    }
+
+    #[test]
     fn what_is_wrong_is_named_by_its_key() {
         assert_eq!(
             refusal("[limits]\nqueues = 3"),
@@ -253,6 +284,11 @@ mod tests {
             refusal("[log]\nlevel = \"verbose\""),
             "tenured.toml: log.level: unknown level \"verbose\"; the levels are off, error, warn, info, debug and trace"
         );
+        assert_eq!(
+            refusal("[addresses]\nnearly_full_percent = 200"),
+            "tenured.toml: addresses.nearly_full_percent: must be at most 100"
+        );
+        assert!(refusal("[node]\nname = \"\"").starts_with("tenured.toml: node.name: must not be empty"));
         let policy = |body: &str| refusal(&format!("[policies.mine]\n{body}"));
         assert!(
             policy("path = \"mine.wasm\"\nsha256 = \"\"")
@@ -280,7 +316,10 @@ mod tests {
             refusal("[exchange]\nworse_percent = 101")
                 .contains("exchange.worse_percent: must be at most 100")
         );
-        assert!(policy("within = [\"10.0.0.0\"]").starts_with("tenured.toml: policies.mine.within[0]: "));
+        assert_eq!(
+            policy("within = [\"10.0.0.0\"]"),
+            "tenured.toml: policies.mine.within[0]: expected a subnet such as 10.1.0.0/16 or fd00::/64"
+        );
     }
 
     #[test]
