@@ -27,6 +27,22 @@ pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }
 
+/// A time limit in seconds, whole or with a fraction.
+pub(crate) fn timeout(text: &str) -> Result<Duration, String> {
+    match seconds(text)? {
+        Duration::ZERO => Err("must be more than 0".to_owned()),
+        limit => Ok(limit),
+    }
+}
+
+/// A SHA-256 digest.
+pub(crate) fn sha256(text: &str) -> Result<String, String> {
+    match text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        true => Ok(text.to_owned()),
+        false => Err("must be 64 hexadecimal digits; `sha256sum FILE` prints them".to_owned()),
+    }
+}
+
 /// A time, or how long ago it was, as Unix time in milliseconds.
 pub(crate) fn since(text: &str) -> Result<u64, String> {
     since_of(text, now_ms())

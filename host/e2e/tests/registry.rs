@@ -227,7 +227,7 @@ fn refused() -> anyhow::Result<()> {
     fails(&daemon, &pinned(&short), &[], "registry-mismatch", "sends more than 100 bytes")?;
     for (name, bytes, cause) in [
         ("module", &b"\0asm\x01\0\0\0"[..], "it is a core module"),
-        ("text", b"this is not wasm", "does not compile"),
+        ("text", b"this is not wasm", "it is not a WebAssembly file"),
         ("empty", b"", "it is empty"),
     ] {
         let digest = registry.push(name, None, Layout::Kwctl, bytes)?;

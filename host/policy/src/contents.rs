@@ -8,6 +8,9 @@ const PACKAGE: &str = "tenure:ipam/";
 /// The package of planning, likewise.
 const SUPPLY: &str = "tenure:supply/";
 
+/// The first bytes of each WebAssembly file.
+const MAGIC: &[u8] = b"\0asm";
+
 /// The bytes of a page of memory.
 const PAGE: u64 = 64 << 10;
 
@@ -30,6 +33,7 @@ impl Contents {
     /// # Errors
     /// What is wrong with its form, if it is not a component.
     pub fn read(bytes: &[u8]) -> Result<Self, String> {
+        is_webassembly(bytes)?;
         if Parser::is_core_wasm(bytes) {
             return Err(
                 "it is a core module, not a component; `tenurectl policy build` makes one of it".into()
@@ -95,6 +99,14 @@ impl Contents {
     }
 }
 
+/// Refuses a file of another kind, about which a parser has nothing to say to people.
+pub(crate) fn is_webassembly(bytes: &[u8]) -> Result<(), String> {
+    match bytes.starts_with(MAGIC) {
+        true => Ok(()),
+        false => Err("it is not a WebAssembly file".to_owned()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -111,6 +123,8 @@ mod tests {
     #[test]
     fn what_is_no_component_says_what_it_is() {
         assert!(Contents::read(b"\0asm\x01\0\0\0").unwrap_err().starts_with("it is a core module"));
-        assert!(Contents::read(b"hello").is_err());
+        for other in [&b""[..], b"hello", b"(component)"] {
+            assert_eq!(Contents::read(other).unwrap_err(), "it is not a WebAssembly file");
+        }
     }
 }

@@ -6,6 +6,9 @@ use wasmparser::{Parser, Payload};
 
 use crate::{BuildError, WASI};
 
+/// The first bytes of each WebAssembly file.
+const MAGIC: &[u8] = b"\0asm";
+
 /// The package of the interface.
 const PACKAGE: &str = "tenure:ipam/";
 
@@ -21,7 +24,7 @@ const EXPORTS: [(&str, &str); 3] =
 ///
 /// ```
 /// let error = tenure_sdk_build::encode("my-policy", b"not a module").unwrap_err();
-/// assert!(error.to_string().starts_with("my-policy is not a policy: "));
+/// assert!(error.to_string().starts_with("my-policy is not a policy: it is not a WebAssembly file"));
 /// ```
 ///
 /// # Errors
@@ -51,8 +54,12 @@ pub(crate) struct Imports {
     pub(crate) wasi: bool,
 }
 
-/// Refuses a module with a missing export or a foreign import. What is malformed is left to the encoder.
+/// Refuses a file of another kind, and a module with a missing export or a foreign import. What is malformed is left to the encoder.
 pub(crate) fn check(name: &str, module: &[u8]) -> Result<Imports, BuildError> {
+    if !module.starts_with(MAGIC) {
+        // The parser would print the bytes that it expected, in several lines.
+        return Err(BuildError::Encode(name.into(), "it is not a WebAssembly file".to_owned()));
+    }
     let mut exported = [false; EXPORTS.len()];
     let mut found = Imports { wasi: false };
     for payload in Parser::new(0).parse_all(module) {

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
+use crate::values;
+
 #[derive(Debug, Args)]
 pub(crate) struct LoadArguments {
     /// The policy's name, before the component; the same as --name.
@@ -16,7 +18,7 @@ pub(crate) struct LoadArguments {
     #[arg(long)]
     pub(crate) name: Option<String>,
     /// The component's expected SHA-256; another one is refused.
-    #[arg(long)]
+    #[arg(long, value_name = "DIGEST", value_parser = values::sha256)]
     pub(crate) sha256: Option<String>,
     /// The component's signature [default: FILE.minisig, or the one in the registry's manifest].
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]

@@ -9,6 +9,7 @@ use wasmtime::Engine;
 use wasmtime::component::types::{Component as ComponentType, ComponentInstance, ComponentItem};
 use wasmtime::component::{Component, ComponentNamedList};
 
+use crate::contents::is_webassembly;
 use crate::sandbox::bindings::planner::exports::tenure::supply::planning::{Effect, Situation};
 use crate::sandbox::bindings::tenure::ipam::types::{
     Attribute, Config, ConfigError, Definition, Outcome, Proposal, Refusal, Request,
@@ -32,8 +33,9 @@ const ALLOCATION: &str = "allocation";
 const PLANNING: &str = "planning";
 const STATEFUL: &str = "stateful-allocation";
 
-/// Refuses a component that imports something not offered. Malformed bytes are left to the compiler.
+/// Refuses a file of another kind, and a component that imports something not offered. A malformed component is left to the compiler.
 pub(super) fn imports(bytes: &[u8]) -> Result<(), String> {
+    is_webassembly(bytes)?;
     let mut depth = 0_u32;
     for payload in Parser::new(0).parse_all(bytes) {
         match payload {

@@ -76,7 +76,7 @@ fn what_is_no_policy_is_refused_with_the_reason() {
     assert!(refusal(&component("")).contains("it is not a policy of this interface"));
     assert!(refusal(&wat::parse_str("(module)").unwrap()).contains("it is a core module, not a component"));
     for garbage in [&b""[..], b"\x7fELF", b"(component)"] {
-        assert!(refusal(garbage).contains("it does not compile"), "{}", refusal(garbage));
+        assert!(refusal(garbage).contains("it is not a WebAssembly file"), "{}", refusal(garbage));
     }
 }
 
