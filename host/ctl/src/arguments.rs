@@ -44,7 +44,7 @@ const EXIT_CODES: &str = "Exit codes:
   1  failure: the node is not ready, the command found problems, or the daemon refused the request
   2  invalid command line
   3  the daemon or a registry could not be reached, or did not answer in time
-  4  no such network, address or policy";
+  4  no such network, address, policy or agent";
 
 const EXAMPLES: &str = "Examples:
   tenurectl status                                  show whether the node is healthy, and why not
@@ -72,7 +72,7 @@ pub(crate) struct CtlArguments {
     #[arg(long, global = true)]
     pub(crate) no_headers: bool,
     /// Time limit for the daemon's answer, and for each further part of a streamed one.
-    #[arg(long, global = true, default_value = "60", value_name = "SECONDS", value_parser = values::seconds)]
+    #[arg(long, global = true, default_value = "60", value_name = "SECONDS", value_parser = values::timeout)]
     pub(crate) timeout: Duration,
     #[command(subcommand)]
     pub(crate) command: CtlCommand,
@@ -146,7 +146,7 @@ What the other plugin's file cannot express is named and left out; the export th
     #[command(after_help = "Examples:
   tenurectl man /usr/local/share/man/man1")]
     Man {
-        /// The directory, which must exist.
+        /// The directory; created if it is missing.
         #[arg(value_hint = ValueHint::DirPath)]
         directory: PathBuf,
     },
@@ -169,7 +169,9 @@ Exits with 0 if the node serves ADD (ready or degraded), and with 1 if it does n
     /// List networks with their pools, pool usage, and policies.
     #[command(after_help = "Examples:
   tenurectl networks
-  tenurectl networks pods --output wide")]
+  tenurectl networks pods --output wide
+
+HELD counts addresses in quarantine, too, which have no allocation.")]
     Networks {
         /// List only these networks.
         #[arg(value_name = "NAME")]
@@ -180,7 +182,11 @@ Exits with 0 if the node serves ADD (ready or degraded), and with 1 if it does n
     Network(NetworkVerb),
     /// Reload the daemon's configuration, as SIGHUP does, and list the keys that took effect.
     #[command(
-        after_help = "An invalid file changes nothing. Exits with 1 if the file is refused, or if one of its networks could not be \
+        after_help = "Examples:
+  tenurectl reload
+  tenurectl reload --output json | jq -r '.after_restart[]'
+
+An invalid file changes nothing. Exits with 1 if the file is refused, or if one of its networks could not be \
 defined; the daemon retries such a network by itself."
     )]
     Reload,
@@ -281,7 +287,11 @@ Plans are made by the daemon itself, every few seconds. This asks the policy onc
         network: Option<String>,
     },
     /// Compare the daemon's memory with its checkpoint and with the sandboxes that exist.
-    #[command(after_help = "Exits with 1 if they differ; each finding says what to do next.")]
+    #[command(after_help = "Examples:
+  tenurectl check
+  tenurectl check --output json > report.json
+
+Exits with 1 if they differ; each finding says what to do next.")]
     Check,
     /// Release the allocations that a check reported as `sandbox-gone`.
     #[command(after_help = "Examples:
@@ -312,9 +322,6 @@ that was imported before and has ended since stays released, and so does one who
         /// The IPAM plugin to import from, or `abandon`.
         #[command(subcommand)]
         source: ImportSource,
-        /// The CNI configuration that defines the network; required if the network does not exist yet.
-        #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
-        config: Option<PathBuf>,
         /// Make the changes; without this flag, only show them.
         #[arg(long, global = true)]
         apply: bool,

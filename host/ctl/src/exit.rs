@@ -13,7 +13,7 @@ pub(crate) enum Exit {
     Problems,
     /// The daemon or a registry could not be reached or did not answer in time.
     Unreachable,
-    /// No such network, address or policy.
+    /// No such network, address, policy or agent.
     NotFound,
 }
 
@@ -24,9 +24,10 @@ impl Exit {
             ErrorCode::Unreachable | ErrorCode::DeadlineExceeded | ErrorCode::RegistryUnreachable => {
                 Self::Unreachable
             }
-            ErrorCode::UnknownNetwork | ErrorCode::UnknownAddress | ErrorCode::UnknownPolicy => {
-                Self::NotFound
-            }
+            ErrorCode::UnknownNetwork
+            | ErrorCode::UnknownAddress
+            | ErrorCode::UnknownPolicy
+            | ErrorCode::AgentUnknown => Self::NotFound,
             _ => Self::Problems,
         }
     }
@@ -48,6 +49,10 @@ pub(crate) fn next_step(error: &Error) -> &str {
     match error.code {
         ErrorCode::Unreachable => {
             "start tenured, or pass the running daemon's directory with --run-dir; only root can connect"
+        }
+        // No runtime tries a call of tenurectl again.
+        ErrorCode::DeadlineExceeded => {
+            "raise --timeout, or look at what the daemon is doing with `journalctl --unit tenured`"
         }
         _ => error.next_step(),
     }

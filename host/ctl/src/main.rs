@@ -96,7 +96,10 @@ fn run(
             return Ok(report.exit());
         }
         CtlCommand::Completions { shell } => print::text(&pages::completions(shell)).map(drop)?,
-        CtlCommand::Man { directory } => pages::manual(&directory)?,
+        CtlCommand::Man { directory } => {
+            let written = pages::manual(&directory)?;
+            print::text(&format!("wrote {written} pages to {}\n", directory.display()))?;
+        }
     }
     Ok(Exit::Done)
 }

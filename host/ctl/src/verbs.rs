@@ -129,9 +129,7 @@ pub(crate) async fn ask(daemon: &Daemon, question: Question) -> Result<Report, E
             Ok(Report::of(answer))
         }
         Question::Repair { from, apply } => repair::repair(daemon, &from, apply).await,
-        Question::Import { source, config, apply } => {
-            import::import(daemon, &source, config.as_deref(), apply).await
-        }
+        Question::Import { source, apply } => import::import(daemon, &source, apply).await,
         Question::Adopt { .. } => {
             let request = v1::AdoptRequest {};
             daemon.call(async |mut admin| admin.adopt(request).await).await.map(Report::of)
@@ -155,7 +153,7 @@ async fn networks(daemon: &Daemon, names: &[String]) -> Result<v1::ListNetworksR
     let mut answer = daemon.call(async |mut admin| admin.list_networks(request).await).await?;
     let is_known = |name: &&String| answer.networks.iter().any(|network| network.name == **name);
     if let Some(unknown) = names.iter().find(|name| !is_known(name)) {
-        let cause = format_args!("no network {unknown:?} on this node");
+        let cause = format_args!("no network {unknown} on this node");
         return Err(Error::new(ErrorCode::UnknownNetwork, cause));
     }
     answer.networks.retain(|network| names.is_empty() || names.contains(&network.name));

@@ -59,7 +59,7 @@ codes! {
         "the runtime sets these variables: check its version and the plugin chain that calls the IPAM plugin";
     /// A file or a descriptor could not be read or written, or is in use by another process.
     InputOutput = "input-output", 5, "check the file or descriptor named above";
-    /// The network configuration on standard input is not a JSON object, or its `name` or `cniVersion` is not a string.
+    /// The network configuration on standard input, or a file that is named above, is not a JSON object, or its `name` or `cniVersion` is not a string.
     MalformedConfig = "malformed-config", 6, "check the network configuration with a JSON linter";
     /// A key of the configuration is missing or invalid.
     InvalidConfig = "invalid-config", 7, "fix the key named above";
@@ -168,7 +168,7 @@ codes! {
     ClaimDiffers = "claim-differs", 131, "release the claim first, or declare the whole set of claims, which replaces it";
     /// A request for a claim is malformed.
     ClaimInvalid = "claim-invalid", 132, "correct what is named above in the agent's request";
-    /// No agent is configured for the caller.
+    /// No agent is configured for the caller, or none has the name that an operator gives.
     AgentUnknown = "agent-unknown", 133, "`[agents.NAME]` in tenured.toml admits an agent by its user, group or pod";
     /// The claim belongs to another scope of its agent: to another component that shares the agent's user.
     ClaimOfAnotherScope = "claim-of-another-scope", 134,

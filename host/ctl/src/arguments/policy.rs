@@ -16,12 +16,18 @@ use crate::values;
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyVerb {
     /// List the node's policies and the networks they serve.
+    #[command(after_help = "Examples:
+  tenurectl policy list
+  tenurectl policy list --wait 60 --output wide")]
     List {
         /// Wait up to SECONDS until no policy is being loaded any more.
         #[arg(long, value_name = "SECONDS", value_parser = values::seconds)]
         wait: Option<Duration>,
     },
     /// Show one policy: its versions, where they come from and what they serve.
+    #[command(after_help = "Examples:
+  tenurectl policy inspect zones
+  tenurectl policy inspect zones@9f86d081884c --output json")]
     Inspect {
         /// The policy: NAME, or NAME@DIGEST for one version.
         policy: String,
@@ -62,6 +68,11 @@ longer names is removed. Give the file in tenured.toml as `path`, and the daemon
 pulled again. One policy that cannot be pulled keeps no other back, and its last component stays.")]
     Pull(PullArguments),
     /// Unload a policy that neither serves nor shadows a network.
+    #[command(after_help = "Examples:
+  tenurectl policy unload zones
+  tenurectl policy unload zones@9f86d081884c
+
+Only a policy that `tenurectl policy load` has loaded can be unloaded.")]
     Unload {
         /// The policy: NAME, or NAME@DIGEST for one version.
         policy: String,
@@ -73,7 +84,7 @@ pulled again. One policy that cannot be pulled keeps no other back, and its last
 
 Requests in flight finish on the old policy; none fails. If the new policy does not load or does not pass the conformance
 suite, or if the exchange cannot be recorded durably, the old one keeps serving. The choice survives a restart and
-overrides the `policy` key of the network's configuration. A policy that would change the network's ranges is refused
+overrides the `policy` key of the network's configuration, also if the policy serves already. A policy that would change the network's ranges is refused
 unless --change-ranges is given.
 
 The new policy is watched for a while (`exchange.watch_seconds`), and rolled back if it leaves requests unanswered that
@@ -119,7 +130,11 @@ one that was made. It costs the memory of a second book while it runs.")]
     },
     /// Activate the policy in a network's shadow, once enough decisions were compared.
     #[command(
-        after_help = "It takes 16 compared decisions, recorded ones included, of which none failed; no more refusals that the serving policy did
+        after_help = "Examples:
+  tenurectl policy promote pods
+  tenurectl policy promote pods --now --reason 'compared by hand'
+
+It takes 16 compared decisions, recorded ones included, of which none failed; no more refusals that the serving policy did
 not give than `exchange.worse_percent` of them; and no refusal of a live allocation's request that the serving policy
 would answer again. With --now, only a failure keeps the policy from being activated."
     )]
@@ -156,6 +171,9 @@ would answer again. With --now, only a failure keeps the policy from being activ
         reason: String,
     },
     /// Show what happened to policies on a network: when, by whom and why.
+    #[command(after_help = "Examples:
+  tenurectl policy history pods
+  tenurectl policy history pods --output json | jq '.steps[] | {kind, by, reason}'")]
     History {
         /// The network's name.
         network: String,

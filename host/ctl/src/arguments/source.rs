@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Subcommand, ValueHint};
+use clap::{Args, Subcommand, ValueHint};
 use tenure_types::NetworkName;
 
 use crate::values;
@@ -18,6 +18,8 @@ pub(crate) enum ImportSource {
         /// The interface for files that name none; plugins before 0.8 wrote such files.
         #[arg(long, value_name = "NAME", default_value = "eth0")]
         interface: String,
+        #[command(flatten)]
+        config: DefiningConfig,
     },
     /// The Amazon VPC CNI, from its checkpoint.
     Ipamd {
@@ -27,6 +29,8 @@ pub(crate) enum ImportSource {
         /// The network to import into, if it has another name here.
         #[arg(long, value_name = "NAME")]
         network: Option<String>,
+        #[command(flatten)]
+        config: DefiningConfig,
     },
     /// End an import that was interrupted and cannot be repeated, because its source is gone.
     ///
@@ -42,6 +46,14 @@ pub(crate) enum ImportSource {
         #[arg(long, value_name = "TEXT")]
         reason: Option<String>,
     },
+}
+
+/// The configuration of a network that an import may define.
+#[derive(Debug, Args)]
+pub(crate) struct DefiningConfig {
+    /// The CNI configuration that defines the network; required if the network does not exist yet.
+    #[arg(long = "config", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) file: Option<PathBuf>,
 }
 
 /// The IPAM plugin that takes over the allocations.

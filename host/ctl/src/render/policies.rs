@@ -69,7 +69,7 @@ impl Shown for Activated {
         let (before, after) = (policy(answer.before.as_ref()), policy(answer.after.as_ref()));
         let network = clean(network);
         let mut text = match answer.before == answer.after {
-            true => format!("{network}: no change; served by {after}\n"),
+            true => format!("{network}: still served by {after}; an operator's choice now, which overrides the configuration\n"),
             false => format!("{network}: now served by {after}; before, by {before}\n"),
         };
         text.push_str(&ranges(&answer.ranges_added, &answer.ranges_removed));
@@ -135,6 +135,6 @@ mod tests {
             after: stamp("host-local"),
             ..ActivatePolicyResponse::default()
         };
-        insta::assert_snapshot!(Activated { network: "pods".into(), answer }.page(0), @"pods: no change; served by host-local@9f86d081884c");
+        insta::assert_snapshot!(Activated { network: "pods".into(), answer }.page(0), @"pods: still served by host-local@9f86d081884c; an operator's choice now, which overrides the configuration");
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 use tenure_types::{Error, ErrorCode};
 
-use super::file::{read as bytes_of, unreadable};
+use super::file::{malformed, read as bytes_of, unreadable};
 
 /// The file name that means standard input.
 const STDIN: &str = "-";
@@ -28,7 +28,7 @@ pub(super) fn read(file: &Path) -> Result<(String, Vec<u8>), Error> {
 }
 
 fn parse(file: &Path, text: &[u8]) -> Result<(String, Vec<u8>), Error> {
-    let config: Value = serde_json::from_slice(text).map_err(|error| unreadable(file, &error))?;
+    let config: Value = serde_json::from_slice(text).map_err(|error| malformed(file, &error))?;
     let invalid =
         |what: &str| Error::new(ErrorCode::InvalidConfig, format_args!("{}: {what}", file.display()));
     let name = config.get("name").and_then(Value::as_str).ok_or_else(|| invalid("it has no name"))?;
@@ -79,6 +79,8 @@ mod tests {
         assert_eq!(read_text(linked).unwrap().1["ipam"]["type"], "host-local");
         let alone = r#"{"name": "pods", "ipam": {"type": "tenure"}}"#;
         assert_eq!(read_text(alone).unwrap().1["ipam"]["type"], "tenure");
+        let error = read_text("no").unwrap_err();
+        assert!(error.code == ErrorCode::MalformedConfig && error.cause.contains(": it is not JSON: "));
         for wrong in ["{}", r#"{"name": "pods", "plugins": [{"type": "bridge", "ipam": {"type": "dhcp"}}]}"#]
         {
             assert_eq!(read_text(wrong).unwrap_err().code, ErrorCode::InvalidConfig, "{wrong}");

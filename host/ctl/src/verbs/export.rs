@@ -55,11 +55,20 @@ fn book(directory: &Path, run_dir: &Path, network: &NetworkName) -> Result<Book,
         );
         return Err(Error::new(ErrorCode::InputOutput, cause));
     }
-    let book = recovered.state.books.into_iter().find(|book| book.network().name == *network);
-    book.ok_or_else(|| {
-        let cause = format_args!("{} has no network {network}", directory.display());
-        Error::new(ErrorCode::UnknownNetwork, cause)
-    })
+    let (mut meant, others): (Vec<_>, Vec<_>) =
+        recovered.state.books.into_iter().partition(|book| book.network().name == *network);
+    meant.pop().ok_or_else(|| unknown(directory, network, &others))
+}
+
+/// The error for a network that the state does not have. The daemon, which could list its networks, is stopped.
+fn unknown(directory: &Path, network: &NetworkName, others: &[Book]) -> Error {
+    let cause = format_args!("{} has no network {network}", directory.display());
+    let names: Vec<_> = others.iter().map(|book| book.name().as_str()).collect();
+    let next_step = match names.is_empty() {
+        true => "the state has no networks; pass the daemon's directory with --state-dir".to_owned(),
+        false => format!("pass one of the networks that the state has: {}", names.join(", ")),
+    };
+    Error::new(ErrorCode::UnknownNetwork, cause).to_be_solved_by(next_step)
 }
 
 /// A book as ipamd's checkpoint, and what that cannot express.
@@ -111,8 +120,9 @@ fn nanoseconds(ms: u64) -> i64 {
 /// Writes the whole file or nothing.
 fn write(path: &Path, checkpoint: &Checkpoint, replace: bool) -> Result<(), Error> {
     if !replace && path.exists() {
-        let cause = format_args!("{} exists; pass --replace to overwrite it", path.display());
-        return Err(Error::new(ErrorCode::InputOutput, cause));
+        let cause = format_args!("{} exists", path.display());
+        let error = Error::new(ErrorCode::InputOutput, cause);
+        return Err(error.to_be_solved_by("pass --replace to overwrite it, or another file"));
     }
     let text = serde_json::to_vec(checkpoint).map_err(|error| Error::new(ErrorCode::Internal, error))?;
     file::replace(path, &text)

@@ -6,6 +6,7 @@ use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
+use serde_json::error::Category;
 use tenure_types::{Error, ErrorCode};
 
 /// Reads a whole file.
@@ -44,6 +45,13 @@ pub(super) fn replace(path: &Path, text: &[u8]) -> Result<(), Error> {
 /// The error for a file or directory that cannot be read.
 pub(super) fn unreadable(path: &Path, error: &dyn Display) -> Error {
     Error::new(ErrorCode::InputOutput, format_args!("{}: {error}", path.display()))
+}
+
+/// The error for a file whose text is not JSON, or not the JSON that is expected.
+pub(super) fn malformed(path: &Path, error: &serde_json::Error) -> Error {
+    let is_json = error.classify() == Category::Data;
+    let what = if is_json { "" } else { "it is not JSON: " };
+    Error::new(ErrorCode::MalformedConfig, format_args!("{}: {what}{error}", path.display()))
 }
 
 #[cfg(test)]

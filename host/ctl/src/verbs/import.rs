@@ -29,12 +29,12 @@ const IN_A_PART: usize = 2048;
 pub(super) async fn import(
     daemon: &Daemon,
     source: &ImportSource,
-    config: Option<&Path>,
     apply: bool,
 ) -> Result<Report, Error> {
-    let (found, source, exclusive) = match source {
-        ImportSource::HostLocal { directory, interface } => {
-            (host_local::read(directory, interface), format!("host-local {}", absolute(directory)?), true)
+    let (found, source, config, exclusive) = match source {
+        ImportSource::HostLocal { directory, interface, config } => {
+            let found = host_local::read(directory, interface);
+            (found, format!("host-local {}", absolute(directory)?), config, true)
         }
         ImportSource::Abandon { network, source, reason } => {
             let request = v1::AbandonImportRequest {
@@ -46,13 +46,14 @@ pub(super) async fn import(
             let answer = daemon.call(async |mut admin| admin.abandon_import(request).await).await?;
             return Ok(Report::of(AbandonedImport { network: network.clone(), applied: apply, answer }));
         }
-        ImportSource::Ipamd { file, network } => {
-            (ipamd::read(file, network.as_deref()), format!("ipamd {}", absolute(file)?), false)
+        ImportSource::Ipamd { file, network, config } => {
+            let found = ipamd::read(file, network.as_deref());
+            (found, format!("ipamd {}", absolute(file)?), config, false)
         }
     };
     let Found { entries, networks, passed_over } = found?;
     let empty = unfinished(daemon, networks, &entries).await?;
-    let config = config.map(config::read).transpose()?;
+    let config = config.file.as_deref().map(config::read).transpose()?;
     if let Some((network, _)) = &config
         && entries.iter().all(|entry| entry.network != *network)
         && !empty.contains(network)

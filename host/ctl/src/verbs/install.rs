@@ -167,7 +167,10 @@ fn new_configuration(
     })?;
     let parsed = CniConfiguration::parse(&text).map_err(|why| invalid(&why))?;
     if !parsed.is_list {
-        return Err(invalid("it has no list of `plugins`, which a .conflist needs"));
+        let error = invalid("it has no list of `plugins`, which a .conflist needs");
+        return Err(error.to_be_solved_by(
+            "wrap it in a list: {\"cniVersion\": ..., \"name\": ..., \"plugins\": [{\"type\": ...}]}",
+        ));
     }
     // The plugin may be installed under host-local's name, too.
     if !parsed.uses_tenure(true) {

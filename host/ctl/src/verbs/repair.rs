@@ -6,7 +6,7 @@ use serde::Deserialize;
 use tenure_rpc::v1;
 use tenure_types::Error;
 
-use super::file::{read, unreadable};
+use super::file::{malformed, read};
 use crate::daemon::Daemon;
 use crate::render::Report;
 use crate::report::{Finding, Repair, RepairedFinding};
@@ -22,8 +22,9 @@ struct CheckReport {
 
 /// Repairs the findings of a report.
 pub(super) async fn repair(daemon: &Daemon, from: &Path, apply: bool) -> Result<Report, Error> {
-    let CheckReport { findings } =
-        serde_json::from_slice(&read(from)?).map_err(|error| unreadable(from, &error))?;
+    let CheckReport { findings } = serde_json::from_slice(&read(from)?).map_err(|error| {
+        malformed(from, &error).to_be_solved_by("pass the output of `tenurectl check --output json`")
+    })?;
     let (proven, left): (Vec<_>, Vec<_>) = findings.into_iter().partition(|finding| finding.kind == PROVEN);
     let meant = |finding: &Finding| v1::AllocationRef {
         network: finding.network.clone(),

@@ -18,7 +18,7 @@ pub(crate) struct FakeAdmin {
 }
 
 fn unknown(network: &str) -> Status {
-    to_status(&Error::new(ErrorCode::UnknownNetwork, format!("no network {network:?} on this node")))
+    to_status(&Error::new(ErrorCode::UnknownNetwork, format!("no network {network} on this node")))
 }
 
 #[tonic::async_trait]

@@ -106,7 +106,7 @@ async fn programs_get_errors_as_json() {
     let output = ask(&["--output", "json", "allocations", "--network", "blue"]).await;
     let json: Value = serde_json::from_slice(&output.stderr).unwrap();
     assert_eq!(json["error"]["code"], "unknown-network");
-    assert_eq!(json["error"]["cause"], "no network \"blue\" on this node");
+    assert_eq!(json["error"]["cause"], "no network blue on this node");
     assert!(json["error"]["next_step"].as_str().is_some_and(|next| !next.is_empty()));
     assert!(output.stdout.is_empty());
 }

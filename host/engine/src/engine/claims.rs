@@ -158,6 +158,12 @@ impl Engine {
         self.claims.claim_figures()
     }
 
+    /// Whether an agent is configured.
+    #[must_use]
+    pub fn has_agent(&self, agent: &AgentName) -> bool {
+        self.core.settings().has_agent(agent)
+    }
+
     /// The claims of an agent, or of all agents, by agent, network and name.
     #[must_use]
     pub fn claims_of(&self, agent: Option<&AgentName>) -> Vec<Claimed> {

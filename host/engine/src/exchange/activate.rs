@@ -144,5 +144,6 @@ impl PolicyExchange {
 
 pub(super) fn no_shadow(network: &NetworkName) -> Error {
     let cause = format_args!("no policy runs in the shadow of network {network}");
-    Error::new(ErrorCode::ShadowInconclusive, cause)
+    let next_step = format!("start a shadow run with `tenurectl policy shadow {network} POLICY`");
+    Error::new(ErrorCode::ShadowInconclusive, cause).to_be_solved_by(next_step)
 }

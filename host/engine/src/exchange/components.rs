@@ -62,13 +62,7 @@ impl PolicyExchange {
         let component = {
             let node = self.core.committer.node();
             let found = node.components.all().iter().rfind(|component| selector.matches(&component.policy));
-            let unknown = || {
-                Error::new(
-                    ErrorCode::UnknownPolicy,
-                    format_args!("policy {selector} was not loaded into this node"),
-                )
-            };
-            let found = found.ok_or_else(unknown)?.clone();
+            let found = found.ok_or_else(|| self.not_loaded(selector))?.clone();
             let uses = node.choices.all().filter_map(|(network, served)| {
                 let shadows = served.shadow.as_ref().is_some_and(|shadow| shadow.policy == found.policy);
                 (served.now.policy == found.policy || shadows).then(|| network.to_string())
@@ -87,6 +81,25 @@ impl PolicyExchange {
         self.free_policies();
         tracing::info!(%policy, "unloaded a policy");
         Ok(policy)
+    }
+
+    /// The error for a policy that no operator has loaded: it may be built in, or be tenured.toml's.
+    fn not_loaded(&self, selector: &PolicySelector) -> Error {
+        let entry = self.core.ports.catalogue.list().into_iter().find(|entry| selector.matches(&entry.stamp));
+        match entry.as_ref().map(|entry| entry.source.as_str()) {
+            Some("embedded") => {
+                let cause = format_args!("policy {selector} is built in, and cannot be unloaded");
+                let next_step = "activate another policy where it is not to serve; only a policy that an operator has loaded can be unloaded";
+                Error::new(ErrorCode::OutOfBounds, cause).to_be_solved_by(next_step)
+            }
+            Some(path) if path.starts_with('/') => {
+                let cause = format_args!("policy {selector} was not loaded by an operator: tenured.toml names {path}");
+                let next_step =
+                    format!("remove `[policies.{}]` from tenured.toml, and reload", selector.name);
+                Error::new(ErrorCode::OutOfBounds, cause).to_be_solved_by(next_step)
+            }
+            _ => Error::new(ErrorCode::UnknownPolicy, format_args!("no policy {selector} on this node")),
+        }
     }
 
     /// Serves [`Engine::free_policies`](crate::Engine::free_policies).

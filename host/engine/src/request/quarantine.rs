@@ -22,11 +22,16 @@ impl Engine {
     /// `NotReady` while the state is lost; `CheckpointFailed`.
     pub async fn quarantine(&self, network: &NetworkName, address: IpAddr, reason: &str) -> Result<bool> {
         let refused = |refusal: QuarantineRefusal| {
-            let code = match refusal {
-                QuarantineRefusal::Outside(_) => ErrorCode::UnknownAddress,
-                QuarantineRefusal::TooMany => ErrorCode::AddressUnavailable,
+            let (code, next_step) = match refusal {
+                QuarantineRefusal::Outside(_) => {
+                    (ErrorCode::UnknownAddress, "`tenurectl networks --output wide` shows the ranges")
+                }
+                QuarantineRefusal::TooMany => (
+                    ErrorCode::AddressUnavailable,
+                    "lift some with `tenurectl quarantine lift`, or take the range out of the network's configuration",
+                ),
             };
-            Error::new(code, format_args!("network {network}: {refusal}"))
+            Error::new(code, format_args!("network {network}: {refusal}")).to_be_solved_by(next_step)
         };
         let at = self.core.now();
         let make = |book: &Book| book.quarantine(address, reason, at).map_err(refused);

@@ -14,6 +14,10 @@ pub(super) fn list(engine: &Engine, request: &v1::ListAllClaimsRequest) -> Resul
         name => Some(AgentName::new(name).map_err(invalid)?),
     };
     let claims = engine.claims_of(agent.as_ref());
+    if let Some(agent) = agent.filter(|agent| claims.is_empty() && !engine.has_agent(agent)) {
+        let cause = format_args!("no agent {agent} is configured, and none of that name has a claim");
+        return Err(Error::new(ErrorCode::AgentUnknown, cause));
+    }
     Ok(v1::ListAllClaimsResponse {
         claims: claims.iter().map(|claimed| claim(claimed, engine.now())).collect(),
         standings: claims.iter().map(|claimed| standing(engine.standing(&claimed.claim))).collect(),

@@ -17,14 +17,22 @@ pub(super) async fn list(
     request: &v1::ListQuarantineRequest,
 ) -> Result<v1::ListQuarantineResponse> {
     engine.has_state()?;
-    let books = books(engine).await;
-    let of_network =
-        |book: &&Arc<Book>| request.network.is_empty() || book.name().as_str() == request.network;
-    let addresses = books
-        .iter()
-        .filter(of_network)
-        .flat_map(|book| book.quarantined().into_iter().map(|of| quarantined(book, &of)));
+    let books = of_network(engine, &request.network).await?;
+    let addresses =
+        books.iter().flat_map(|book| book.quarantined().into_iter().map(|of| quarantined(book, &of)));
     Ok(v1::ListQuarantineResponse { addresses: addresses.collect() })
+}
+
+/// The book of a network that is named, or of every network.
+async fn of_network(engine: &Engine, network: &str) -> Result<Vec<Arc<Book>>> {
+    let mut books = books(engine).await;
+    if !network.is_empty() {
+        books.retain(|book| book.name().as_str() == network);
+        if books.is_empty() {
+            return Err(unknown_network(network));
+        }
+    }
+    Ok(books)
 }
 
 pub(super) fn quarantined(book: &Book, of: &QuarantinedAddress) -> v1::QuarantinedAddress {
@@ -57,13 +65,13 @@ pub(super) async fn lift(
 ) -> Result<v1::LiftQuarantineResponse> {
     engine.has_state()?;
     let address = parsed(&request.address)?;
-    let mut meant = books(engine).await;
-    meant.retain(|book| request.network.is_empty() || book.name().as_str() == request.network);
+    let mut meant = of_network(engine, &request.network).await?;
     meant.retain(|book| book.quarantined().iter().any(|of| of.address == address));
     let book = match &*meant {
         [] => {
             let cause = format_args!("{address} is not in quarantine");
-            return Err(Error::new(ErrorCode::UnknownAddress, cause));
+            let error = Error::new(ErrorCode::UnknownAddress, cause);
+            return Err(error.to_be_solved_by("`tenurectl quarantine list` shows what is in quarantine"));
         }
         [book] => book,
         several => {

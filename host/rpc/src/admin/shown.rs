@@ -97,5 +97,5 @@ pub(super) fn count(number: usize) -> u32 {
 
 /// The error for a network that does not exist.
 pub(super) fn unknown_network(name: &str) -> Error {
-    Error::new(ErrorCode::UnknownNetwork, format_args!("no network {name:?} on this node"))
+    Error::new(ErrorCode::UnknownNetwork, format_args!("no network {name} on this node"))
 }

@@ -24,6 +24,10 @@ const LOCK: &str = "lock";
 pub(super) fn read(directory: &Path, interface: &str) -> Result<Found, Error> {
     let mut found = Found::default();
     for (name, path) in listed(directory)? {
+        if name.parse::<IpAddr>().is_ok() && !path.is_dir() {
+            let error = unreadable(directory, &"it is the directory of one network, with a file for each address");
+            return Err(error.to_be_solved_by("pass the directory above it, which has a directory for each network"));
+        }
         let found_there = match fs::metadata(&path) {
             // A link that leads nowhere has nothing to import.
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(unreadable(&path, &error)),
@@ -133,6 +137,8 @@ mod tests {
         fs::create_dir(pods.join("10.1.0.5")).unwrap();
         fs::write(directory.path().join("stray"), "").unwrap();
 
+        let error = read(&pods, "net1").unwrap_err();
+        assert!(error.next_step().starts_with("pass the directory above it"), "{error}");
         let found = read(directory.path(), "net1").unwrap();
         let owners: Vec<_> = found
             .entries

@@ -9,8 +9,11 @@ use tenure_types::Error;
 
 use super::found::Found;
 use crate::report::{FoundAttachment, PassedOver};
-use crate::verbs::file::unreadable;
+use crate::verbs::file::{malformed, unreadable};
 use crate::verbs::ipamd::{Checkpoint, VERSION};
+
+/// The next step where the file is not what ipamd writes.
+const CHECKPOINT: &str = "pass ipamd's checkpoint, usually /var/run/aws-node/ipam.json";
 
 /// Nanoseconds in a millisecond.
 const MILLISECOND: u64 = 1_000_000;
@@ -19,9 +22,10 @@ const MILLISECOND: u64 = 1_000_000;
 pub(super) fn read(file: &Path, network: Option<&str>) -> Result<Found, Error> {
     let text = fs::read(file).map_err(|error| unreadable(file, &error))?;
     let Checkpoint { version, allocations } =
-        serde_json::from_slice(&text).map_err(|error| unreadable(file, &error))?;
+        serde_json::from_slice(&text).map_err(|error| malformed(file, &error).to_be_solved_by(CHECKPOINT))?;
     if version != VERSION {
-        return Err(unreadable(file, &format_args!("version {version:?} is not {VERSION:?}")));
+        let error = unreadable(file, &format_args!("version {version:?} is not {VERSION:?}"));
+        return Err(error.to_be_solved_by(CHECKPOINT));
     }
     let mut found = Found::default();
     found.networks.extend(network.map(str::to_owned));
@@ -98,6 +102,9 @@ mod tests {
 
     #[test]
     fn what_is_not_ipamds_is_refused() {
+        let error = read_text("no", None).unwrap_err();
+        assert!(error.cause.contains(": it is not JSON: "), "{error}");
+        assert_eq!(error.next_step(), CHECKPOINT);
         let broken =
             r#"{"version": "vpc-cni-ipam/1", "allocations": [{"containerID": "c1", "ipv4": "10.0.1"}]}"#;
         for wrong in ["", "[]", r#"{"version": "vpc-cni-ipam/2"}"#, broken] {
