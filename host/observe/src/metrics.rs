@@ -177,7 +177,7 @@ impl Metrics {
         );
         registry.register(
             "policy_steps",
-            "Steps of policies on networks: chosen, rolled-back, undone, refused, shadow-begun, shadow-ended or kept",
+            "Steps of policies on networks: chosen, rolled-back, undone, refused, shadow-begun, shadow-ended, kept or state-replaced",
             self.policy_steps.clone(),
         );
         registry.register(

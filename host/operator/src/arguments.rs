@@ -27,7 +27,7 @@ pub struct OperatorArguments {
     /// The name of this operator among its replicas; the pod's name
     #[arg(long, env = "TENURE_OPERATOR_IDENTITY", value_name = "NAME", required = true)]
     pub identity: Option<String>,
-    /// The address for /metrics, /healthz and /readyz: of loopback or of the pod, such as 127.0.0.1:9466, of IPv6 in brackets; without it, none
+    /// The address for /metrics, /healthz and /readyz: of loopback or of the pod, such as 127.0.0.1:9478, of IPv6 in brackets; without it, none
     #[arg(long, env = "TENURE_OPERATOR_METRICS_ADDRESS", value_name = "IP:PORT")]
     pub metrics_address: Option<MetricsAddress>,
     /// The taint that is removed from a Node once its agent has the blocks that it wants
@@ -50,7 +50,7 @@ pub enum OperatorCommand {
     Import(ImportArguments),
 }
 
-/// An address of one interface. Brackets around it are allowed in both families, so that a manifest can say `[$(POD_IP)]:9466`.
+/// An address of one interface. Brackets around it are allowed in both families, so that a manifest can say `[$(POD_IP)]:9478`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MetricsAddress(pub SocketAddr);
 
@@ -92,14 +92,14 @@ mod tests {
     #[test]
     fn an_address_is_one_of_the_machine_in_either_family() {
         let parse = |text: &str| text.parse::<MetricsAddress>().map(|address| address.0.to_string());
-        assert_eq!(parse("10.1.2.3:9466").as_deref(), Ok("10.1.2.3:9466"));
-        assert_eq!(parse("[10.1.2.3]:9466").as_deref(), Ok("10.1.2.3:9466"));
-        assert_eq!(parse("[fd00::7]:9466").as_deref(), Ok("[fd00::7]:9466"));
+        assert_eq!(parse("10.1.2.3:9478").as_deref(), Ok("10.1.2.3:9478"));
+        assert_eq!(parse("[10.1.2.3]:9478").as_deref(), Ok("10.1.2.3:9478"));
+        assert_eq!(parse("[fd00::7]:9478").as_deref(), Ok("[fd00::7]:9478"));
         for wildcard in ["0.0.0.0:1", "[::]:1", "[::ffff:0.0.0.0]:1"] {
             assert!(matches!(parse(wildcard), Err(MetricsAddressError::Wildcard(_))), "{wildcard}");
         }
         for malformed in
-            ["", "9466", "10.1.2.3", "fd00::7:9466", "10.1.2.3:99999", "[10.1.2.3:1", "localhost:1"]
+            ["", "9478", "10.1.2.3", "fd00::7:9478", "10.1.2.3:99999", "[10.1.2.3:1", "localhost:1"]
         {
             assert!(matches!(parse(malformed), Err(MetricsAddressError::Malformed(_))), "{malformed}");
         }

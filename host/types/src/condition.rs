@@ -116,7 +116,7 @@ conditions! {
         "fix what is named above: a file, its sha256, or a signature that is missing; `tenurectl policy list` shows each policy";
     /// The configured file of a policy has changed and cannot be applied; the version before it keeps serving.
     PolicyFileRefused = "policy-file-refused", Degraded,
-        "fix what the message names; the daemon looks at the file every second";
+        "fix what the message names; the daemon looks at the file every other second";
     /// A policy keeps failing on a network, so its calls there are refused for a while.
     PolicyBenched = "policy-benched", Degraded,
         "activate another policy with `tenurectl policy activate`, and report it to the policy's author";
@@ -193,7 +193,7 @@ conditions! {
     /// A pool that the host supplies, such as with addresses of AWS interfaces, has no free address; ADD on that network waits for one, or fails.
     SupplyExhausted = "supply-exhausted", Degraded,
         "`tenurectl plan --explain` says what is lacking, and on AWS `tenurectl cloud` what EC2 refuses; otherwise delete pods";
-    /// A pool of a network is in use to more than `addresses.nearly_full_percent`; ADD is still served.
+    /// A pool of a network is in use to at least `addresses.nearly_full_percent`; ADD is still served.
     PoolNearlyFull = "pool-nearly-full", Degraded, "add a range before it is full; `tenurectl networks` shows usage";
     /// Metrics and health are not served over HTTP.
     MetricsListener = "metrics-listener", Degraded,

@@ -214,7 +214,7 @@ fn every_metric_says_what_it_is() {
     # HELP tenure_policy_refusals Calls in which a policy refused to answer, by kind.
     # HELP tenure_policy_rejections Answers of a policy that the ledger rejected, by rule.
     # HELP tenure_policy_shadowed Decisions that were compared with a shadow's, by verdict.
-    # HELP tenure_policy_steps Steps of policies on networks: chosen, rolled-back, undone, refused, shadow-begun, shadow-ended or kept.
+    # HELP tenure_policy_steps Steps of policies on networks: chosen, rolled-back, undone, refused, shadow-begun, shadow-ended, kept or state-replaced.
     # HELP tenure_pool_addresses Addresses of a pool that can be assigned; 2^63-1 means that many or more.
     # HELP tenure_pool_cooling Addresses of a pool that are cooling down.
     # HELP tenure_pool_held Addresses of a pool that are held.
