@@ -107,6 +107,32 @@ fn the_book_has_each_fact_of_the_checkpoint() {
     }
 }
 
+#[test]
+fn the_book_has_each_value_of_the_labels_of_metrics() {
+    // The source, the beginning of the list in it, the page, and the beginning of the metric's row.
+    for (source, from, page, row) in [
+        (
+            "host/ledger/src/books/violation.rs",
+            "pub fn rule(",
+            "conditions.md",
+            "| `tenure_policy_rejections_total`",
+        ),
+        ("host/ledger/src/choices/step.rs", "pub fn name(", "conditions.md", "| `tenure_policy_steps_total`"),
+        (
+            "host/operator/src/reports/metrics.rs",
+            "impl WriteCause {",
+            "cluster.md",
+            "| `tenure_operator_api_requests_total",
+        ),
+    ] {
+        let (source, page) = (read(source), read(&format!("deploy/book/src/{page}")));
+        let row = page.lines().find(|line| line.starts_with(row)).unwrap();
+        for value in quoted(&source, from, "\n    }\n") {
+            assert!(row.contains(&format!("`{value}`")), "the row lacks `{value}`: {row}");
+        }
+    }
+}
+
 /// A variant's name as serde stores it.
 fn kebab(variant: &str) -> String {
     let mut name = String::new();

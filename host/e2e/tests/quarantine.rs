@@ -95,6 +95,15 @@ fn until_lifted() -> anyhow::Result<()> {
     daemon.start_again()?;
     ensure!(fill(&daemon, "pod")? == ["10.95.0.3", "10.95.0.5", "10.95.0.6"]);
     is_told(&daemon, true)?;
+    // Regression: a misspelt name was answered like one of which there is nothing.
+    for misspelt in [
+        &["quarantine", "list", "--network", "posd"][..],
+        &["quarantine", "lift", DOUBTFUL, "--network", "posd"],
+        &["claims", "--agent", "cillium"],
+    ] {
+        let output = daemon.ctl_output(misspelt)?;
+        ensure!(output.status.code() == Some(4), "{misspelt:?}: {output:?}");
+    }
     ensure!(ctl(&daemon, &["quarantine", "lift", DOUBTFUL])?.get("network") == Some(&json!("pods")));
     is_told(&daemon, false)?;
     ensure!(fill(&daemon, "late")? == [DOUBTFUL], "nothing else is left, so it need not cool down");

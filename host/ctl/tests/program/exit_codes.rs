@@ -267,6 +267,8 @@ async fn completions_and_pages_are_made() {
     }
     let output = run(directory.path(), &["man", directory.path().to_str().unwrap()]).await;
     assert_eq!(code(&output), 0, "{output:?}");
+    let written = std::fs::read_dir(directory.path()).unwrap().count();
+    assert!(text(&output.stdout).starts_with(&format!("wrote {written} pages to ")), "{output:?}");
     for page in ["tenurectl.1", "tenurectl-policy-activate.1"] {
         assert!(directory.path().join(page).is_file(), "{page}");
     }
@@ -280,4 +282,15 @@ async fn a_quarantine_is_listed_begun_and_lifted() {
     assert_eq!((code(&output), text(&output.stdout)), (0, "10.1.0.7 on pods is in quarantine\n"));
     assert_eq!(code(&ask(&["quarantine", "lift", "10.1.0.7"]).await), 4, "it is not in quarantine");
     assert_eq!(code(&ask(&["quarantine", "add", "10.1.0.7", "--network", "pods"]).await), 2, "no reason");
+}
+
+#[tokio::test]
+async fn a_value_that_means_nothing_is_an_invalid_command_line() {
+    for arguments in [
+        &["--timeout", "0", "status"][..],
+        &["policy", "load", "zones.wasm", "--sha256", "zz"],
+        &["import", "abandon", "pods", "--config", "pods.conflist"],
+    ] {
+        assert_eq!(code(&ask(arguments).await), 2, "{arguments:?}");
+    }
 }

@@ -6,7 +6,9 @@ use std::time::Duration;
 use tenure_engine::ports::{Answer, Catalogue, CatalogueEntry, Details, Offered, Policy, TakenIn};
 use tenure_fixtures::ports::policy;
 use tenure_ledger::Component;
-use tenure_types::{Error, Generation, Meter, NetworkName, PolicyName, PolicySelector, PolicyStamp};
+use tenure_types::{
+    Error, ErrorCode, Generation, Meter, NetworkName, PolicyName, PolicySelector, PolicyStamp,
+};
 
 use crate::support::{Bench, fits, network, owner};
 
@@ -68,7 +70,14 @@ impl Catalogue for Metered {
     }
 
     fn list(&self) -> Vec<CatalogueEntry> {
-        self.0.list()
+        let entry = |(name, source): (&str, &str)| CatalogueEntry {
+            stamp: stamp(name),
+            source: source.to_owned(),
+            problem: None,
+            loading: false,
+            file_problem: None,
+        };
+        [("first", "embedded"), ("last", "/etc/tenure/last.wasm")].map(entry).to_vec()
     }
 
     fn details(&self, stamp: &PolicyStamp) -> Option<Details> {
@@ -83,6 +92,24 @@ impl Catalogue for Metered {
 #[cfg(test)]
 fn stamp(name: &str) -> PolicyStamp {
     PolicyStamp { name: PolicyName::new(name).unwrap(), digest: "d".into() }
+}
+
+#[tokio::test]
+async fn what_no_operator_has_loaded_is_not_unloaded_and_the_error_says_whose_it_is() {
+    let bench = Bench::with(8, 8, |_| Arc::new(Metered(policy::catalogue())));
+    let unload = async |name: &str| {
+        let name = PolicyName::new(name).unwrap();
+        bench.engine.unload_policy(&name.into()).await.unwrap_err()
+    };
+    let built_in = unload("first").await;
+    assert_eq!(
+        (built_in.code, &*built_in.cause),
+        (ErrorCode::OutOfBounds, "policy first is built in, and cannot be unloaded")
+    );
+    let configured = unload("last").await;
+    assert_eq!(configured.code, ErrorCode::OutOfBounds);
+    assert_eq!(configured.next_step(), "remove `[policies.last]` from tenured.toml, and reload");
+    assert_eq!(unload("nowhere").await.code, ErrorCode::UnknownPolicy);
 }
 
 #[tokio::test]

@@ -157,7 +157,9 @@ async fn a_shadow_that_decides_the_same_can_be_promoted_once_it_has_decided_enou
     bench.watch(0, 1);
     bench.address(1).await.unwrap();
     let promote = async |now| bench.engine.promote(&network(), false, now, "").await;
-    assert_eq!(promote(false).await.unwrap_err().code, ErrorCode::ShadowInconclusive, "there is none");
+    let none = promote(false).await.unwrap_err();
+    assert_eq!(none.code, ErrorCode::ShadowInconclusive, "there is none");
+    assert!(none.next_step().starts_with("start a shadow run"), "{none:?}");
     bench.shadow("refuses-live").await;
     assert_eq!(promote(false).await.unwrap_err().code, ErrorCode::ShadowInconclusive, "too few");
     bench.shadow("last").await;
