@@ -51,7 +51,7 @@ const IMAGES: [(&str, &[&str]); 2] =
 /// Which images are written, and for which platforms.
 #[derive(Debug, Args)]
 pub(crate) struct ImageArguments {
-    /// Only packs the development build, twice, and checks the result, as the test run does
+    /// Only pack the development build, twice, and check the result, as the test run does
     #[arg(long)]
     check: bool,
     /// The platforms, separated by commas; by default this machine's. Others are cross compiled

@@ -40,7 +40,7 @@ use clap::{Parser, Subcommand};
 
 use crate::workspace::Workspace;
 
-/// Builds, tests and demonstrates tenure.
+/// Build, test and demonstrate tenure.
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 struct XtaskArguments {
@@ -50,9 +50,9 @@ struct XtaskArguments {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Runs all checks: format, lints, shape, dependencies, tests, documentation; ends with the number of tests.
+    /// Run all checks: format, lints, shape, dependencies, tests, documentation; ends with the number of tests.
     Test,
-    /// Demonstrates tenure on this machine with real pods; needs root, leaves nothing behind.
+    /// Demonstrate tenure on this machine with real pods; needs root, leaves nothing behind.
     Demo {
         /// A node on AWS instead: interfaces grow, traffic flows, EC2 and its metadata lie, nothing is lost
         #[arg(long, conflicts_with = "cluster")]
@@ -63,59 +63,59 @@ enum Task {
         /// A real node of Kubernetes instead: kubelet, containerd and a control plane; upgrades, kills and a power cut
         #[arg(long, conflicts_with_all = ["aws", "cluster"])]
         kubernetes: bool,
-        /// Only plays on the development build as it is, as the test run does
+        /// Only play on the development build as it is, as the test run does
         #[arg(long, requires = "kubernetes")]
         check: bool,
     },
-    /// Finds cycles between modules, through imports or methods, and files that are too long.
+    /// Find cycles between modules, through imports or methods, and files that are too long.
     Shape,
-    /// Finds prose that reads as translated, and type names that two crates define; each folder has a limit.
+    /// Find prose that reads as translated, and type names that two crates define; each folder has a limit.
     Prose {
-        /// Lowers the limits to what is left
+        /// Lower the limits to what is left
         #[arg(long)]
         lower: bool,
-        /// Prints the remarks of all folders, not only of those above their limits
+        /// Print the remarks of all folders, not only of those above their limits
         #[arg(long)]
         all: bool,
     },
-    /// Builds the API server, the kubelet, containerd and Helm that the tests run, unless they are there.
+    /// Build the API server, the kubelet, containerd and Helm that the tests run, unless they are there.
     Kubernetes,
-    /// Writes what follows from the chart: its copy of the definitions, and the plain manifests.
+    /// Write what follows from the chart: its copy of the definitions, and the plain manifests.
     Chart {
-        /// Only lints the chart and compares, as the test run does
+        /// Only lint the chart and compare, as the test run does
         #[arg(long)]
         check: bool,
     },
-    /// Builds the release files in target/dist; its README lists them.
+    /// Build the release files in target/dist; its README lists them.
     Dist,
-    /// Builds the release files, and writes the container images to target/image.
+    /// Build the release files, and write the container images to target/image.
     Image(image::ImageArguments),
-    /// Generates pages of the book, then builds the book.
+    /// Generate pages of the book, then build the book.
     Docs,
-    /// Measures the cost of an address, compared with /bin/true and host-local, and prints one table.
+    /// Measure the cost of an address, compared with /bin/true and host-local, and print one table.
     Bench {
-        /// Only checks that each measurement runs, with an unoptimised build
+        /// Only check that each measurement runs, with an unoptimised build
         #[arg(long, conflicts_with_all = ["output", "keep", "only"])]
         short: bool,
         /// The output format: a table for people, or JSON for programs
         #[arg(long, value_name = "FORMAT", value_parser = ["table", "json"], default_value = "table")]
         output: String,
-        /// Saves the run in a directory: as JSON, as a table for the book, and as a picture
+        /// Save the run in a directory: as JSON, as a table for the book, and as a picture
         #[arg(long, value_name = "DIR")]
         keep: Option<PathBuf>,
-        /// Measures only these, separated by commas: turns, at-once, grpc, steady, agents, declared, policy, stalls, restarts, idle, large, size
+        /// Measure only these, separated by commas: turns, at-once, grpc, steady, agents, declared, policy, stalls, restarts, idle, large, size
         #[arg(long, value_name = "ROWS", conflicts_with = "keep")]
         only: Option<String>,
     },
-    /// Simulates the engine and its checkpoint from seeds, and checks every reply against the guarantees.
+    /// Simulate the engine and its checkpoint from seeds, and check every reply against the guarantees.
     Sim {
         /// `--seeds N`, `--from SEED`, `--steps N`
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
-    /// Runs the randomized suites with newly drawn seeds until the time is up.
+    /// Run the randomized suites with newly drawn seeds until the time is up.
     Soak(soak::SoakArguments),
-    /// Fuzzes the parsers of untrusted input: from callers, disks and policies.
+    /// Fuzz the parsers of untrusted input: from callers, disks and policies.
     Fuzz {
         /// Total duration in seconds
         #[arg(long, default_value_t = 60)]

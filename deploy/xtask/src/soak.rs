@@ -31,7 +31,7 @@ pub(crate) struct SoakArguments {
     /// Only this suite
     #[arg(long, value_name = "NAME")]
     suite: Option<String>,
-    /// Runs the suite once with this seed, to repeat a failure
+    /// Run the suite once with this seed, to repeat a failure
     #[arg(long, value_name = "SEED", requires = "suite", conflicts_with = "period")]
     seed: Option<u64>,
 }

@@ -6,11 +6,11 @@ use std::str::FromStr;
 
 use crate::import::ImportArguments;
 
-/// Leases blocks of addresses to the nodes of a cluster, and takes them back.
+/// Lease blocks of addresses to the nodes of a cluster, and take them back.
 #[derive(Debug, Clone, clap::Parser)]
 #[command(name = "tenure-operator", version, subcommand_negates_reqs = true)]
 pub struct OperatorArguments {
-    /// Something else than to run the operator
+    /// Do something other than run the operator
     #[command(subcommand)]
     pub command: Option<OperatorCommand>,
     /// The kubeconfig; without it, the pod's service account
@@ -38,7 +38,7 @@ pub struct OperatorArguments {
         value_name = "KEY"
     )]
     pub startup_taint: String,
-    /// Writes the log as JSON
+    /// Write the log as JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -46,7 +46,7 @@ pub struct OperatorArguments {
 /// The verbs of a person.
 #[derive(Debug, Clone, clap::Subcommand)]
 pub enum OperatorCommand {
-    /// Notes addresses that another IPAM hands out as taken, before a pool's first block is granted, or proposes pools for its networks
+    /// Note addresses that another IPAM hands out as taken, before a pool's first block is granted, or propose pools for its networks
     Import(ImportArguments),
 }
 

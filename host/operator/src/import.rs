@@ -48,7 +48,7 @@ pub struct ImportArguments {
     /// /etc/cni/net.d/whereabouts.d/whereabouts.conf; with `whereabouts-networks` only
     #[arg(long, value_name = "FILE")]
     pub flat_file: Option<PathBuf>,
-    /// Writes the pool, or creates those that are proposed; without it, the import only says what it would write
+    /// Write the pool, or create those that are proposed; without this flag, only show what would be written
     #[arg(long)]
     pub apply: bool,
 }
