@@ -3,7 +3,7 @@
 //! | EC2 | ledger | |
 //! |---|---|---|
 //! | shows it | has no range | a range is added, unless an open intent is about to, or an earlier process may have taken it |
-//! | shows it, and a witness names an address of it that the ledger has for nobody, or does not know | has no range, or one that drains | quarantine: the range drains, so that an import can take the address over |
+//! | shows it, and a witness names an address of it that the ledger lists as free, or does not know | has no range, or one that drains | quarantine: the range drains, so that an import can take the address over |
 //! | shows it on an interface that serves no new pods | has a range | the range drains |
 //! | shows it on an interface that is somebody else's | has a range that drains, holds or cools nothing, and no witness names it | the range is withdrawn |
 //! | shows it | has a range that drains | the range is opened again |

@@ -125,7 +125,7 @@ pub(crate) enum CtlCommand {
         #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
         state_dir: Option<PathBuf>,
     },
-    /// Write a network's allocations down for another IPAM plugin that takes over; works once the daemon has stopped.
+    /// Export a network's allocations for another IPAM plugin that takes over; works once the daemon has stopped.
     #[command(after_help = "Examples:
   systemctl stop tenured && tenurectl export ipamd /var/run/aws-node/ipam.json --network pods
 
@@ -181,14 +181,12 @@ HELD counts addresses in quarantine, too, which have no allocation.")]
     #[command(subcommand)]
     Network(NetworkVerb),
     /// Reload the daemon's configuration, as SIGHUP does, and list the keys that took effect.
-    #[command(
-        after_help = "Examples:
+    #[command(after_help = "Examples:
   tenurectl reload
   tenurectl reload --output json | jq -r '.after_restart[]'
 
 An invalid file changes nothing. Exits with 1 if the file is refused, or if one of its networks could not be \
-defined; the daemon retries such a network by itself."
-    )]
+defined; the daemon retries such a network by itself.")]
     Reload,
     /// Show the daemon's configuration in force, with the values of the keys that no file sets.
     #[command(after_help = "Examples:
@@ -234,7 +232,7 @@ again.")]
         #[arg(long)]
         apply: bool,
     },
-    /// Keep doubtful addresses from being handed out, list them, and lift that.
+    /// Quarantine addresses, list quarantined ones, or lift a quarantine.
     #[command(subcommand)]
     Quarantine(QuarantineVerb),
     /// List the claims of agents: addresses that belong to the node's own programs, not to pods.
@@ -243,7 +241,7 @@ again.")]
   tenurectl claims --agent cilium --output json
   tenurectl claims release cilium pods ingress --apply")]
     Claims(ClaimsArguments),
-    /// List what delegates, the IPAM binaries of others, were asked for and have not taken back yet.
+    /// List addresses requested from delegates (external IPAM plugins) and not yet released.
     #[command(after_help = "Examples:
   tenurectl delegates
   tenurectl delegates --output json
@@ -272,7 +270,7 @@ operator may delete its lease. `doubted`: the ledger was lost. `contested`: the 
         #[command(subcommand)]
         verb: Option<ClusterVerb>,
     },
-    /// Show what a policy would have done now to its supply, the node's blocks of a cluster or AWS interfaces, and why.
+    /// Explain what the policy would request or release now (AWS interfaces, cluster blocks); changes nothing.
     #[command(after_help = "Examples:
   tenurectl plan --explain
   tenurectl plan --explain pods --output json | jq '.effects[] | {kind, attributes, reason}'

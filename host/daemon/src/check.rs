@@ -165,7 +165,8 @@ mod tests {
         let file = root.path().join("file");
         std::fs::write(&file, "").unwrap();
         let error = writable("state directory", &file.join("a/b")).unwrap_err();
-        let words = format!("state directory {0}/a/b cannot be created in {0}: not a directory", file.display());
+        let words =
+            format!("state directory {0}/a/b cannot be created in {0}: not a directory", file.display());
         assert_eq!(crate::fault::line(&error), words);
     }
 }

@@ -6,7 +6,7 @@
 //! another one begins: both together always reach back far enough.
 //!
 //! ```text
-//! no file, first daemon of this boot ──▶ all DELs are known: those of before are in the spool
+//! no file, first daemon of this boot ──▶ all DELs are known: earlier ones are in the spool
 //! files of this boot, by the daemon  ──▶ all DELs since the older one began are known
 //! before this one
 //! anything else                      ──▶ only DELs from now on are known

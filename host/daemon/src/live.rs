@@ -100,14 +100,10 @@ impl Live {
         let file = Arc::clone(&self.file);
         let read = tokio::task::spawn_blocking(move || file.read()).await;
         let read = read.map_err(|error| Error::new(ErrorCode::Internal, error))?;
-        let read =
-            read.map_err(|error| error.of_a_reload()).inspect_err(|error| {
-                tracing::error!(
-                    cause = error.cause,
-                    "the configuration was not reloaded; nothing has changed"
-                );
-                report.wrong(format!("the reloaded configuration was refused: {error}"));
-            })?;
+        let read = read.map_err(|error| error.of_a_reload()).inspect_err(|error| {
+            tracing::error!(cause = error.cause, "the configuration was not reloaded; nothing has changed");
+            report.wrong(format!("the reloaded configuration was refused: {error}"));
+        })?;
         let signatures = self.config.borrow().signatures != read.signatures;
         if signatures {
             self.check_signatures(&read).await.inspect_err(|error| {

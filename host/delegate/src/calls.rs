@@ -1,7 +1,7 @@
 //! Orders the calls of one delegate, independently of who started them and who still waits for them.
 //!
 //! A call that has begun runs to its end or to its time limit, also if its caller goes away and if the daemon is killed: a
-//! delegate that is killed in the midst of writing may keep something that nobody can make it give back. So a later call for
+//! delegate that is killed in the midst of writing may keep an address that no CNI call can release. So a later call for
 //! the same attachment waits for it, and a daemon begins with waiting for what an earlier one has started.
 
 use std::collections::BTreeMap;

@@ -9,7 +9,7 @@
 //!   reports   events, metrics and health: nothing waits for them
 //! ```
 //!
-//! Nothing rests on there being one leader, and a leader's memory holds nothing that a successor needs: two of them may grant too much, which comes
+//! Correctness does not depend on a single leader, and a leader's memory holds nothing that a successor needs: two of them may grant too much, which comes
 //! back as excess, and never the same block twice, since the name of an IPBlock is the mutex.
 #![forbid(unsafe_code)]
 

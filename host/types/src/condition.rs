@@ -129,7 +129,7 @@ conditions! {
     /// The ledger refused what a delegate gave for a network, such as an address that somebody has; it was given back.
     DelegateRejected = "delegate-rejected", Degraded,
         "check whether the delegate has lost its state, or serves others from the same ranges; it clears with its next accepted answer";
-    /// Agents that the configuration does not have any more still have claims: nobody uses their addresses, or nobody should.
+    /// Agents that are no longer configured still hold claims.
     ClaimsOrphaned = "claims-orphaned", Degraded,
         "put `[agents.NAME]` back, or end the claims with `tenurectl claims release`; `tenurectl claims` lists them";
     /// EC2 or the instance metadata service does not answer; what the node has stays as it is.
@@ -181,7 +181,7 @@ conditions! {
     /// other pods cannot use the one or reach the other.
     GatewayHeld = "gateway-held", Degraded,
         "move it back in the network's configuration, or delete the pod: `tenurectl allocation ADDRESS` shows whose it is";
-    /// Addresses are in quarantine: nobody is given them, or their owner may be gone. An owner keeps its address meanwhile.
+    /// Addresses are in quarantine: withheld from allocation, or held by an owner that may be gone and keeps its address meanwhile.
     AddressesQuarantined = "addresses-quarantined", Degraded,
         "`tenurectl quarantine list` says why and since when; `tenurectl quarantine lift ADDRESS` ends it, and `tenurectl release ADDRESS` frees what its owner has left behind";
     /// A network has not moved over from another IPAM completely: an import is in progress or was interrupted, or the other IPAM has

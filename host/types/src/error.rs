@@ -179,7 +179,7 @@ codes! {
     /// Two AddressPools of the network select the pod equally exactly.
     AmbiguousPool = "ambiguous-pool", 136,
         "change the podSelector or namespaceSelector of one of the pools named above, or name a pool in the annotation `ipam.tenure.dev/pools` of the pod or its namespace";
-    /// No AddressPool of the network may serve the pod: none selects it and there is no default, or it names a pool that there is not.
+    /// No AddressPool of the network may serve the pod: none selects it and there is no default, or it names a pool that does not exist.
     PoolUnmatched = "pool-unmatched", 137,
         "correct the pool's name or the annotation named above, or the selectors of the network's AddressPools; `tenurectl networks` lists the pools";
     /// The agent has no such claim.

@@ -1,4 +1,4 @@
-//! Makes a policy of a module that any compiler made, also of one that was compiled for WASI.
+//! Wraps a core WebAssembly module of any compiler as a policy component, also one that was compiled for WASI.
 //!
 //! A policy has no WASI. What a module imports of `wasi_snapshot_preview1` is answered by an adapter inside of the component, which denies
 //! everything, and forwards what the module writes to its standard error to the daemon's log.

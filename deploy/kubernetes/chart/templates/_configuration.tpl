@@ -69,7 +69,7 @@ directory = {{ .Values.agent.cniConfDir | quote }}
 
 [networks.{{ .Values.network.name | quote }}]
 config = {{ "'''" }}{{ toJson (merge (dict "type" "tenure") .Values.network.ipam (dict "ranges" (default list .Values.network.ranges) "routes" (default list .Values.network.routes))) }}{{ "'''" }}
-{{- /* Under another name, its pods would get the addresses of those of before. */}}
+{{- /* Under another name, its pods would get addresses that existing pods have. */}}
 {{- include "tenure.keys" (merge .Values.network.settings (dict "exclusive" true)) }}
 {{- else if eq .Values.profile "aws" }}
 {{- if hasKey .Values.network.ipam "policy" }}

@@ -78,7 +78,7 @@ the daemon that runs there is its own.
 {{- end }}
 
 {{/*
-The name of the network's configuration list. It contains what a daemon takes over with a restart only: a pod of before does not find the list for
+The name of the network's configuration list. It contains what a daemon takes over with a restart only: an existing pod does not find the list for
 another supply or another network, and each node gets it with its next pod.
 */}}
 {{- define "tenure.conflistKey" -}}

@@ -151,7 +151,7 @@ If the key has a password, it is asked for, unless --password-file is given; one
         #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
         password_file: Option<PathBuf>,
     },
-    /// Make a component of a core module that any compiler made, for languages that have no recipe here.
+    /// Wrap a core WebAssembly module as a policy component, for languages without a template.
     #[command(after_help = "Examples:
   tenurectl policy wrap module.wasm
   tenurectl policy wrap module.wasm --to policies/mine.wasm

@@ -96,7 +96,7 @@ pub(crate) struct InstallArguments {
     /// Bring back the plugin that was there before the present one, and keep the present one in its place.
     #[arg(long, conflicts_with_all = ["plugin", "configuration", "links", "follow"])]
     pub(crate) rollback: bool,
-    /// Let NAME beside the plugin lead to it, such as `tenure-eni`; may be given more than once.
+    /// Link NAME to the plugin, in its directory, such as `tenure-eni`; may be given more than once.
     #[arg(long = "link", value_name = "NAME", value_parser = values::plugin_name)]
     pub(crate) links: Vec<String>,
     /// Stay until a signal, and install again what has changed or is gone; for a container beside the daemon's.

@@ -107,7 +107,7 @@ the old one would have answered.")]
         #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
         reason: String,
     },
-    /// Run a policy in the shadow of a network's policy, or show how the present one does.
+    /// Start a shadow run of a policy on a network, or show the results of the current one.
     #[command(after_help = "Examples:
   tenurectl policy shadow pods zones     begins; nothing changes for any pod
   tenurectl policy shadow pods           shows how it compares
@@ -129,15 +129,13 @@ one that was made. It costs the memory of a second book while it runs.")]
         reason: String,
     },
     /// Activate the policy in a network's shadow, once enough decisions were compared.
-    #[command(
-        after_help = "Examples:
+    #[command(after_help = "Examples:
   tenurectl policy promote pods
   tenurectl policy promote pods --now --reason 'compared by hand'
 
 It takes 16 compared decisions, recorded ones included, of which none failed; no more refusals that the serving policy did
 not give than `exchange.worse_percent` of them; and no refusal of a live allocation's request that the serving policy
-would answer again. With --now, only a failure keeps the policy from being activated."
-    )]
+would answer again. With --now, only a failure keeps the policy from being activated.")]
     Promote {
         /// The network's name.
         network: String,

@@ -12,7 +12,7 @@ pub(crate) enum QuarantineVerb {
     #[command(after_help = "Examples:
   tenurectl quarantine add 10.1.0.7 --network pods --reason 'a printer answers ARP for it'
 
-If a pod has the address, it keeps it; once it is freed, nobody is given it. The quarantine survives restarts, reboots, another policy
+If a pod has the address, it keeps it; once it is freed, it is withheld from allocation. The quarantine survives restarts, reboots, another policy
 and another definition of the network, and the network's removal: a later network with that address has it in quarantine.")]
     Add {
         /// The address; a prefix length after it is ignored.
@@ -30,7 +30,7 @@ and another definition of the network, and the network's removal: a later networ
   tenurectl quarantine list
   tenurectl quarantine list --network pods --output json | jq -r '.addresses[].address'
 
-Kind `address`: nobody is given it. Kind `owner`: its owner may be gone, since one witness alone has reported its sandbox as gone for
+Kind `address`: it is withheld from allocation. Kind `owner`: its owner may be gone, since one witness alone has reported its sandbox as gone for
 15 minutes; it keeps the address until the other witness confirms it, or until a DEL, a GC, or `tenurectl release`.")]
     List {
         /// List only this network's.

@@ -74,7 +74,7 @@ impl OciReference {
     /// The error for a reference without a digest.
     pub(super) fn unpinned(&self) -> Error {
         let cause = format_args!(
-            "{self} names no digest, so it may be another component tomorrow; name its digest, or `tenurectl policy load --unpinned` loads what it is now, and says its digest"
+            "{self} names no digest, and a tag can change; name its digest, or use `tenurectl policy load --unpinned`, which loads what the tag stands for now and prints its digest"
         );
         Error::new(ErrorCode::InvalidReference, cause)
     }

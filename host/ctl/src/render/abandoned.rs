@@ -22,7 +22,7 @@ impl Shown for AbandonedImport {
         }
         let network = clean(&self.network);
         match (self.answer.imports.is_empty(), self.applied) {
-        (true, _) => out.push_str(&format!("no import of network {network} was cut off\n")),
+        (true, _) => out.push_str(&format!("network {network} has no interrupted import\n")),
         (false, true) => out.push_str("abandoned; what came over stays with its owners\n"),
         (false, false) => out.push_str(
             "an address that did not come over and is in use would be handed out again\ndry run; pass --apply to make changes\n",
@@ -62,6 +62,6 @@ mod tests {
         import from host-local /var/lib/cni/networks, begun by uid 0: 2048 of 60000 entries came over
         abandoned; what came over stays with its owners
         ");
-        insta::assert_snapshot!(report(vec![], true), @"no import of network pods was cut off");
+        insta::assert_snapshot!(report(vec![], true), @"network pods has no interrupted import");
     }
 }

@@ -24,7 +24,7 @@ fn block(address: &IpAddr, state: &AddressState, now_ms: u64) -> String {
         Some(AddressStanding::Cooling) => format!("cooling down, free in {}", duration(state.cooling_for_ms)),
         Some(AddressStanding::Draining) => "draining: its range hands out no more addresses".to_owned(),
         Some(AddressStanding::Reserved) => "reserved: in the range, but never handed out".to_owned(),
-        Some(AddressStanding::Quarantined) => "in quarantine: nobody is given it".to_owned(),
+        Some(AddressStanding::Quarantined) => "in quarantine: withheld from allocation".to_owned(),
         None => clean(&state.standing),
     };
     let mut text = format!("{address} on {}: {standing}\n", clean(&state.network));

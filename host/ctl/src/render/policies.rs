@@ -69,7 +69,9 @@ impl Shown for Activated {
         let (before, after) = (policy(answer.before.as_ref()), policy(answer.after.as_ref()));
         let network = clean(network);
         let mut text = match answer.before == answer.after {
-            true => format!("{network}: still served by {after}; an operator's choice now, which overrides the configuration\n"),
+            true => format!(
+                "{network}: still served by {after}; an operator's choice now, which overrides the configuration\n"
+            ),
             false => format!("{network}: now served by {after}; before, by {before}\n"),
         };
         text.push_str(&ranges(&answer.ranges_added, &answer.ranges_removed));

@@ -1,4 +1,4 @@
-//! `tenurectl export`: writes a network's allocations down for another IPAM, which takes them over.
+//! `tenurectl export`: exports a network's allocations for another IPAM, which takes them over.
 //!
 //! It reads the state directory of a daemon that has stopped, and keeps its lock: what the file lacks nobody can allocate meanwhile.
 

@@ -26,11 +26,7 @@ use crate::report::{AbandonedImport, FoundAttachment, ImportReport, Judged};
 const IN_A_PART: usize = 2048;
 
 /// Imports from a source.
-pub(super) async fn import(
-    daemon: &Daemon,
-    source: &ImportSource,
-    apply: bool,
-) -> Result<Report, Error> {
+pub(super) async fn import(daemon: &Daemon, source: &ImportSource, apply: bool) -> Result<Report, Error> {
     let (found, source, config, exclusive) = match source {
         ImportSource::HostLocal { directory, interface, config } => {
             let found = host_local::read(directory, interface);

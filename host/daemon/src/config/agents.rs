@@ -54,7 +54,7 @@ impl Default for AgentTable {
 pub(crate) struct ClaimsTable {
     /// Seconds after a reboot for which a claim is kept for an agent that has not asked for it again.
     pub(crate) reserved_seconds: u32,
-    /// The mode of the agents' socket, `agent/agent.sock` in the run directory, in octal. Who may claim what is up to `[agents.NAME]`.
+    /// The mode of the agents' socket, `agent/agent.sock` in the run directory, in octal. `[agents.NAME]` says who may claim what.
     pub(crate) socket_mode: String,
     /// The number of the group of the agents' socket; by default the daemon's own.
     pub(crate) socket_group: Option<u32>,

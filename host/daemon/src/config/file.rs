@@ -67,7 +67,9 @@ mod tests {
         fs::remove_file(&path).unwrap();
         let gone = file.read().unwrap_err().to_string();
         assert!(
-            gone.ends_with("tenured.toml: the file does not exist; create it: an empty file selects the defaults"),
+            gone.ends_with(
+                "tenured.toml: the file does not exist; create it: an empty file selects the defaults"
+            ),
             "{gone}"
         );
         fs::write(&path, "").unwrap();

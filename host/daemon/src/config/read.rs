@@ -50,7 +50,9 @@ impl ConfigFileError {
     pub(crate) fn of_a_reload(&self) -> Error {
         let error = Error::new(ErrorCode::InvalidConfig, self);
         match self {
-            Self::Missing { .. } => error.to_be_solved_by("put the file back, or create an empty one for the defaults"),
+            Self::Missing { .. } => {
+                error.to_be_solved_by("put the file back, or create an empty one for the defaults")
+            }
             Self::Unreadable { .. } => error.to_be_solved_by("let tenured read the file, and reload again"),
             Self::Invalid { .. } => error,
         }
@@ -101,7 +103,10 @@ impl Config {
             ("node.system_uuid", &self.node.system_uuid),
         ];
         if let Some((key, _)) = identity.into_iter().find(|(_, value)| value.as_deref() == Some("")) {
-            return Err((key.to_owned(), "must not be empty; without the key, the machine's own counts".to_owned()));
+            return Err((
+                key.to_owned(),
+                "must not be empty; without the key, the machine's own counts".to_owned(),
+            ));
         }
         if self.runtime.path().is_some_and(|path| !path.is_absolute()) {
             let message = "must be an absolute path, such as unix:///run/containerd/containerd.sock";

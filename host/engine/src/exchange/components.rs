@@ -93,7 +93,9 @@ impl PolicyExchange {
                 Error::new(ErrorCode::OutOfBounds, cause).to_be_solved_by(next_step)
             }
             Some(path) if path.starts_with('/') => {
-                let cause = format_args!("policy {selector} was not loaded by an operator: tenured.toml names {path}");
+                let cause = format_args!(
+                    "policy {selector} was not loaded by an operator: tenured.toml names {path}"
+                );
                 let next_step =
                     format!("remove `[policies.{}]` from tenured.toml, and reload", selector.name);
                 Error::new(ErrorCode::OutOfBounds, cause).to_be_solved_by(next_step)

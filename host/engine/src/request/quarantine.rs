@@ -1,4 +1,4 @@
-//! Quarantine: addresses that nobody is given, and allocations whose owner is doubtful. What follows from it is the ledger's.
+//! Quarantine: addresses that are withheld from allocation, and allocations whose owner is doubtful. What follows from it is the ledger's.
 //!
 //! An operator puts an address into quarantine and lifts it. A doubt about an owner comes from the evidence about its sandbox, and
 //! ends with the allocation, at the owner's next request, or when it is lifted.
@@ -14,7 +14,7 @@ use crate::engine::Engine;
 const MOST_NAMED: usize = 3;
 
 impl Engine {
-    /// Puts an address into quarantine: from now on nobody is given it. Returns whether that changed anything; durable when this
+    /// Puts an address into quarantine: from now on it is withheld from allocation. Returns whether that changed anything; durable when this
     /// returns.
     ///
     /// # Errors

@@ -190,7 +190,7 @@ async fn a_policy_that_takes_over_migrates_the_state_in_the_group_of_the_exchang
     assert!(chosen.contains("Chosen") && kept == "kept recounting 2", "{chosen} {kept}");
     bench.count(3).await.unwrap();
     assert_eq!(bench.shown_state().await, "recounting 3");
-    // And back, by an operator: the present state is migrated, not the one of before.
+    // And back, by an operator: the present state is migrated, not the previous one.
     bench.engine.roll_back(&network(), "").await.unwrap();
     assert_eq!(bench.shown_state().await, "counting 3");
 }

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! An address that is marked has no owner of its own: no policy can hand it out, and it counts as in use. If it has an
-//! owner, that one keeps it, and nobody is given it afterwards. An allocation that is marked keeps its owner, and DEL, CHECK and GC
+//! owner, that one keeps it, and it is withheld from allocation afterwards. An allocation that is marked keeps its owner, and DEL, CHECK and GC
 //! treat it as before; it is only shown and counted.
 //!
 //! This is a state of the book and not a chapter of its own, since admission, the search for free addresses and the usage of ranges,

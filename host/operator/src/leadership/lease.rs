@@ -140,7 +140,7 @@ impl Election {
             ElectionStep::Wait => {}
             ElectionStep::Take | ElectionStep::Renew => {
                 if self.renewed.is_none() {
-                    // A list of before may be that of a server that was stopped since.
+                    // An earlier list may name a server that was stopped since.
                     self.servers = ApiServers::default();
                     self.look_at_servers(now).await;
                 }

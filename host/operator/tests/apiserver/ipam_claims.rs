@@ -73,7 +73,7 @@ fn status(cluster: &Cluster, name: &str) -> anyhow::Result<IPAMClaimStatus> {
 
 fn served(cluster: &Cluster) -> anyhow::Result<()> {
     let clock: Arc<TestClock> = Arc::default();
-    // Without the definition, the operator works as ever.
+    // Without the definition, the operator works as before.
     undefine(cluster)?;
     let mut operator = cluster.operator(&clock)?;
     pool(cluster)?;

@@ -63,7 +63,10 @@ impl ComponentStore {
         sources.get(name).cloned().ok_or_else(|| {
             let known: Vec<_> = sources.keys().map(PolicyName::as_str).collect();
             let known = known.join(", ");
-            Error::new(ErrorCode::UnknownPolicy, format_args!("no policy {name} on this node; it has {known}"))
+            Error::new(
+                ErrorCode::UnknownPolicy,
+                format_args!("no policy {name} on this node; it has {known}"),
+            )
         })
     }
 

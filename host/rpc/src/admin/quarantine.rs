@@ -99,7 +99,7 @@ pub(super) fn notes(book: &Book) -> impl Iterator<Item = v1::Finding> {
                 "if the pod is gone, `tenurectl release ADDRESS --apply` frees the address",
             ),
             false => (
-                format!("nobody is given it: {reason}"),
+                format!("it is withheld from allocation: {reason}"),
                 "once nothing else uses the address, run `tenurectl quarantine lift ADDRESS`",
             ),
         };

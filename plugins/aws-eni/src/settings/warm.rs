@@ -21,7 +21,7 @@ pub enum WarmTarget {
     },
     /// Sixteen addresses for each of so many prefixes.
     Prefixes(u32),
-    /// The addresses of so many whole interfaces.
+    /// The addresses of this number of whole interfaces.
     Interfaces(u32),
 }
 

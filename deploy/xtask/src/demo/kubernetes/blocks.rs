@@ -12,7 +12,7 @@ use super::stage::{AGENT, NAMESPACE, Stage};
 use super::workloads;
 use crate::{chart, kubernetes};
 
-/// The network whose addresses come from blocks. The one of before has ranges, and keeps them.
+/// The network whose addresses come from blocks. The previous one has ranges, and keeps them.
 const NETWORK: &str = "leased";
 
 /// The pool of the cluster.

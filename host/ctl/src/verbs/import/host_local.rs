@@ -25,8 +25,11 @@ pub(super) fn read(directory: &Path, interface: &str) -> Result<Found, Error> {
     let mut found = Found::default();
     for (name, path) in listed(directory)? {
         if name.parse::<IpAddr>().is_ok() && !path.is_dir() {
-            let error = unreadable(directory, &"it is the directory of one network, with a file for each address");
-            return Err(error.to_be_solved_by("pass the directory above it, which has a directory for each network"));
+            let error =
+                unreadable(directory, &"it is the directory of one network, with a file for each address");
+            return Err(
+                error.to_be_solved_by("pass the directory above it, which has a directory for each network")
+            );
         }
         let found_there = match fs::metadata(&path) {
             // A link that leads nowhere has nothing to import.

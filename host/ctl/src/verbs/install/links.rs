@@ -10,7 +10,7 @@ use tenure_types::{Error, ErrorCode};
 use super::place::failed;
 use crate::report::{FileChange, FileOutcome, InstalledKind};
 
-/// Lets a name beside the plugin lead to it.
+/// Links a name to the plugin, in its directory.
 ///
 /// # Errors
 /// `FileInTheWay` if something else has the name; `InputOutput` if the link cannot be made.

@@ -303,7 +303,7 @@ async fn an_uninstallation_removes_what_is_ours_and_names_what_it_leaves() {
     assert_eq!(tree.run(&["uninstall", "--force"]).await.unwrap_err().code, ErrorCode::NotInstalled);
 }
 
-/// Regression: a container that does not mount the directory of before took its file for gone, and installed a second one.
+/// Regression: a container that does not mount the previous directory took its file for gone, and installed a second one.
 #[tokio::test]
 async fn a_file_whose_directory_is_not_there_is_neither_forgotten_nor_installed_a_second_time() {
     let tree = Tree::new();

@@ -1,4 +1,4 @@
-//! Addresses that nobody has and nobody is given: they cool down, or are in quarantine.
+//! Addresses that nobody has and that are withheld from allocation: they cool down, or are in quarantine.
 
 use std::net::IpAddr;
 
