@@ -14,7 +14,7 @@ pub(crate) struct PauseBounds {
 /// A pause, by the boot clock.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DoublingPause {
-    /// Its end.
+    /// End of the pause.
     pub(crate) until: Duration,
     length: Duration,
 }
