@@ -27,7 +27,7 @@ use tenure_leases::operator::fence::{FetchedNode, NodeEvidence};
 use tenure_leases::operator::held::ClaimantState;
 use tenure_leases::{
     AddressSpace as LeaseSpace, CallId, HolderIdentity, IpBlock, LeasePool, NodeIpamSpec, ObjectVersion,
-    RangeUse, TurnId, Uid,
+    RangeUse, SpaceError, TurnId, Uid,
 };
 
 pub use self::host::{MachineInfo, WatchedNode, WatchedNodeSpec, WatchedNodeStatus};
@@ -243,6 +243,13 @@ impl ClusterView {
         self.blocks.iter().chain(&self.claim_blocks).map(Arc::as_ref)
     }
 
+    /// The block of a claim by its name.
+    #[must_use]
+    pub fn claim_block(&self, name: &str) -> Option<&BlockView> {
+        let place = self.claim_blocks.binary_search_by(|block| block.name.as_str().cmp(name)).ok()?;
+        self.claim_blocks.get(place).map(Arc::as_ref)
+    }
+
     /// The pool with this uid.
     #[must_use]
     pub fn pool(&self, uid: Uid) -> Option<&PoolView> {
@@ -279,6 +286,20 @@ impl ClusterView {
             None => space.space.admit(range, cidr).is_ok(),
             Some(_) => space.space.admit_claim(range, cidr).is_ok(),
         })
+    }
+
+    /// The reason, for people, for which the address of a claim goes to no further node, and to no pod once the last node has let go of it.
+    #[must_use]
+    pub fn closed(&self, view: &BlockView) -> Option<String> {
+        let space = &self.spaces.get(&*view.group)?.space;
+        let (address, pool) = (view.block.cidr.addr(), &view.block.pool.name);
+        let why = match space.admit_claim(view.block.range, view.block.cidr).err()? {
+            SpaceError::Taken(_) => format!("something else hands it out, says AddressPool {pool}"),
+            _ => format!("AddressPool {pool} has no CIDR with it any more, or is being deleted"),
+        };
+        Some(format!(
+            "{address} stays with the pods that have it, and goes to no further node: {why}; make the claim again for another one"
+        ))
     }
 
     /// Whether a node has, or may use, the address of a claim: it is the holder, or the node of the alternate turn.

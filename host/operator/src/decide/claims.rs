@@ -14,16 +14,21 @@ use tenure_cluster::convert::{ClaimLease, ClaimWish};
 use tenure_cluster::objects::reference::ActiveEntry;
 use tenure_cluster::{AddressClaim, AddressClaimStatus, CLAIM_FINALIZER};
 use tenure_leases::operator::claim::{ActiveTurn, TurnCase, TurnStep, turn};
+use tenure_leases::operator::grant::GrantRefusal;
 use tenure_leases::operator::held::ClaimantState;
 use tenure_leases::{BlockPhase, ClaimTurn, HolderIdentity, NodeIpamSpec, TurnId, TurnState};
 
 use self::address::{address, leased};
 use super::conditions::{WantedCondition, condition};
+use super::grants::{invalid_selector, refused};
 use super::held::{AddressesByGroup, HeldClaims};
 use super::{ADDRESSES_HELD, WaitReason, WaitingNodes};
 use crate::memory::OperatorMemory;
-use crate::view::{BlockView, ClaimView, ClusterView, SaidView, is_ipv6};
+use crate::view::{BlockView, ClaimView, ClusterView, PoolView, SaidView, is_ipv6};
 use crate::writes::{OperatorWrite, WriteTime};
+
+/// The reason for which a claim is not bound whose address goes to no further node.
+const ADDRESS_CLOSED: &str = "AddressClosed";
 
 /// The turns that nodes say, and the claims that are there.
 pub(super) struct ClaimFacts<'a> {
@@ -94,7 +99,8 @@ impl<'a> ClaimFacts<'a> {
         self.turns.get(&block.name).into_iter().flatten().filter(counts).copied().collect()
     }
 
-    /// Notes the nodes that want a claim's address, and have it already of another overlap group.
+    /// Notes the nodes that want a claim's address and do not get it: those that the pool does not admit, and those that have it already of another overlap
+    /// group.
     pub(super) fn note_waiting(&self, view: &ClusterView, waiting: &mut WaitingNodes) {
         for block in &view.claim_blocks {
             let turns = self.turns.get(&block.name).into_iter().flatten();
@@ -102,29 +108,68 @@ impl<'a> ClaimFacts<'a> {
                 let is_wanted = turn.state == TurnState::Wanted;
                 is_wanted && !ClusterView::has_turn_with(block, &said.spec)
             });
-            for (said, _) in wanted.filter(|(said, _)| has_elsewhere(view, &said.spec, block)) {
-                let address = block.block.cidr.addr();
-                let message = format!("the node has {address} already, of another overlap group");
+            let pool = view.pool(block.block.pool.uid);
+            for (said, _) in wanted {
+                let Some(reason) = refusal(view, pool, &said.spec, block) else { continue };
                 let key = (block.block.pool.uid, is_ipv6(block.block.cidr));
-                let node = said.spec.identity.name.to_string();
-                let reason = WaitReason { reason: ADDRESSES_HELD, message };
-                waiting.entry(key).or_default().insert(node, reason);
+                waiting.entry(key).or_default().insert(said.spec.identity.name.to_string(), reason);
             }
         }
     }
 
-    /// The blocks that a node is asked to give up once no pod has their address.
+    /// The blocks that a node is asked to give up once no pod has their address. If the node looks dead and lives after all, it hears so before its turn ends, and
+    /// again once the turn is another's: it hands the address to no further pod.
     pub(super) fn asked_back(&self, view: &ClusterView, said: &SaidView) -> Vec<String> {
-        let own = view.claim_blocks.iter().filter(|block| ClusterView::has_turn_with(block, &said.spec));
+        let blocks = view.claim_blocks.iter().map(Arc::as_ref);
+        let own = blocks.filter(|block| ClusterView::has_turn_with(block, &said.spec));
         let wanted_elsewhere = |block: &BlockView| {
             self.turns_of(view, block)
                 .iter()
-                .any(|(other, _)| other.spec.identity.name != said.spec.identity.name)
+                .filter(|(other, _)| other.spec.identity.name != said.spec.identity.name)
+                .any(|(_, turn)| turn.state == TurnState::Wanted || !self.has_ended(block, turn))
         };
-        own.filter(|block| self.is_over(block) || wanted_elsewhere(block))
-            .map(|block| block.name.clone())
-            .collect()
+        let looks_dead = |block: &BlockView| {
+            block.block.phase == BlockPhase::Quarantined && said.spec.counts_for(&block.block)
+        };
+        let own = own.filter(|block| self.is_over(block) || looks_dead(block) || wanted_elsewhere(block));
+        let held = said.spec.claims.iter().filter(|turn| turn.state == TurnState::Held);
+        let lost = held.filter_map(|turn| {
+            view.claim_block(&turn.block.to_string()).filter(|block| self.has_ended(block, turn))
+        });
+        let names: BTreeSet<&str> = own.chain(lost).map(|block| block.name.as_str()).collect();
+        names.into_iter().map(str::to_owned).collect()
     }
+
+    /// Whether a turn that a node says it has is over, and is not given back to it: the block names another turn, or this leader ended it when the node was
+    /// fenced.
+    fn has_ended(&self, block: &BlockView, said: &ClaimTurn) -> bool {
+        let Some(claimed) = &block.claimed else { return false };
+        let alternate = claimed.alternate.as_ref().map(|alternate| alternate.turn);
+        let named = [claimed.turn, alternate];
+        let mut known = self.turns.get(&block.name).into_iter().flatten();
+        let counts = known.any(|(_, turn)| turn.turn == said.turn);
+        !named.contains(&Some(said.turn)) && (named.iter().any(Option::is_some) || !counts)
+    }
+}
+
+/// The reason for which a node that wants the address of a claim does not get its turn.
+fn refusal(
+    view: &ClusterView,
+    pool: Option<&PoolView>,
+    said: &NodeIpamSpec,
+    block: &BlockView,
+) -> Option<WaitReason> {
+    let pool = pool?;
+    if pool.selector.is_none() {
+        return Some(invalid_selector(pool));
+    }
+    if !view.admits(pool, said) {
+        return Some(refused(&GrantRefusal::NotAdmitted));
+    }
+    has_elsewhere(view, said, block).then(|| {
+        let message = format!("the node has {} already, of another overlap group", block.block.cidr.addr());
+        WaitReason { reason: ADDRESSES_HELD, message }
+    })
 }
 
 /// Whether a node has a claim's address already, of another overlap group: in a block, or as the address of another claim, of two that it wants the
@@ -164,7 +209,7 @@ pub(super) fn claims(
             FoundLease::Waits(why) => Err(why),
             FoundLease::Ends => continue,
         };
-        writes.extend(status(claim, place, is_leaving, now));
+        writes.extend(status(view, claim, place, is_leaving, now));
     }
     writes.extend(ipam::claims(&mut leasing, now));
     for block in &view.claim_blocks {
@@ -329,6 +374,7 @@ fn finalizer(view: &ClusterView, claim: &ClaimView, block: Option<&BlockView>) -
 
 /// Writes a claim's status where it differs.
 fn status(
+    view: &ClusterView,
     claim: &ClaimView,
     place: Result<&BlockView, WaitReason>,
     is_leaving: bool,
@@ -351,7 +397,10 @@ fn status(
                 address: Some(address.to_string()),
                 block: Some(block.name.clone()),
                 node,
-                conditions: bound(true, "Leased", format!("{address} is leased to the claim")),
+                conditions: match view.closed(block) {
+                    None => bound(true, "Leased", format!("{address} is leased to the claim")),
+                    Some(why) => bound(false, ADDRESS_CLOSED, why),
+                },
             }
         }
         Err(why) => AddressClaimStatus {

@@ -257,7 +257,7 @@ impl Granting<'_> {
         blocks: NodeBlocks,
     ) -> Result<BlockLease, WaitReason> {
         if !self.may_grant() {
-            return Err(refusal(&GrantRefusal::Barrier));
+            return Err(refused(&GrantRefusal::Barrier));
         }
         let view = self.view;
         let pool = view.pool(demand.pool.uid).ok_or_else(|| WaitReason {
@@ -265,8 +265,7 @@ impl Granting<'_> {
             message: format!("there is no pool {} with the uid that the node names", demand.pool.name),
         })?;
         if pool.selector.is_none() {
-            let message = format!("a selector of pool {} is not valid", pool.lease.key.name);
-            return Err(WaitReason { reason: INVALID_SELECTOR, message });
+            return Err(invalid_selector(pool));
         }
         let space = view.spaces.get(&*pool.group).ok_or_else(|| no_range(pool))?;
         let (range, cidr) = self.candidate(said, demand, pool, &space.space)?;
@@ -284,7 +283,7 @@ impl Granting<'_> {
             node_total: self.total(said),
             pool_blocks: self.counts.get(&(demand.pool.uid, demand.is_ipv6)).copied().unwrap_or_default(),
         };
-        grant(&case).map_err(|error| refusal(&error))?;
+        grant(&case).map_err(|error| refused(&error))?;
         Ok(lease(pool, said, range, cidr))
     }
 
@@ -400,7 +399,7 @@ fn lease(pool: &PoolView, said: &SaidView, range: RangeId, cidr: IpNet) -> Block
 
 fn no_block(pool: &PoolView) -> WaitReason {
     if pool.lease.disabled || pool.lease.deleting {
-        return refusal(&GrantRefusal::PoolClosed);
+        return refused(&GrantRefusal::PoolClosed);
     }
     WaitReason { reason: EXHAUSTED, message: format!("no block of pool {} is free", pool.lease.key.name) }
 }
@@ -408,7 +407,7 @@ fn no_block(pool: &PoolView) -> WaitReason {
 /// The free blocks have addresses that the node has of another overlap group.
 fn only_own(pool: &PoolView) -> WaitReason {
     if pool.lease.disabled || pool.lease.deleting {
-        return refusal(&GrantRefusal::PoolClosed);
+        return refused(&GrantRefusal::PoolClosed);
     }
     let name = &pool.lease.key.name;
     let message =
@@ -416,16 +415,23 @@ fn only_own(pool: &PoolView) -> WaitReason {
     WaitReason { reason: ADDRESSES_HELD, message }
 }
 
+/// The pool's selector says nothing about nodes.
+pub(super) fn invalid_selector(pool: &PoolView) -> WaitReason {
+    let message = format!("a selector of pool {} is not valid", pool.lease.key.name);
+    WaitReason { reason: INVALID_SELECTOR, message }
+}
+
 /// The pool is new, or its addresses are still another's.
 fn no_range(pool: &PoolView) -> WaitReason {
     if pool.lease.disabled || pool.lease.deleting {
-        return refusal(&GrantRefusal::PoolClosed);
+        return refused(&GrantRefusal::PoolClosed);
     }
     let message = format!("the addresses of pool {} are not open yet", pool.lease.key.name);
     WaitReason { reason: "OperatorWaits", message }
 }
 
-fn refusal(refusal: &GrantRefusal) -> WaitReason {
+/// The words of a refusal.
+pub(super) fn refused(refusal: &GrantRefusal) -> WaitReason {
     let reason = match refusal {
         GrantRefusal::Barrier => "OperatorWaits",
         GrantRefusal::PoolClosed => "PoolClosed",

@@ -161,12 +161,14 @@ fn hint(view: &BlockView) -> Option<HintEntry> {
     HintEntry::new(&view.group, &hint).ok()
 }
 
-/// The settings of the pools that the node has blocks of, or wants blocks of.
+/// The settings of the pools that the node has blocks of, or wants blocks of. The address of a claim is a block, too.
 fn settings(view: &ClusterView, said: &SaidView, blocks: &[&BlockView]) -> Vec<PoolSettings> {
+    let turns = said.spec.claims.iter().filter_map(|turn| view.claim_block(&turn.block.to_string()));
+    let blocks: Vec<&BlockView> = blocks.iter().copied().chain(turns).collect();
     let held = blocks.iter().map(|view| view.block.pool.uid);
     let uids: BTreeSet<Uid> = held.chain(said.spec.demand.iter().map(|demand| demand.pool.uid)).collect();
     let pools = uids.into_iter().filter_map(|uid| view.pool(uid));
-    let settings = pools.map(|pool| settings_of(pool, blocks));
+    let settings = pools.map(|pool| settings_of(pool, &blocks));
     settings.map(|entry| (entry.name.clone(), entry)).collect::<BTreeMap<_, _>>().into_values().collect()
 }
 
@@ -204,8 +206,12 @@ mod tests {
     use k8s_openapi::jiff::Timestamp;
     use serde_json::json;
     use tenure_cluster::NodeIPAM;
+    use tenure_cluster::convert::ClaimLease;
+    use tenure_cluster::objects::reference::ClaimReference;
+    use tenure_leases::{PoolKey, RangeId, TurnId};
 
     use super::*;
+    use crate::decide::sample;
     use crate::view::{KeptObject, ViewSources, view};
 
     fn said(number: usize) -> KeptObject<SaidView> {
@@ -218,6 +224,36 @@ mod tests {
         }))
         .unwrap();
         KeptObject::of(object)
+    }
+
+    #[test]
+    fn a_node_is_told_of_taken_addresses_also_where_it_has_the_address_of_a_claim() {
+        let taken = |cidr: &str| json!({ "cidr": cidr, "source": "calico", "owner": "pod shop/web-0" });
+        let more = json!({ "taken": [taken("10.0.0.9/32"), taken("10.0.0.10/32")] });
+        let turn = json!({
+            "block": "default.10-0-0-9.32", "turn": TurnId(7).to_string(), "state": "Held", "pod": "default/db-0",
+        });
+        let claim = ClaimReference {
+            kind: "AddressClaim".into(),
+            namespace: "default".into(),
+            name: "db-0".into(),
+            uid: Uid(50).to_string(),
+        };
+        let (group, cidr) = ("default".to_owned(), "10.0.0.9/32".parse().unwrap());
+        let pool = PoolKey { name: "pods".into(), uid: Uid(1) };
+        let mut block = ClaimLease { group, cidr, range: RangeId(1), pool, claim }.object().unwrap();
+        block.metadata.uid = Some(Uid(51).to_string());
+        block.metadata.resource_version = Some("1".into());
+        let view = view(ViewSources {
+            pools: vec![sample::pool_with("Claims", "10.0.0.0/28", 32, &more)],
+            blocks: vec![KeptObject::of(block)],
+            said: vec![sample::said(1, Uid(11), 0, &[turn])],
+            ..ViewSources::default()
+        });
+        assert!(view.unreadable.is_empty(), "{:?}", view.unreadable);
+        let told = settings(&view, &view.said["n1"], &[]);
+        let excluded: Vec<_> = told.iter().flat_map(|pool| &pool.exclusions).collect();
+        assert_eq!(excluded.iter().flat_map(|entry| &entry.cidr).collect::<Vec<_>>(), ["10.0.0.9/32"]);
     }
 
     #[test]

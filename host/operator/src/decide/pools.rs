@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tenure_cluster::POOL_FINALIZER;
 use tenure_cluster::objects::pool::{AddressPool, AddressPoolStatus, PoolCapacityEntry};
 use tenure_leases::operator::account::{PoolCapacity, PoolSituation, conditions};
-use tenure_leases::{MarkReason, Uid};
+use tenure_leases::{MarkReason, RangeUse, Uid};
 
 use super::conditions::{WantedCondition, condition};
 use super::releases::family_capacity;
@@ -98,7 +98,9 @@ fn status(
     let spec = &pool.object.spec;
     let of = |has: bool, ipv6: bool| has.then(|| family_capacity(view, (uid, ipv6)));
     let (ipv4, ipv6) = (of(spec.ipv4.is_some(), false), of(spec.ipv6.is_some(), true));
-    let waits = |ipv6: bool| waiting.get(&(uid, ipv6)).map_or(0, BTreeMap::len);
+    // A claim without an address says so itself, whatever a node waits for that has none of them.
+    let has_blocks = pool.usage() == RangeUse::Blocks;
+    let waits = |ipv6: bool| waiting.get(&(uid, ipv6)).filter(|_| has_blocks).map_or(0, BTreeMap::len);
     let families = [(ipv4, waits(false)), (ipv6, waits(true))];
     // The conditions speak of the family that is worse off.
     let present = families.iter().filter_map(|(capacity, waits)| Some(((*capacity)?, *waits)));
@@ -138,11 +140,13 @@ fn entry(capacity: PoolCapacity) -> PoolCapacityEntry {
     }
 }
 
-/// Blocks that are wanted back although their nodes use them.
+/// Blocks that are wanted back although their nodes use them, and addresses of claims that go to no further node.
 fn draining(view: &ClusterView, pool: Uid) -> usize {
+    let claimed = view.claim_blocks.iter().filter(|view| view.block.pool.uid == pool);
+    let closed = claimed.filter(|block| view.closed(block).is_some()).count();
     let marks =
         view.blocks.iter().filter(|view| view.block.pool.uid == pool).filter_map(|view| view.block.mark);
-    marks.filter(|mark| mark.why != MarkReason::Excess).count()
+    marks.filter(|mark| mark.why != MarkReason::Excess).count().saturating_add(closed)
 }
 
 /// Nodes that hold blocks of a pool and do not yet have its exclusions, its gateway and its routes in force.
@@ -172,7 +176,7 @@ fn message(reason: &str, now: &PoolSituation) -> String {
             "a range overlaps one that another pool of the overlap group has, or that is not empty yet"
                 .to_owned()
         }
-        "BlocksInUse" => format!("{} blocks are wanted back from nodes that use them", now.draining),
+        "BlocksInUse" => format!("{} blocks are wanted back from nodes that use them, or are addresses of claims that go to no further node", now.draining),
         "WaitingForNodes" => format!("{} nodes do not yet have the exclusions, the gateway and the routes in force", now.echoes_missing),
         "InvalidSelector" => {
             "a selector is not valid, so no node gets a block; an operator is In, NotIn, Exists or DoesNotExist, and the first two need values".to_owned()

@@ -265,6 +265,16 @@ fn fenced(cluster: &Cluster) -> anyhow::Result<()> {
     cluster.drive(&mut operator, "the next turn", turn_of("n2"))?;
     let status = cluster.get::<IPBlock>(&block)?.and_then(|block| block.status).unwrap_or_default();
     ensure!(status.phase.is_empty() && status.elapsed_seconds == 0, "{status:?}");
+    // The fenced node lives, and goes on saying that it has the address; the other one is not asked for it.
+    for told in [json!({}), json!({ "metadata": { "annotations": { "ipam.tenure.dev/fenced": null } } })] {
+        cluster.change::<k8s_openapi::api::core::v1::Node>("n1", &told)?;
+        say(cluster, &mut agents[1], &block, 2, TurnState::Held)?;
+        cluster.drive(&mut operator, "the fenced node to be asked", || {
+            let is_asked = |node: &str| Ok::<_, anyhow::Error>(asked_back(cluster, node)? == [block.clone()]);
+            Ok((is_asked("n1")? && !is_asked("n2")?).then_some(()))
+        })?;
+    }
+    ensure!(active(cluster, &block)?.as_deref() == Some("n2"));
     Ok(())
 }
 

@@ -4,7 +4,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use tenure_cluster::{IPAMClaim, IPAMClaimStatus};
 
 use super::super::conditions::{WantedCondition, condition};
-use super::{ClaimLeasing, FoundLease, WaitReason};
+use super::{ADDRESS_CLOSED, ClaimLeasing, FoundLease, WaitReason};
 use crate::view::{BlockView, IpamClaimView};
 use crate::writes::{OperatorWrite, WriteTime};
 
@@ -45,7 +45,9 @@ fn status(
     let had = object.status.as_ref().map(|status| status.ips.clone()).unwrap_or_default();
     let is_whole = waits.is_none();
     let ips: Vec<String> = blocks.iter().map(|block| cidr(leasing, block)).collect();
-    let wanted = match waits {
+    let closed = blocks.iter().find_map(|block| leasing.view.closed(block));
+    let closed = closed.map(|message| WaitReason { reason: ADDRESS_CLOSED, message });
+    let wanted = match waits.or(closed) {
         None => WantedCondition {
             name: "IPsAllocated",
             is_true: true,

@@ -1,10 +1,11 @@
 use serde_json::{Value, json};
+use tenure_cluster::IPBlock;
 use tenure_cluster::objects::reference::ClaimReference;
-use tenure_leases::{PoolKey, RangeId, Uid};
+use tenure_leases::{MachineHash, PoolKey, RangeId, Uid};
 
 use super::*;
 use crate::decide::held;
-use crate::decide::sample::{NOW, host, leader, pool, said, space};
+use crate::decide::sample::{NOW, host, leader, pool, pool_with, said, space};
 use crate::view::{HostView, KeptObject, ViewSources, view};
 
 const BLOCK: &str = "default.10-0-0-9.32";
@@ -15,6 +16,10 @@ fn turn(turn: u64, state: &str) -> Value {
 
 /// The block of a claim, which has lost the turn that it named.
 fn block() -> KeptObject<BlockView> {
+    KeptObject::of(block_object())
+}
+
+fn block_object() -> IPBlock {
     let claim = ClaimReference {
         kind: "AddressClaim".into(),
         namespace: "default".into(),
@@ -26,7 +31,7 @@ fn block() -> KeptObject<BlockView> {
     let mut object = ClaimLease { group, cidr, range: RangeId(1), pool, claim }.object().unwrap();
     object.metadata.uid = Some(Uid(51).to_string());
     object.metadata.resource_version = Some("1".into());
-    KeptObject::of(object)
+    object
 }
 
 /// The node whose turn begins, of one that holds the address and whose Node is this one, and of another that wants it.
@@ -76,6 +81,129 @@ fn a_turn_that_was_lost_is_given_back_to_the_node_that_holds_the_address() {
     memory.ends_turn(TurnId(7));
     assert_eq!(begins(None, &memory).as_deref(), Some("n2"));
     assert_eq!(begins(Some(lives), &memory).as_deref(), Some("n1"), "it lives after all");
+}
+
+/// Whether n1, which says that it has the address in turn 7, is asked for it, and whether n2 is, which says so of turn 8, if the block has this status.
+fn asked(status: &Value, holders_node: Option<KeptObject<HostView>>, memory: &OperatorMemory) -> [bool; 2] {
+    let mut object: IPBlock = block_object();
+    object.status = serde_json::from_value(status.clone()).unwrap();
+    let turns = [turn(7, "Held"), turn(8, "Held")];
+    let view = view(ViewSources {
+        pools: vec![pool("Claims", "10.0.0.0/28", 32)],
+        spaces: vec![space("Claims", "10.0.0.0/28", 32)],
+        blocks: vec![KeptObject::of(object)],
+        said: vec![said(1, Uid(11), 0, &turns[..1]), said(2, Uid(12), 0, &turns[1..])],
+        hosts: holders_node.into_iter().chain([host(2, Uid(12))]).collect(),
+        ..ViewSources::default()
+    });
+    assert!(view.unreadable.is_empty(), "{:?}", view.unreadable);
+    let facts = ClaimFacts {
+        staying: ["00000000-0000-0000-0000-000000000032"].into(),
+        ..ClaimFacts::gather(&view, memory)
+    };
+    ["n1", "n2"].map(|node| match facts.asked_back(&view, &view.said[node]).as_slice() {
+        [] => false,
+        blocks => blocks == [BLOCK],
+    })
+}
+
+#[test]
+fn a_node_is_asked_for_an_address_whose_turn_it_does_not_know_to_be_over() {
+    let mut memory = leader();
+    let entry = |number: u32, turn: u64| {
+        let machine = MachineHash::of(&format!("m{number}"), &format!("s{number}")).unwrap();
+        json!({
+            "nodeName": format!("n{number}"), "nodeUID": Uid(u128::from(10 + number)).to_string(),
+            "machine": machine.to_string(), "bootID": Uid(3).to_string(), "turn": TurnId(turn).to_string(),
+            "pod": "default/web-0", "since": "2026-01-01T00:00:00Z",
+        })
+    };
+    let lives = || Some(host(1, Uid(11)));
+    // n1 was fenced while it lived, and the address went on.
+    let others = json!({ "active": entry(2, 8) });
+    assert_eq!(asked(&others, lives(), &memory), [true, false]);
+    assert_eq!(asked(&others, None, &memory), [true, false]);
+    // Before that, its turn is in doubt. It may live, and hears so before the turn ends.
+    let doubted = json!({ "active": entry(1, 7), "phase": "Quarantined", "reason": "Annotation" });
+    assert!(asked(&doubted, None, &memory)[0]);
+    // A turn that the block has lost is given back, unless this leader has ended it.
+    assert_eq!(asked(&json!({}), lives(), &memory), [false, false]);
+    assert_eq!(asked(&json!({}), None, &memory), [false, false]);
+    memory.ends_turn(TurnId(7));
+    assert_eq!(asked(&json!({}), None, &memory), [true, false]);
+    assert_eq!(asked(&json!({}), lives(), &memory), [false, false], "it lives after all");
+    // The two pods of a machine that moves.
+    let moves = json!({ "active": entry(2, 8), "alternate": entry(1, 7) });
+    assert_eq!(asked(&moves, lives(), &memory), [true, true]);
+}
+
+/// The reason for which n2, which wants the address, gets no turn, beside what it has to say besides.
+fn waits(more: &Value, node: Option<KeptObject<HostView>>) -> Option<&'static str> {
+    let memory = leader();
+    let view = view(ViewSources {
+        pools: vec![pool_with("Claims", "10.0.0.0/28", 32, more)],
+        spaces: vec![space("Claims", "10.0.0.0/28", 32)],
+        blocks: vec![block()],
+        said: vec![said(2, Uid(12), 0, &[turn(8, "Wanted")])],
+        hosts: node.into_iter().collect(),
+        ..ViewSources::default()
+    });
+    let mut waiting = WaitingNodes::new();
+    ClaimFacts::gather(&view, &memory).note_waiting(&view, &mut waiting);
+    Some(waiting.get(&(Uid(1), false))?.get("n2")?.reason)
+}
+
+#[test]
+fn a_node_that_gets_no_turn_hears_why() {
+    let selector = |operator: &str, values: &[&str]| {
+        let expression = json!({ "key": "zone", "operator": operator, "values": values });
+        json!({ "nodeSelector": { "matchExpressions": [expression] } })
+    };
+    let here = || Some(host(2, Uid(12)));
+    assert_eq!(waits(&json!({}), here()), None);
+    assert_eq!(waits(&selector("In", &["b"]), here()), Some("NotAdmitted"));
+    assert_eq!(waits(&selector("Near", &["b"]), here()), Some("InvalidSelector"));
+    assert_eq!(waits(&json!({}), None), Some("NotAdmitted"));
+}
+
+/// The condition of the claim that has the address, if the address's range is in this state.
+fn bound(state: &str) -> (bool, String, String) {
+    let memory = leader();
+    let metadata = |name: &str, uid: u128| json!({ "name": name, "uid": Uid(uid).to_string(), "resourceVersion": "1", "generation": 1 });
+    let range = json!({
+        "id": "0000000000000001", "cidr": "10.0.0.0/28", "unit": 32, "usage": "Claims", "state": state,
+        "pool": { "name": "pods", "uid": Uid(1).to_string() },
+    });
+    let space = json!({ "metadata": metadata("default", 2), "spec": { "ranges": [range] } });
+    let mut claim = json!({ "metadata": metadata("web-0", 50), "spec": { "pool": "pods" } });
+    claim["metadata"]["namespace"] = json!("default");
+    let view = view(ViewSources {
+        pools: vec![pool("Claims", "10.0.0.0/28", 32)],
+        spaces: vec![KeptObject::of(serde_json::from_value(space).unwrap())],
+        blocks: vec![block()],
+        claims: vec![KeptObject::of(serde_json::from_value(claim).unwrap())],
+        hosts: vec![host(2, Uid(12))],
+        ..ViewSources::default()
+    });
+    assert!(view.unreadable.is_empty(), "{:?}", view.unreadable);
+    let facts = ClaimFacts::gather(&view, &memory);
+    let writes = claims(&view, (&facts, &held::claims(&view, &memory)), &memory, NOW);
+    let status = writes.into_iter().find_map(|write| match write {
+        OperatorWrite::ClaimStatus(claim) => claim.status,
+        _ => None,
+    });
+    let status = status.unwrap();
+    assert_eq!((status.phase.as_str(), status.address.as_deref()), ("Bound", Some("10.0.0.9")));
+    let condition = status.conditions.into_iter().next().unwrap();
+    (condition.status == "True", condition.reason, condition.message)
+}
+
+#[test]
+fn a_claim_whose_address_goes_to_no_further_node_says_so() {
+    assert_eq!(bound("Open"), (true, "Leased".into(), "10.0.0.9 is leased to the claim".into()));
+    let (is_bound, reason, message) = bound("Closed");
+    assert_eq!((is_bound, reason.as_str()), (false, "AddressClosed"));
+    assert!(message.contains("AddressPool pods has no CIDR with it any more"), "{message}");
 }
 
 /// The address that a claim gets, while a node that is not the pool's says so much of each.
