@@ -114,6 +114,14 @@ impl AgentHandle {
         turns::addresses_of(&self.core, claim, pod).await
     }
 
+    /// The AddressPool of an AddressClaim. If the claim's address is this node's, no API server is needed.
+    ///
+    /// # Errors
+    /// [`ClaimWait`] if it is not known.
+    pub async fn pool_of(&self, claim: &ClaimName) -> Result<String, ClaimWait> {
+        turns::pool_of(&self.core, claim).await
+    }
+
     /// The plan that a network's policy would make now. Nothing begins.
     ///
     /// # Errors

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use tenure_leases::{BlockName, TurnId, Uid};
+use tokio::sync::watch;
 
 /// The pause after each of the first looks at a claim in the API server.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -53,6 +54,15 @@ pub(crate) struct ClaimBlocks {
     pub(crate) names: Vec<BlockName>,
 }
 
+/// An IPAMClaim as the API server showed it last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ShownClaim {
+    /// The uid.
+    pub(crate) uid: Uid,
+    /// The number of addresses in its status.
+    pub(crate) addresses: usize,
+}
+
 /// A claim that a pod of this node asks for.
 #[derive(Debug, Clone)]
 pub(crate) struct AskedClaim {
@@ -68,6 +78,8 @@ pub(crate) struct AskedClaim {
     pub(crate) looks: ClaimLooks,
     /// The answer so far.
     pub(crate) wait: Option<ClaimWait>,
+    /// Tells the ADDs that wait of another answer; the last one is that the claim is asked for no more.
+    pub(crate) answered: watch::Sender<()>,
     /// The record of the turn is being written: it is not forgotten now.
     pub(crate) is_taking: bool,
 }
@@ -82,7 +94,16 @@ impl AskedClaim {
             blocks: None,
             looks: ClaimLooks::default(),
             wait: None,
+            answered: watch::Sender::new(()),
             is_taking: false,
+        }
+    }
+
+    /// Notes what the claim waits for.
+    pub(crate) fn answer(&mut self, wait: ClaimWait) {
+        if self.wait.as_ref() != Some(&wait) {
+            self.wait = Some(wait);
+            self.answered.send_replace(());
         }
     }
 }

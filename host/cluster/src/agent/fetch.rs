@@ -6,10 +6,10 @@ use kube::{Client, ResourceExt as _};
 use serde_json::json;
 use tenure_leases::{
     AddressSpace as LeaseSpace, BlockName, ClaimKind, FetchedBlock, HolderIdentity, IpBlock, NodeIpamSpec,
-    PoolKey, TurnId,
+    PoolKey, TurnId, Uid,
 };
 
-use crate::agent::asked::ClaimBlocks;
+use crate::agent::asked::{ClaimBlocks, ShownClaim};
 use crate::agent::settings::{AgentSettings, PoolFamily};
 use crate::agent::state::ClusterPool;
 use crate::client::{ApiCallError, call};
@@ -155,6 +155,8 @@ pub(crate) struct ClaimedBlock {
     pub(crate) block: IpBlock,
     /// The claim.
     pub(crate) claim: ClaimName,
+    /// The claim's uid.
+    pub(crate) claim_uid: Option<Uid>,
     /// The turn of that node.
     pub(crate) turn: Option<TurnId>,
     /// The user of the address, in words.
@@ -190,6 +192,13 @@ async fn address_claim(
     })
 }
 
+/// The AddressPool that an AddressClaim names; `None` if there is no such claim.
+pub(crate) async fn pool_of_claim(client: &Client, claim: &ClaimName) -> Result<Option<String>, FetchError> {
+    let api: Api<AddressClaim> = Api::namespaced(client.clone(), &claim.namespace);
+    let found = call(api.get_opt(&claim.name)).await.map_err(failed("get an AddressClaim"))?;
+    Ok(found.map(|found| found.spec.pool))
+}
+
 /// The status of an IPAMClaim names no blocks, so those that name the claim are listed, once it has all of them: the API server reads every block for
 /// such a list.
 async fn ipam_claim(
@@ -220,6 +229,19 @@ async fn ipam_claim(
         true => Ok(ClaimBlocks { uid, names }),
         false => Err(words(&status.conditions)),
     })
+}
+
+/// An IPAMClaim as it is now; `None` if there is none of this name, or its uid cannot be read.
+pub(crate) async fn shown_claim(
+    client: &Client,
+    claim: &ClaimName,
+) -> Result<Option<ShownClaim>, FetchError> {
+    let api: Api<IPAMClaim> = Api::namespaced(client.clone(), &claim.namespace);
+    let found = call(api.get_opt(&claim.name)).await.map_err(failed("get an IPAMClaim"))?;
+    Ok(found.and_then(|found| {
+        let uid = found.metadata.uid?.parse().ok()?;
+        Some(ShownClaim { uid, addresses: found.status.map_or(0, |status| status.ips.len()) })
+    }))
 }
 
 fn words(conditions: &[Condition]) -> String {
@@ -261,6 +283,7 @@ pub(crate) async fn claimed_block(
     let Some(claim) = &object.spec.claim else { return Ok(None) };
     let what = || format!("IPBlock {name}");
     let kind = claim.kind.parse().map_err(|error| unread(what())(ConversionError::Word(error)))?;
+    let claim_uid = claim.uid.parse().ok();
     let claim = ClaimName { kind, namespace: claim.namespace.clone(), name: claim.name.clone() };
     let (block, names_it) = seen_in_turn(&object, turn).map_err(unread(what()))?;
     let active = object.turn().map_err(unread(what()))?;
@@ -276,5 +299,5 @@ pub(crate) async fn claimed_block(
         Some(reason) => format!("{user}; the node looks dead ({reason}), and its address is in quarantine"),
         None => user,
     };
-    Ok(Some(ClaimedBlock { block, claim, turn, user }))
+    Ok(Some(ClaimedBlock { block, claim, claim_uid, turn, user }))
 }

@@ -61,6 +61,7 @@ impl AgentPass<'_> {
             self.core.claims(&me).await?;
             self.end_returned().await?;
             self.supply().await?;
+            self.core.answer_claims().await;
             // Without the operator's half, its call and its hints would be missing from the words.
             say(self.core, &me, self.jitter).await?;
         }
@@ -237,9 +238,10 @@ impl AgentPass<'_> {
         state.told.blocks.iter().filter_map(named).collect()
     }
 
-    /// Compares the blocks that a relist or a hint gives a reason to look at.
+    /// Compares the blocks that a relist, a hint or the wish for an address of a claim gives a reason to look at.
     async fn compare(&self, me: &HolderIdentity) -> Result<(), AgentError> {
         let now = self.core.now();
+        let asked_back = self.core.asked_back();
         for lease in self.core.leases().into_values() {
             let cidr = lease.cidr();
             let row = self.core.row(&lease, None);
@@ -248,8 +250,9 @@ impl AgentPass<'_> {
                 let hint = state.told.blocks.iter().find(|hint| hint.cidr == cidr);
                 let hint = hint.map(|hint| (hint.uid, hint.mark.map(|mark| mark.id)));
                 let is_early = state.compared.get(&cidr).is_some_and(|(next, _)| now < *next);
-                // The operator hints at no block of a claim: its end comes by another way.
-                let is_usual = lease.turn.is_some() && lease.hold == LeaseHold::Open;
+                // The operator hints at no block of a claim. It asks for the address where the turn is over, as after a fence of a node that lives.
+                let is_asked_back = asked_back.contains(&lease.name.to_string());
+                let is_usual = lease.turn.is_some() && lease.hold == LeaseHold::Open && !is_asked_back;
                 let is_open = (is_settled(&row, hint) && !is_usual) || state.unconfirmed.contains(&cidr);
                 state.to_compare.contains(&cidr) || (is_open && !is_early)
             };

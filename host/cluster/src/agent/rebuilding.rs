@@ -66,7 +66,7 @@ async fn read_back_turn(core: &AgentCore, me: &HolderIdentity, said: ClaimTurn) 
     let ClaimTurn { block: name, turn, pod, guest, .. } = said;
     let guest = guest.map(|guest| guest.uid);
     // The claim's other address, if it has one, is read back beside this one.
-    let turn = LeaseTurn { claim: found.claim, turn, pod, guest, addresses: 1 };
+    let turn = LeaseTurn { claim: found.claim, uid: found.claim_uid, turn, pod, guest, addresses: 1 };
     let (boot, turn) = (Some(core.settings.boot), Some(turn));
     let (uid, pool, hold) = (found.block.uid, found.block.pool, LeaseHold::Open);
     Ok(core.record(&HeldLease { name, uid, pool, hold, boot, turn }).await?)

@@ -65,6 +65,8 @@ pub(crate) struct HeldLease {
 pub(crate) struct LeaseTurn {
     /// The claim.
     pub(crate) claim: ClaimName,
+    /// The claim's uid; `None` in a record of a version before it was kept. A claim that is made again under the name has other addresses.
+    pub(crate) uid: Option<Uid>,
     /// The turn.
     pub(crate) turn: TurnId,
     /// The pod for which it began, as `namespace/name`.
@@ -85,7 +87,9 @@ impl LeaseTurn {
             ("claim.addresses", self.addresses.to_string()),
             ("turn", self.turn.to_string()),
         ];
-        facts.into_iter().chain(self.guest.map(|uid| ("claim.guest", uid.to_string())))
+        let uids = [("claim.uid", self.uid), ("claim.guest", self.guest)];
+        let uids = uids.into_iter().filter_map(|(name, uid)| Some((name, uid?.to_string())));
+        facts.into_iter().chain(uids)
     }
 
     fn of(attributes: &Attributes) -> Option<Self> {
@@ -94,6 +98,7 @@ impl LeaseTurn {
         let kind = get("claim.kind").map_or(Some(ClaimKind::Address), |kind| kind.parse().ok())?;
         Some(Self {
             claim: ClaimName { kind, namespace: get("claim.namespace")?, name: get("claim.name")? },
+            uid: get("claim.uid").and_then(|uid| uid.parse().ok()),
             turn: attributes.get("turn")?.parse().ok()?,
             pod: get("claim.pod")?,
             guest: get("claim.guest").and_then(|uid| uid.parse().ok()),
@@ -290,7 +295,7 @@ mod tests {
             let name = BlockName::new("default", "fd00::/122".parse().unwrap()).unwrap();
             let claim = ClaimName { kind: ClaimKind::Ipam, namespace: "default".into(), name: "db-0".into() };
             let (pod, guest) = ("default/db-0".into(), Some(Uid(8)));
-            let turn = LeaseTurn { claim, turn: TurnId(4), pod, guest, addresses: 2 };
+            let turn = LeaseTurn { claim, uid: guest, turn: TurnId(4), pod, guest, addresses: 2 };
             let (boot, turn) = (Some(Uid(9)), (hold == LeaseHold::Open).then_some(turn));
             let record = HeldLease { name, uid: Uid(3), pool: pool.clone(), hold, boot, turn };
             let object = record.object().unwrap();

@@ -75,6 +75,16 @@ pub(crate) async fn agent() -> (AgentCore, Abandoned) {
 
 /// An agent with a client and a clock, and a seed of its own.
 pub(crate) async fn agent_with(client: Client, clock: Arc<dyn Clock>, seed: u64) -> (AgentCore, Abandoned) {
+    agent_on(Arc::default(), client, clock, seed).await
+}
+
+/// The same on a journal.
+pub(crate) async fn agent_on(
+    journal: Arc<ManualJournal>,
+    client: Client,
+    clock: Arc<dyn Clock>,
+    seed: u64,
+) -> (AgentCore, Abandoned) {
     let stamp = Arc::new(PolicyStamp { name: PolicyName::new("names").unwrap(), digest: "d".into() });
     let policy: Arc<dyn Policy> = Arc::new(Names(stamp));
     let ports = Ports {
@@ -82,7 +92,7 @@ pub(crate) async fn agent_with(client: Client, clock: Arc<dyn Clock>, seed: u64)
         catalogue: Arc::new(catalogue::LookUp(
             move |_: &PolicyName| -> tenure_types::Result<Arc<dyn Policy>> { Ok(Arc::clone(&policy)) },
         )),
-        journal: Arc::new(ManualJournal::default()),
+        journal,
         links: Arc::new(NoLinks),
         observer: Arc::new(Silent),
     };

@@ -11,7 +11,7 @@ use tenure_leases::agent::settings::{SettingsVerdict, take_settings};
 use tenure_leases::{HolderIdentity, MarkAck, MarkId, NodeIpamSpec, NodeIpamStatus, PoolKey, Uid};
 use tenure_types::{NetworkName, PoolName};
 
-use crate::agent::asked::AskedClaim;
+use crate::agent::asked::{AskedClaim, ShownClaim};
 use crate::agent::hesitation::Hesitations;
 use crate::agent::refused::RefusedBlocks;
 use crate::agent::settings::{PoolFamily, cluster_pool};
@@ -108,6 +108,8 @@ pub(crate) struct AgentState {
     pub(crate) interruptions: u64,
     /// The claims that pods of this node ask for.
     pub(crate) asked: BTreeMap<ClaimName, AskedClaim>,
+    /// The IPAMClaims whose addresses are this node's, as they were read last for a pod.
+    pub(crate) shown: BTreeMap<ClaimName, ShownClaim>,
     /// The claims whose address was taken lately, each with the pod that it was taken for, and when by the boot clock.
     pub(crate) taken: BTreeMap<ClaimName, (String, Duration)>,
     /// The failure of the last pass.

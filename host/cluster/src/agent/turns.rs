@@ -8,11 +8,12 @@
 //! ```
 //!
 //! The loop of the agent does all of it, one thing after the other. An ADD only notes that its pod asks, and looks at what the ledger has: while the
-//! claim's address is held here, it needs no API server.
+//! claim's address is held here, it needs no API server. An IPAMClaim, which has no finalizer, is read once more then, and without an answer is as it was.
 //!
 //! The two pods of a virtual machine that moves have a turn each, on two nodes. Once the machine runs in the pod here, the agent says so, and the
 //! operator lets the turns change places.
 
+mod asking;
 mod ending;
 mod taking;
 #[cfg(test)]
@@ -25,27 +26,15 @@ use tenure_leases::agent::ledger::LeaseHold;
 use tenure_leases::node::MAX_HELD;
 use tenure_leases::{ClaimTurn, HolderIdentity, TurnGuest, TurnState};
 use tenure_types::PodIdentity;
-use tokio::time::sleep;
 
 use crate::agent::accepting::AgentError;
-use crate::agent::asked::{AskedClaim, ClaimAddress, ClaimWait, ClaimingPod};
+use crate::agent::asked::{AskedClaim, ClaimWait, ClaimingPod};
 use crate::agent::core::AgentCore;
-use crate::agent::records::{HeldLease, LeaseTurn};
-use crate::agent::usage::labelled;
+use crate::agent::records::LeaseTurn;
 use crate::pods::guest_of;
 use crate::pools::ClaimName;
 
-/// How long an ADD waits for the address of its claim. The runtime tries again.
-const LONGEST_WAIT: Duration = Duration::from_secs(8);
-
-/// The same while another node has it.
-const LONGEST_WAIT_FOR_OTHERS: Duration = Duration::from_secs(3);
-
-/// The same while the API server cannot be reached.
-const FIRST_LOOK: Duration = Duration::from_millis(1500);
-
-/// How often a waiting ADD looks.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+pub(super) use self::asking::{addresses_of, pool_of};
 
 /// How long an address that was just taken waits for the ADD that asked for it, although others want it too.
 const FIRST_USE: Duration = Duration::from_secs(2);
@@ -56,97 +45,9 @@ const FORGET_AFTER: Duration = Duration::from_secs(60);
 /// How long a pass looks at claims in the API server, at one at least. The blocks of all other pods wait meanwhile.
 const LOOKS_FOR: Duration = Duration::from_secs(1);
 
-/// The addresses of a claim, once they are this node's: one, or one of each family.
-///
-/// # Errors
-/// [`ClaimWait`] if they are not within seconds.
-pub(crate) async fn addresses_of(
-    core: &AgentCore,
-    claim: &ClaimName,
-    pod: &ClaimingPod,
-) -> Result<Vec<ClaimAddress>, ClaimWait> {
-    let begin = core.now();
-    loop {
-        if let Some(found) = core.held_claim(claim, pod).await {
-            return Ok(found);
-        }
-        let (is_news, wait) = core.ask(claim, pod);
-        if is_news {
-            core.wake.notify_one();
-        }
-        let waited = core.now().saturating_sub(begin);
-        let trouble = core.state().trouble.clone();
-        let longest = match (&trouble, &wait) {
-            (Some(_), _) => FIRST_LOOK,
-            (None, Some(ClaimWait::PreviousOwner(_))) => LONGEST_WAIT_FOR_OTHERS,
-            (None, _) => LONGEST_WAIT,
-        };
-        if waited >= longest {
-            let unheard = || {
-                let why = trouble.unwrap_or_else(|| "the API server has not answered yet".to_owned());
-                ClaimWait::Pending(format!("the address of claim {claim} is not this node's yet: {why}"))
-            };
-            return Err(wait.unwrap_or_else(unheard));
-        }
-        sleep(LOOK_EVERY).await;
-    }
-}
-
 impl AgentCore {
-    /// The claim's addresses, if the ledger has all of them and the pod may use them.
-    async fn held_claim(&self, claim: &ClaimName, pod: &ClaimingPod) -> Option<Vec<ClaimAddress>> {
-        let is_its = |lease: &HeldLease| lease.turn.as_ref().is_some_and(|turn| turn.claim == *claim);
-        let leases: Vec<HeldLease> = self.leases().into_values().filter(is_its).collect();
-        let all = leases.iter().flat_map(|lease| &lease.turn).map(|turn| turn.addresses).max()?;
-        if leases.len() < all {
-            return None;
-        }
-        let mut addresses = Vec::new();
-        for lease in leases {
-            if !self.is_usable(&lease, pod).await {
-                return None;
-            }
-            let pool = lease.pool.name.to_string();
-            addresses.push(ClaimAddress { address: lease.cidr().addr(), pool });
-        }
-        Some(addresses)
-    }
-
-    /// Whether a pod may use the address of a claim that the ledger has. One that the operator asks back is for nobody else than the pod of a
-    /// virtual machine for which the turn began: the other pod of that machine has a turn of its own. The turn of one machine is for no other, since
-    /// the block names the machine, and another pod of it may have the address too.
-    async fn is_usable(&self, lease: &HeldLease, pod: &ClaimingPod) -> bool {
-        let Some(turn) = &lease.turn else { return false };
-        let is_for_pod = turn.guest.is_some() && turn.pod == pod.name;
-        let is_asked_back = self.asked_back().contains(&lease.name.to_string());
-        if lease.hold != LeaseHold::Open || turn.guest != pod.guest || (is_asked_back && !is_for_pod) {
-            return false;
-        }
-        let Some(book) = self.book_of(&lease.pool.name).await else { return false };
-        labelled(&book).any(|(_, view, cidr)| cidr == lease.cidr() && !view.draining)
-    }
-
-    /// Notes that a pod asks for a claim; returns whether that is news, and the answer so far.
-    fn ask(&self, claim: &ClaimName, pod: &ClaimingPod) -> (bool, Option<ClaimWait>) {
-        let now = self.now();
-        let mut state = self.state();
-        if let Some(asked) = state.asked.get_mut(claim) {
-            asked.at = now;
-            if asked.pod.guest != pod.guest {
-                // A turn is one of the virtual machine for which it was said first.
-                asked.turns.clear();
-            }
-            if asked.pod != *pod {
-                asked.pod = pod.clone();
-            }
-            return (false, asked.wait.clone());
-        }
-        state.asked.insert(claim.clone(), AskedClaim::new(pod.clone(), now));
-        (true, None)
-    }
-
     /// The names of the claims' blocks that the operator asks back.
-    fn asked_back(&self) -> BTreeSet<String> {
+    pub(crate) fn asked_back(&self) -> BTreeSet<String> {
         let state = self.state();
         let status = state.object.iter().flat_map(|object| &object.status);
         status.flat_map(|status| &status.claims_asked_back).cloned().collect()
@@ -192,18 +93,22 @@ impl AgentCore {
             state.asked.retain(|_, asked| asked.is_taking || now.saturating_sub(asked.at) < FORGET_AFTER);
             state.taken.retain(|_, (_, at)| now.saturating_sub(*at) < FIRST_USE);
         }
-        let asked_back = self.asked_back();
-        for lease in self.leases().into_values() {
+        let (asked_back, leases) = (self.asked_back(), self.leases());
+        let claims: BTreeSet<&ClaimName> =
+            leases.values().flat_map(|lease| &lease.turn).map(|turn| &turn.claim).collect();
+        self.state().shown.retain(|claim, _| claims.contains(claim));
+        for lease in leases.values() {
             let Some(turn) = &lease.turn else { continue };
-            let is_others = lease.hold == LeaseHold::Contested;
+            let is_others = lease.hold == LeaseHold::Contested || self.is_of_claim_before(turn);
             let is_wanted = asked_back.contains(&lease.name.to_string()) || self.is_of_another_machine(turn);
             if is_others || (is_wanted && !self.is_about_to_use(turn)) {
-                self.let_go(&lease).await?;
+                self.let_go(lease).await?;
             }
         }
         if self.claim_turns().len() > MAX_HELD {
             self.has_room(&[]).await?;
         }
+        self.answer_claims().await;
         let looks =
             |(claim, asked): (&ClaimName, &AskedClaim)| (asked.looks.next, claim.clone(), asked.pod.clone());
         let mut asked: Vec<_> = self.state().asked.iter().map(looks).collect();
@@ -211,16 +116,13 @@ impl AgentCore {
         asked.sort_by_key(|(next, ..)| *next);
         let begin = self.now();
         for (next, claim, pod) in asked {
-            if self.held_claim(&claim, &pod).await.is_some() {
-                self.state().asked.remove(&claim);
-                continue;
-            }
             let now = self.now();
             if next > now || now.saturating_sub(begin) >= LOOKS_FOR {
                 continue;
             }
-            if let Some(asked) = self.state().asked.get_mut(&claim) {
-                asked.looks.looked(now);
+            match self.state().asked.get_mut(&claim) {
+                Some(asked) => asked.looks.looked(now),
+                None => continue,
             }
             let wait = match self.take_turns(me, &claim, &pod).await {
                 // Neither the other claims nor the rest of the pass wait for this one.
@@ -230,10 +132,13 @@ impl AgentCore {
                 }
                 wait => wait?,
             };
-            if let Some(wait) = wait
-                && let Some(asked) = self.state().asked.get_mut(&claim)
-            {
-                asked.wait = Some(wait);
+            match wait {
+                Some(wait) => {
+                    if let Some(asked) = self.state().asked.get_mut(&claim) {
+                        asked.answer(wait);
+                    }
+                }
+                None => self.answer_claims().await,
             }
         }
         Ok(())

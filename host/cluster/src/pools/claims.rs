@@ -40,6 +40,12 @@ const LONGEST_NAME: usize = 253;
 const MOST_SHOWN: usize = 80;
 
 impl ClaimName {
+    /// Whether it is an IPAMClaim: one of an interface, and so of its network.
+    #[must_use]
+    pub fn is_of_interface(&self) -> bool {
+        self.kind == ClaimKind::Ipam
+    }
+
     /// Names a claim as an annotation does. The name is a part of the path of requests, so it must be the name of an object: a DNS subdomain.
     fn read(
         kind: ClaimKind,

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tenure_fixtures::ports::ManualClock;
-use tenure_leases::{ClaimKind, PoolKey, TurnId, Uid};
+use tenure_leases::{ClaimKind, MachineHash, PoolKey, TurnId, Uid};
 use tenure_types::{Attributes, Object, agreed};
 
 use super::*;
@@ -11,14 +11,21 @@ use crate::agent::records::{HeldLease, LeaseTurn};
 use crate::agent::sample::{agent, agent_with, network, unreachable};
 use crate::agent::settings::AgentSettings;
 use crate::agent::usage::labelled;
+use crate::away::AbsentServer;
 use crate::pools::ClaimName;
 
 /// The node holds the address of a claim, whose pool's settings it does not know.
 async fn hold_claim(core: &AgentCore) {
     let claim =
         ClaimName { kind: ClaimKind::Address, namespace: "default".to_owned(), name: "web-0".to_owned() };
-    let turn =
-        LeaseTurn { claim, turn: TurnId(5), pod: "default/web-0".to_owned(), guest: None, addresses: 1 };
+    let turn = LeaseTurn {
+        claim,
+        uid: Some(Uid(50)),
+        turn: TurnId(5),
+        pod: "default/web-0".to_owned(),
+        guest: None,
+        addresses: 1,
+    };
     let lease = HeldLease {
         name: "default.10-0-0-9.32".parse().unwrap(),
         uid: Uid(6),
@@ -73,6 +80,47 @@ async fn settings_that_come_during_a_pass_bring_no_range_for_everybody() {
     core.keep_selectors().await.unwrap();
     core.supply(&network()).await.unwrap();
     assert_eq!((ranges(&core).await, is_kept(&core)), (1, true));
+}
+
+/// The claim's block, which names another node's turn.
+fn passed_on() -> BTreeMap<String, serde_json::Value> {
+    let active = json!({
+        "nodeName": "n2", "nodeUID": Uid(3).to_string(), "machine": MachineHash(3).to_string(),
+        "bootID": Uid(4).to_string(), "turn": TurnId(8).to_string(), "pod": "default/web-0",
+        "since": "2026-01-01T00:00:00Z",
+    });
+    let claim = json!({
+        "kind": "AddressClaim", "namespace": "default", "name": "web-0", "uid": Uid(50).to_string(),
+    });
+    let block = json!({
+        "metadata": { "name": "default.10-0-0-9.32", "uid": Uid(6).to_string(), "resourceVersion": "1" },
+        "spec": {
+            "group": "default", "cidr": "10.0.0.9/32", "rangeID": "0000000000000001",
+            "pool": { "name": "names", "uid": Uid(7).to_string() }, "claim": claim,
+        },
+        "status": { "active": active },
+    });
+    [("/apis/ipam.tenure.dev/v1alpha1/ipblocks/default.10-0-0-9.32".to_owned(), block)].into()
+}
+
+#[tokio::test]
+async fn a_node_that_is_asked_for_an_address_looks_whether_its_turn_is_over() {
+    let server = AbsentServer::new(Duration::ZERO, Duration::ZERO, passed_on());
+    let (core, _abandoned) = agent_with(server.client(), Arc::new(ManualClock::default()), 1).await;
+    hold_claim(&core).await;
+    let (executors, mut jitter) = (Executors::new(), Jitter::new(1));
+    let pass = AgentPass { core: &core, executors: &executors, jitter: &mut jitter };
+    let me = HolderIdentity { name: "n1".into(), uid: Uid(1), machine: MachineHash(1), boot: Uid(2) };
+    let hold = || core.leases().into_values().next().map(|lease| lease.hold);
+    pass.compare(&me).await.unwrap();
+    assert_eq!(hold(), Some(LeaseHold::Open), "nobody has said anything");
+    let spec =
+        json!({ "nodeUID": Uid(1).to_string(), "machine": "0".repeat(32), "bootID": Uid(2).to_string() });
+    let status = json!({ "claimsAskedBack": ["default.10-0-0-9.32"] });
+    let object = json!({ "metadata": { "name": "n1" }, "spec": spec, "status": status });
+    core.state().see(Some(serde_json::from_value::<NodeIPAM>(object).unwrap()));
+    pass.compare(&me).await.unwrap();
+    assert_eq!(hold(), Some(LeaseHold::Contested));
 }
 
 const DAY: Duration = Duration::from_secs(24 * 3600);

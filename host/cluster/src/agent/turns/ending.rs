@@ -47,7 +47,10 @@ impl AgentCore {
     pub(super) fn is_about_to_use(&self, turn: &LeaseTurn) -> bool {
         let (now, state) = (self.now(), self.state());
         let is_it = |pod: &str, at: Duration| pod == turn.pod && now.saturating_sub(at) < FIRST_USE;
-        let asks = state.asked.get(&turn.claim).is_some_and(|asked| is_it(&asked.pod.name, asked.at));
+        let asks = state.asked.get(&turn.claim).is_some_and(|asked| {
+            let is_waiting = asked.answered.receiver_count() > 0;
+            is_it(&asked.pod.name, if is_waiting { now } else { asked.at })
+        });
         asks || state.taken.get(&turn.claim).is_some_and(|(pod, at)| is_it(pod, *at))
     }
 
@@ -62,7 +65,8 @@ impl AgentCore {
         self.set_hold(lease, LETTING_GO).await?;
         self.supply(network).await?;
         if self.is_used(lease).await {
-            self.set_hold(&HeldLease { hold: LETTING_GO, ..lease.clone() }, LeaseHold::Open).await?;
+            // A pod got it meanwhile. A turn that is over, or in doubt, stays so.
+            self.set_hold(&HeldLease { hold: LETTING_GO, ..lease.clone() }, lease.hold).await?;
         } else {
             self.forget_turn(lease).await?;
         }

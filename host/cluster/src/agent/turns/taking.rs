@@ -5,7 +5,8 @@ use std::hash::{BuildHasher as _, RandomState};
 use tenure_leases::agent::ledger::LeaseHold;
 use tenure_leases::agent::turn::{TakeCase, TakeRefusal, take};
 use tenure_leases::node::MAX_HELD;
-use tenure_leases::{BlockName, ClaimTurn, HolderIdentity, TurnId};
+use tenure_leases::{BlockName, ClaimTurn, HolderIdentity, IpBlock, TurnId};
+use tenure_types::PoolName;
 
 use crate::agent::accepting::AgentError;
 use crate::agent::asked::{AskedClaim, ClaimLooks, ClaimWait, ClaimingPod};
@@ -13,6 +14,7 @@ use crate::agent::core::AgentCore;
 use crate::agent::fetch::{self, ClaimedBlock};
 use crate::agent::ranges::is_excluded;
 use crate::agent::records::{HeldLease, LeaseTurn, overlapping};
+use crate::agent::settings::PoolFamily;
 use crate::agent::turns::pending;
 use crate::objects::node::PoolSettings;
 use crate::pools::ClaimName;
@@ -104,7 +106,8 @@ impl AgentCore {
             },
             Err(TakeRefusal::Space(error)) => Ok(Some(pending(claim, &error.to_string()))),
             Err(TakeRefusal::Unanswered) => Ok(Some(ClaimWait::Pending(format!(
-                "the address of claim {claim} is not this node's yet: the operator has not answered"
+                "the address of claim {claim} is not this node's yet: {}",
+                self.why_unanswered(&found.block)
             )))),
             Err(TakeRefusal::Others | TakeRefusal::Leaving) => Ok(Some(ClaimWait::PreviousOwner(format!(
                 "{} of claim {claim} is still {}",
@@ -112,6 +115,16 @@ impl AgentCore {
                 found.user
             )))),
         }
+    }
+
+    /// The operator's word about a pool of which the node gets no turn, or that there is none.
+    fn why_unanswered(&self, block: &IpBlock) -> String {
+        let name = format!("{}{}", block.pool.name, PoolFamily::of(block.cidr).suffix());
+        let told = PoolName::new(name).ok().and_then(|pool| self.state().pool_waits_for(&pool));
+        told.map_or_else(
+            || "the operator has not answered".to_owned(),
+            |(reason, message)| format!("AddressPool {}: {message} ({reason})", block.pool.name),
+        )
     }
 
     /// The reason for which a pod cannot have the address of a claim that the ledger has.
@@ -170,7 +183,14 @@ impl AgentCore {
             pool: pool.clone(),
             hold: LeaseHold::Open,
             boot: Some(self.settings.boot),
-            turn: Some(LeaseTurn { claim: claim.clone(), turn, pod: pod.name, guest: pod.guest, addresses }),
+            turn: Some(LeaseTurn {
+                claim: claim.clone(),
+                uid: found.claim_uid,
+                turn,
+                pod: pod.name,
+                guest: pod.guest,
+                addresses,
+            }),
         };
         let recorded = self.record(&lease).await;
         {

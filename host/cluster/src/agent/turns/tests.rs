@@ -1,13 +1,20 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
-use tenure_fixtures::ports::ManualClock;
+use tenure_fixtures::ports::{ManualClock, ManualJournal};
+use tenure_leases::agent::ledger::BlockUsage;
 use tenure_leases::{ClaimKind, MachineHash, PoolKey, TurnId, Uid};
+use tenure_types::{Clock, Moment};
+use tokio::time::{Instant, sleep};
 
+use super::asking::LONGEST_WAIT;
 use super::*;
 use crate::NodeIPAM;
-use crate::agent::sample::agent_with;
+use crate::agent::records::HeldLease;
+use crate::agent::sample::{PausedClock, agent_on, agent_with, network, unreachable};
+use crate::agent::saying;
 use crate::away::AbsentServer;
 
 fn me() -> HolderIdentity {
@@ -26,7 +33,7 @@ fn pod(name: &str) -> ClaimingPod {
 fn held(number: usize) -> HeldLease {
     let (claim, pod) =
         (claim(ClaimKind::Address, format!("held-{number}")), format!("default/held-{number}"));
-    let turn = LeaseTurn { claim, turn: TurnId(5), pod, guest: None, addresses: 1 };
+    let turn = LeaseTurn { claim, uid: Some(Uid(8)), turn: TurnId(5), pod, guest: None, addresses: 1 };
     HeldLease {
         name: format!("default.10-0-{}-{}.32", number / 200, number % 200).parse().unwrap(),
         uid: Uid(100),
@@ -116,6 +123,205 @@ async fn a_claim_with_two_addresses_does_not_step_over_the_limit() {
     clock.advance(Duration::from_secs(1));
     core.claims(&me()).await.unwrap();
     assert_eq!(core.claim_turns().len(), MAX_HELD);
+}
+
+#[tokio::test]
+async fn a_turn_that_is_over_stays_so_for_a_pod_that_gets_the_address_while_it_is_let_go_of() {
+    for hold in [LeaseHold::Open, LeaseHold::Contested] {
+        let journal = Arc::new(ManualJournal::default());
+        let clock = Arc::new(ManualClock::default());
+        let (core, _abandoned) = agent_on(Arc::clone(&journal), unreachable(), clock, 1).await;
+        let lease = HeldLease { hold, ..held(3) };
+        core.record(&lease).await.unwrap();
+        journal.hold();
+        let is_used = BlockUsage { in_use: 1, ..BlockUsage::default() };
+        let gets = async {
+            core.state().elsewhere.insert(lease.cidr(), is_used);
+            journal.resolve(&Ok(()));
+        };
+        let (gone, ()) = tokio::join!(core.let_go(&lease), gets);
+        gone.unwrap();
+        assert_eq!(core.leases()[&lease.cidr()].hold, hold);
+    }
+}
+
+/// A clock that counts how often it is read.
+struct ReadClock(PausedClock, AtomicUsize);
+
+impl Clock for ReadClock {
+    fn now(&self) -> Moment {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        self.0.now()
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.0.monotonic()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_waits_for_its_claim_looks_only_when_there_is_an_answer() {
+    let clock = Arc::new(ReadClock(PausedClock(Instant::now()), AtomicUsize::new(0)));
+    let (core, _abandoned) = agent_with(unreachable(), clock.clone(), 1).await;
+    let (new, begin) = (claim(ClaimKind::Address, "new"), Instant::now());
+    let pod = pod("new");
+    let (before, waits) = (clock.1.load(Ordering::Relaxed), addresses_of(&core, &new, &pod));
+    let answers = async {
+        sleep(Duration::from_secs(4)).await;
+        // The same one twice is one.
+        for _ in 0..2 {
+            let wait = pending(&new, "it has none");
+            core.state().asked.get_mut(&new).unwrap().answer(wait);
+            sleep(Duration::from_secs(1)).await;
+        }
+    };
+    let (waited, ()) = tokio::join!(waits, answers);
+    assert_eq!(waited.unwrap_err().to_string(), "claim default/new has no address: it has none");
+    assert_eq!(begin.elapsed(), LONGEST_WAIT);
+    // At the begin, after each limit of the wait, and at the answer.
+    let reads = clock.1.load(Ordering::Relaxed) - before;
+    assert!(reads <= 2 * 6, "{reads}");
+    // The last answer is that the address is the pod's, and that nobody asks any more.
+    let ends = async {
+        sleep(Duration::from_millis(500)).await;
+        core.state().asked.remove(&new);
+        sleep(Duration::from_millis(1)).await;
+        assert!(core.state().asked.contains_key(&new), "it did not look");
+        core.state().trouble = Some("none".to_owned());
+    };
+    let (waited, ()) = tokio::join!(addresses_of(&core, &new, &pod), ends);
+    waited.unwrap_err();
+}
+
+#[tokio::test]
+async fn pods_of_two_machines_that_ask_for_one_claim_do_not_take_turns() {
+    let path = "ipam.tenure.dev/v1alpha1/namespaces/default/addressclaims/vm";
+    let object = json!({
+        "metadata": { "name": "vm", "uid": Uid(9).to_string() }, "spec": { "pool": "names" },
+        "status": { "block": "default.10-0-9-9.32" },
+    });
+    let (core, _abandoned, clock) = holding(0, vec![(path, object)]).await;
+    let vm = claim(ClaimKind::Address, "vm");
+    let pods = [None, Some(Uid(7))].map(|guest| ClaimingPod { guest, ..pod("vm") });
+    let mut looks = BTreeSet::new();
+    let mut turns = BTreeSet::new();
+    for _ in 0..60 {
+        for pod in pods.iter().chain(&pods) {
+            core.ask(&vm, pod);
+            core.claims(&me()).await.unwrap();
+        }
+        looks.insert(core.state().asked[&vm].looks.next);
+        turns.extend(core.claim_turns().into_iter().map(|turn| turn.turn));
+        clock.advance(Duration::from_secs(1));
+    }
+    assert_eq!(turns.len(), 1, "a turn is drawn once");
+    assert!(looks.len() < 12, "the pauses do not grow: {looks:?}");
+    let other = core.ask(&vm, &pods[1]).wait.unwrap().to_string();
+    assert_eq!(
+        other,
+        "claim default/vm has no address: pod default/vm asks for it, which is not of the same virtual machine"
+    );
+    // The first asks no more.
+    clock.advance(FORGET_AFTER);
+    core.claims(&me()).await.unwrap();
+    assert!(core.ask(&vm, &pods[1]).is_news);
+}
+
+#[tokio::test]
+async fn a_claim_that_was_made_again_or_has_another_address_by_now_is_not_answered_from_the_ledger() {
+    let path = "k8s.cni.cncf.io/v1alpha1/namespaces/default/ipamclaims/vm";
+    let vm = claim(ClaimKind::Ipam, "vm");
+    let lease = |uid| HeldLease {
+        turn: held(3).turn.map(|turn| LeaseTurn { claim: vm.clone(), uid, ..turn }),
+        ..held(3)
+    };
+    let object = |ips: &[&str]| {
+        json!({
+            "metadata": { "name": "vm", "uid": Uid(8).to_string() }, "spec": { "network": "pods", "interface": "net1" },
+            "status": { "ips": ips },
+        })
+    };
+    for (ips, uid, is_held) in [
+        (&["10.0.0.3/24"][..], Some(Uid(8)), true),
+        (&["10.0.0.3/24"], None, true),
+        (&["10.0.0.3/24"], Some(Uid(7)), false),
+        (&["10.0.0.3/24", "fd00::3/64"], Some(Uid(8)), false),
+    ] {
+        let (core, _abandoned, _) = holding(0, vec![(path, object(ips))]).await;
+        tell(&core);
+        core.record(&lease(uid)).await.unwrap();
+        core.keep_selectors().await.unwrap();
+        core.supply(&network()).await.unwrap();
+        assert!(core.held_claim(&vm, &pod("vm")).await.is_some(), "nobody has looked");
+        core.look_at(&vm).await;
+        assert_eq!(core.held_claim(&vm, &pod("vm")).await.is_some(), is_held, "{ips:?} {uid:?}");
+        // The address of a claim that is gone is let go of, once no pod has it.
+        core.claims(&me()).await.unwrap();
+        assert_eq!(core.leases().is_empty(), uid == Some(Uid(7)), "{ips:?} {uid:?}");
+    }
+    // Without an API server, it is as it was.
+    let (core, _abandoned) = agent_with(unreachable(), Arc::new(ManualClock::default()), 1).await;
+    tell(&core);
+    core.record(&lease(Some(Uid(7)))).await.unwrap();
+    core.keep_selectors().await.unwrap();
+    core.supply(&network()).await.unwrap();
+    core.look_at(&vm).await;
+    assert!(core.held_claim(&vm, &pod("vm")).await.is_some());
+}
+
+/// The operator tells the settings of the pool.
+fn tell(core: &AgentCore) {
+    let pool = json!({ "name": "names", "uid": Uid(7).to_string(), "generation": 1, "forClaims": true });
+    let spec =
+        json!({ "nodeUID": Uid(1).to_string(), "machine": "0".repeat(32), "bootID": Uid(2).to_string() });
+    let object = json!({ "metadata": { "name": "n1" }, "spec": spec, "status": { "pools": [pool] } });
+    core.state().see(Some(serde_json::from_value::<NodeIPAM>(object).unwrap()));
+}
+
+#[tokio::test]
+async fn a_pod_learns_why_its_node_gets_no_turn() {
+    let group = "ipam.tenure.dev/v1alpha1";
+    let object = json!({
+        "metadata": { "name": "new", "uid": Uid(9).to_string() }, "spec": { "pool": "names" },
+        "status": { "block": "default.10-0-9-9.32" },
+    });
+    let of_claim =
+        json!({ "kind": "AddressClaim", "namespace": "default", "name": "new", "uid": Uid(9).to_string() });
+    let block = json!({
+        "metadata": { "name": "default.10-0-9-9.32", "uid": Uid(20).to_string(), "resourceVersion": "1" },
+        "spec": {
+            "group": "default", "cidr": "10.0.9.9/32", "rangeID": "0000000000000001",
+            "pool": { "name": "names", "uid": Uid(7).to_string() }, "claim": of_claim,
+        },
+    });
+    let (claims, blocks) = (
+        format!("{group}/namespaces/default/addressclaims/new"),
+        format!("{group}/ipblocks/default.10-0-9-9.32"),
+    );
+    let (core, _abandoned, clock) = holding(0, vec![(&claims, object), (&blocks, block)]).await;
+    let new = claim(ClaimKind::Address, "new");
+    let spec =
+        json!({ "nodeUID": Uid(1).to_string(), "machine": "0".repeat(32), "bootID": Uid(2).to_string() });
+    let entry = json!({
+        "pool": "names", "poolUID": Uid(7).to_string(), "family": "IPv4", "reason": "NotAdmitted",
+        "message": "the pool is not for this node",
+    });
+    for (waiting, words) in [
+        (json!([]), "the operator has not answered"),
+        (json!([entry]), "AddressPool names: the pool is not for this node (NotAdmitted)"),
+    ] {
+        let object = json!({ "metadata": { "name": "n1" }, "spec": spec, "status": { "waiting": waiting } });
+        core.state().see(Some(serde_json::from_value::<NodeIPAM>(object).unwrap()));
+        for _ in 0..3 {
+            core.ask(&new, &pod("new"));
+            core.claims(&me()).await.unwrap();
+            let said = saying::spec(&core, &me()).await;
+            core.state().written = Some(said);
+            clock.advance(Duration::from_secs(16));
+        }
+        let expected = format!("the address of claim default/new is not this node's yet: {words}");
+        assert_eq!(answer(&core, &new), Some(expected));
+    }
 }
 
 #[tokio::test]
