@@ -4,13 +4,14 @@
 //! pod and its namespace, and only if the watch does not show the pod; for the address of a claim that is not this node's yet, the ADD waits.
 //! Where labels decide and are not known, the ADD is refused, and the runtime tries again; where they could only have changed the order of
 //! pools that serve everyone, it goes on without. A pod that names a claim is refused until the cluster has said which of the network's pools
-//! are for claims.
+//! are for claims, and where no network of the node can serve the claim: it gets no other address in its place.
 
 mod asked;
 mod claimed;
 mod door;
 mod granted;
 mod told;
+mod unserved;
 
 use std::sync::Arc;
 
@@ -77,6 +78,10 @@ impl PodContexts {
     ) -> Self {
         let claims = PodClaims::new(Arc::clone(&engine), claims, Arc::clone(&door));
         Self { engine, config, door, claims, told: ToldPods::default() }
+    }
+
+    fn config(&self) -> Arc<Config> {
+        Arc::clone(&self.config.borrow())
     }
 
     /// The labels that the policies of the ADD's network were granted.
@@ -195,7 +200,10 @@ impl PodContexts {
             return self.claims.of_pod(add, pod, labels, pools).await;
         }
         // The claim may be of a pool that is not known to be one for claims yet.
-        let Some(unknown) = unknown else { return Ok(ClaimedAddresses::default()) };
+        let Some(unknown) = unknown else {
+            self.expect_served(add, &self.config(), pod, labels).await?;
+            return Ok(ClaimedAddresses::default());
+        };
         match claims_of(add, pod, labels)?.first() {
             None => Ok(ClaimedAddresses::default()),
             Some(claim) => {
@@ -209,7 +217,7 @@ impl PodContexts {
 
     /// The facts about an ADD.
     async fn facts(&self, add: &Add) -> Result<PodFacts> {
-        let config = Arc::clone(&self.config.borrow());
+        let config = self.config();
         let network = add.request.network.as_str();
         let pools = config.cluster.networks.get(network).map(Vec::as_slice).unwrap_or_default();
         let granted = self.granted(&config, add);
@@ -225,7 +233,11 @@ impl PodContexts {
         let is_plain = pools.len() <= 1 && !keeps && (!has_selectors || !is_told);
         let chooses = !pools.is_empty() && (!is_plain || asked.is_special);
         if !chooses && is_told && granted.is_empty() {
-            return Ok(PodFacts::default());
+            return match self.expect_shown_served(add, &config).await {
+                // One that has its addresses keeps them.
+                Err(why) if self.requested(add).await.is_some() => Err(why),
+                _ => Ok(PodFacts::default()),
+            };
         }
         let Some(requested) = self.requested(add).await else { return Ok(PodFacts::default()) };
         let requests = !add.request.requested.is_empty();
@@ -243,7 +255,11 @@ impl PodContexts {
             Some(pod) => self.labels(pod, network, of_namespace, decides || keeps).await?,
         };
         let claimed = match pod {
-            Some(pod) => self.claimed(add, pod, &metadata.pod, pools, &rules).await?,
+            Some(pod) if needs_labels => self.claimed(add, pod, &metadata.pod, pools, &rules).await?,
+            Some(_) => {
+                self.expect_shown_served(add, &config).await?;
+                ClaimedAddresses::default()
+            }
             None => ClaimedAddresses::default(),
         };
         // Beside claims, nothing is left of what is requested. An address of no pool here is the policy's to refuse.

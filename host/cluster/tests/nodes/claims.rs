@@ -9,7 +9,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 use tenure_cluster::client::call;
-use tenure_cluster::{AddressPool, IPAMClaim, IPBlock};
+use tenure_cluster::{AddressClaim, AddressPool, IPAMClaim, IPBlock};
 use tenure_fixtures::control_plane::ipam_claims;
 use tenure_fixtures::wait;
 
@@ -24,6 +24,8 @@ pub(crate) const TESTS: &[Test] = &[
     ("claims::a_virtual_machine_keeps_the_addresses_of_its_claim_through_a_live_migration", migrated),
     ("claims::a_pod_keeps_the_address_of_its_claim_while_its_nodes_ledger_is_lost", lost),
     ("claims::a_claim_is_heeded_on_a_node_that_knows_nothing_of_its_pools_and_beside_a_request", unknown),
+    ("claims::a_pod_that_names_a_claim_gets_no_other_address_on_a_node_without_its_pool", unserved),
+    ("claims::a_node_that_was_fenced_while_it_lives_hands_the_address_of_a_claim_to_nobody", fenced),
     ("claims::a_pod_keeps_the_address_of_its_claim_from_node_to_node", kept),
 ];
 
@@ -214,6 +216,119 @@ fn misnamed(world: &World, node: usize) -> anyhow::Result<()> {
     let refused = wrong.call("ADD", &world.nodes[node], "wrong-a")?.error_code(137)?;
     ensure!(refused.msg.contains("\"db-0 db6-0\" in annotation ipam.tenure.dev/claim"), "{refused:?}");
     wrong.delete(world)
+}
+
+/// A node of these networks, whose daemon runs, beside those of the world.
+fn beside(world: &World, name: &str, networks: &str) -> anyhow::Result<Node> {
+    let mut node = Node::prepare_with(name, &world.kubeconfig, &["names"], "[\"ipv4\"]")?;
+    if !networks.is_empty() {
+        node.reconfigure("networks = { pods = [\"names\"] }", &format!("networks = {{ {networks} }}"))?;
+        node.reconfigure("pools = [\"names\"]", "pools = [\"lent\"]")?;
+    }
+    world.create::<KubeNode>(&serde_json::from_value(node.object()?)?)?;
+    node.daemon.launch()?;
+    Ok(node)
+}
+
+/// The agent of the node has not been restarted since its network got the pool of the claim.
+fn unserved(world: &mut World) -> anyhow::Result<()> {
+    claim_nodes(world)?;
+    for name in ["address-8", "address-18"] {
+        claim(world, name)?;
+    }
+    let late = beside(world, "jade", "pods = [\"lent\"]")?;
+    let mixed = beside(world, "onyx", "pods = [\"lent\"], storage = [\"names\"]")?;
+    let refused = |pod: &ClaimingPod, node: &Node, container: &str| {
+        wait::until("the refusal", LIMIT, || {
+            let outcome = pod.call("ADD", node, container)?;
+            if outcome.succeeded {
+                // The watch has not shown the pod yet.
+                pod.call("DEL", node, container)?.silent()?;
+                return Ok(None);
+            }
+            // Until the node has a block.
+            Ok(outcome.error_code(137).ok().map(|refused| refused.msg))
+        })
+    };
+    let plain = |node: &Node| -> anyhow::Result<()> {
+        let address = wait::until("an address of a block", LIMIT, || {
+            let outcome = node.call("ADD", "plain")?;
+            Ok(if outcome.succeeded { Some(outcome.address()?) } else { None })
+        })?;
+        ensure!(address.starts_with("10.94.0."), "a pod without a claim got {address}");
+        node.call("DEL", "plain")?.silent()
+    };
+    plain(&late)?;
+    let pod = ClaimingPod::create(world, "db-8", "jade")?;
+    let why = refused(&pod, &late, "db-8-a")?;
+    ensure!(
+        why.contains("names claim default/address-8") && why.contains("no network of this node"),
+        "{why}"
+    );
+    let machine = ClaimingPod::launch(world, "launcher-8", "jade")?;
+    let why = refused(&machine, &late, "launcher-8-a")?;
+    ensure!(
+        why.contains("claim default/vm.net2") && why.contains("network pods has no pool for claims"),
+        "{why}"
+    );
+    // The pool is another network's of the node, from which another interface of the pod gets the address.
+    plain(&mixed)?;
+    let other = ClaimingPod::create(world, "db-18", "onyx")?;
+    ensure!(other.add(&mixed, "db-18-a")?.starts_with("10.94.0."));
+    other.call("DEL", &mixed, "db-18-a")?.silent()?;
+    let spec = json!({ "pool": "lent" });
+    let wrong = AddressClaim::new("address-28", serde_json::from_value(spec)?);
+    world.runtime.block_on(call(claims(world).create(&PostParams::default(), &wrong)))?;
+    let pod_of_wrong = ClaimingPod::create(world, "db-28", "onyx")?;
+    let why = refused(&pod_of_wrong, &mixed, "db-28-a")?;
+    ensure!(why.contains("AddressPool lent, which is not for claims"), "{why}");
+    for pod in [pod, machine, other, pod_of_wrong] {
+        pod.delete(world)?;
+    }
+    for name in ["address-8", "address-18", "address-28"] {
+        world.runtime.block_on(call(claims(world).delete(name, &DeleteParams::default())))?;
+    }
+    Ok(())
+}
+
+/// A person attests that the wrong node is off, and takes it back.
+fn fenced(world: &mut World) -> anyhow::Result<()> {
+    claim_nodes(world)?;
+    let address = claim(world, "address-9")?;
+    let (ivory, coral) = (beside(world, "ivory", "")?, beside(world, "coral", "")?);
+    // Its node keeps the address of a pod that is gone.
+    let first = ClaimingPod::create(world, "db-9", "coral")?;
+    ensure!(first.add(&coral, "db-9-a")? == address);
+    first.call("DEL", &coral, "db-9-a")?.silent()?;
+    first.delete(world)?;
+    let node: Api<KubeNode> = Api::all(world.client.clone());
+    let uid = world.runtime.block_on(call(node.get("coral")))?.metadata.uid;
+    let fence =
+        |uid: Option<&String>| json!({ "metadata": { "annotations": { "ipam.tenure.dev/fenced": uid } } });
+    world.change::<KubeNode>("coral", &fence(uid.as_ref()))?;
+    let second = ClaimingPod::create(world, "db-9", "ivory")?;
+    ensure!(second.add(&ivory, "db-9-b")? == address);
+    world.change::<KubeNode>("coral", &fence(None))?;
+    // The daemon was not restarted, and its watch not interrupted.
+    let third = ClaimingPod::create_naming(world, "further", "coral", "address-9")?;
+    wait::holds("the ADD to wait for the node that has the address", LIMIT, || {
+        let outcome = third.call("ADD", &coral, "further-a")?;
+        ensure!(!outcome.succeeded, "two pods have the address of the claim");
+        Ok(outcome.error_code(11)?.msg.contains("still in use on node ivory by pod default/db-9"))
+    })?;
+    let says = |name: &str| -> anyhow::Result<usize> {
+        let object = world.node_object(name)?.map(|object| object.spec.claims).unwrap_or_default();
+        Ok(object.iter().filter(|turn| turn.state == "Held").count())
+    };
+    ensure!((says("ivory")?, says("coral")?) == (1, 0), "the node that was fenced has a turn");
+    second.call("DEL", &ivory, "db-9-b")?.silent()?;
+    ensure!(third.add(&coral, "further-a")? == address);
+    third.call("DEL", &coral, "further-a")?.silent()?;
+    for pod in [second, third] {
+        pod.delete(world)?;
+    }
+    world.runtime.block_on(call(claims(world).delete("address-9", &DeleteParams::default()))).map(drop)?;
+    Ok(())
 }
 
 fn kept(world: &mut World) -> anyhow::Result<()> {

@@ -68,6 +68,14 @@ impl PodClaims {
         Self { engine, door, pods, told: ToldPods::default() }
     }
 
+    /// The AddressPool of an AddressClaim.
+    ///
+    /// # Errors
+    /// If it is not known.
+    pub(super) async fn pool_of(&self, claim: &ClaimName) -> Result<String, ClaimWait> {
+        self.door.pool_of(claim).await
+    }
+
     /// Waits for the addresses of the claims that a pod names, as far as they are of this network's pools.
     pub(super) async fn of_pod(
         &self,

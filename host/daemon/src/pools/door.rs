@@ -28,12 +28,28 @@ impl ClaimDoor {
         claim: &ClaimName,
         pod: &ClaimingPod,
     ) -> Result<Vec<ClaimAddress>, ClaimWait> {
-        let agent = self.0.get().and_then(|agent| agent.borrow().clone());
-        match agent {
+        match self.agent() {
             Some(agent) => agent.addresses_of(claim, pod).await,
             None => Err(ClaimWait::Pending(format!(
                 "the address of claim {claim} is not known: the API server cannot be reached yet"
             ))),
         }
+    }
+
+    /// The AddressPool of an AddressClaim.
+    ///
+    /// # Errors
+    /// As the agent's, or if it does not run yet.
+    pub(super) async fn pool_of(&self, claim: &ClaimName) -> Result<String, ClaimWait> {
+        match self.agent() {
+            Some(agent) => agent.pool_of(claim).await,
+            None => Err(ClaimWait::Pending(format!(
+                "the pool of claim {claim} is not known: the API server cannot be reached yet"
+            ))),
+        }
+    }
+
+    fn agent(&self) -> Option<ClusterAgent> {
+        self.0.get().and_then(|agent| agent.borrow().clone())
     }
 }
