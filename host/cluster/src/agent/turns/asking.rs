@@ -43,7 +43,7 @@ pub(crate) async fn addresses_of(
     }
     let begin = core.now();
     loop {
-        let Asking { is_news, wait, mut answered } = core.ask(claim, pod);
+        let ClaimAnswer { is_news, wait, mut answered } = core.ask(claim, pod);
         if is_news {
             core.wake.notify_one();
         }
@@ -94,7 +94,7 @@ pub(crate) async fn pool_of(core: &AgentCore, claim: &ClaimName) -> Result<Strin
 }
 
 /// The state of a claim that a pod asks for.
-pub(super) struct Asking {
+pub(super) struct ClaimAnswer {
     /// Whether no pod of this node asked for it before.
     pub(super) is_news: bool,
     /// The answer so far.
@@ -168,7 +168,7 @@ impl AgentCore {
 
     /// Notes that a pod asks for a claim. A turn is one of the virtual machine for which it was said first: the pod of another one, or of none, waits until the
     /// first asks no more, and does not take the turn from it.
-    pub(super) fn ask(&self, claim: &ClaimName, pod: &ClaimingPod) -> Asking {
+    pub(super) fn ask(&self, claim: &ClaimName, pod: &ClaimingPod) -> ClaimAnswer {
         let now = self.now();
         let mut state = self.state();
         let is_news = !state.asked.contains_key(claim);
@@ -176,13 +176,13 @@ impl AgentCore {
         let answered = asked.answered.subscribe();
         if asked.pod.guest != pod.guest {
             let why = format!("pod {} asks for it, which is not of the same virtual machine", asked.pod.name);
-            return Asking { is_news, wait: Some(pending(claim, &why)), answered };
+            return ClaimAnswer { is_news, wait: Some(pending(claim, &why)), answered };
         }
         asked.at = now;
         if asked.pod != *pod {
             asked.pod = pod.clone();
         }
-        Asking { is_news, wait: asked.wait.clone(), answered }
+        ClaimAnswer { is_news, wait: asked.wait.clone(), answered }
     }
 
     /// Forgets that pods ask for claims whose addresses are theirs by now, which ends their wait.

@@ -1,0 +1,76 @@
+use std::time::Duration;
+
+use k8s_openapi::jiff::Timestamp;
+use serde_json::json;
+use tenure_cluster::NodeIPAM;
+use tenure_cluster::convert::ClaimLease;
+use tenure_cluster::objects::reference::ClaimReference;
+use tenure_leases::{PoolKey, RangeId, TurnId};
+
+use super::*;
+use crate::decide::sample;
+use crate::view::{KeptObject, ViewSources, view};
+
+fn said(number: usize) -> KeptObject<SaidView> {
+    let object: NodeIPAM = serde_json::from_value(json!({
+        "metadata": { "name": format!("n{number}"), "uid": format!("{number:08x}-0000-4000-8000-000000000000"), "resourceVersion": "1" },
+        "spec": {
+            "nodeUID": "00000000-0000-4000-8000-000000000001", "machine": "00000000000000000000000000000001",
+            "bootID": "00000000-0000-4000-8000-000000000002",
+        },
+    }))
+    .unwrap();
+    KeptObject::of(object)
+}
+
+#[test]
+fn a_node_is_told_of_taken_addresses_also_where_it_has_the_address_of_a_claim() {
+    let taken = |cidr: &str| json!({ "cidr": cidr, "source": "calico", "owner": "pod shop/web-0" });
+    let more = json!({ "taken": [taken("10.0.0.9/32"), taken("10.0.0.10/32")] });
+    let turn = json!({
+        "block": "default.10-0-0-9.32", "turn": TurnId(7).to_string(), "state": "Held", "pod": "default/db-0",
+    });
+    let claim = ClaimReference {
+        kind: "AddressClaim".into(),
+        namespace: "default".into(),
+        name: "db-0".into(),
+        uid: Uid(50).to_string(),
+    };
+    let (group, cidr) = ("default".to_owned(), "10.0.0.9/32".parse().unwrap());
+    let pool = PoolKey { name: "pods".into(), uid: Uid(1) };
+    let mut block = ClaimLease { group, cidr, range: RangeId(1), pool, claim }.object().unwrap();
+    block.metadata.uid = Some(Uid(51).to_string());
+    block.metadata.resource_version = Some("1".into());
+    let view = view(ViewSources {
+        pools: vec![sample::pool_with("Claims", "10.0.0.0/28", 32, &more)],
+        blocks: vec![KeptObject::of(block)],
+        said: vec![sample::said(1, Uid(11), 0, &[turn])],
+        ..ViewSources::default()
+    });
+    assert!(view.unreadable.is_empty(), "{:?}", view.unreadable);
+    let told = settings(&view, &view.said["n1"], &[]);
+    let excluded: Vec<_> = told.iter().flat_map(|pool| &pool.exclusions).collect();
+    assert_eq!(excluded.iter().flat_map(|entry| &entry.cidr).collect::<Vec<_>>(), ["10.0.0.9/32"]);
+}
+
+#[test]
+fn nodes_get_their_statuses_in_turn() {
+    let said = (0..MAX_HINTS + 100).map(said).collect();
+    let (view, mut memory) =
+        (view(ViewSources { said, ..ViewSources::default() }), OperatorMemory::default());
+    let now = WriteTime { elapsed: Duration::ZERO, day: Timestamp::UNIX_EPOCH };
+    let mut pass = || {
+        let facts = ClaimFacts::gather(&view, &memory);
+        let (waiting, none) = (WaitingNodes::new(), BTreeSet::new());
+        let told = Told { waiting: &waiting, later: [&none, &none], facts: &facts };
+        let writes = hints(&view, &told, &mut memory, now);
+        let name = |write: OperatorWrite| match write {
+            OperatorWrite::Hints(said, _) => said.spec.identity.name.to_string(),
+            other => panic!("{other:?}"),
+        };
+        writes.into_iter().map(name).collect::<BTreeSet<_>>()
+    };
+    let (first, second) = (pass(), pass());
+    assert_eq!((first.len(), second.len()), (MAX_HINTS, MAX_HINTS));
+    assert_eq!(first.union(&second).count(), MAX_HINTS + 100);
+}
