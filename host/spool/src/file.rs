@@ -23,6 +23,16 @@ struct SpooledCall {
     started_at_boot_ms: u64,
     #[serde(default)]
     started_at_boot_ns: u64,
+    /// The kernel's id of the boot in which it began; empty if an older version wrote it, or the kernel does not say.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    boot: String,
+}
+
+/// The kernel's id of this boot, which no configuration replaces: start times are of the kernel's clock. Empty if it cannot be read.
+fn boot() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
+        .map(|id| id.trim().to_owned())
+        .unwrap_or_default()
 }
 
 /// Encodes a DEL as a file.
@@ -41,6 +51,7 @@ pub(crate) fn bytes(invocation: &Invocation) -> io::Result<Vec<u8>> {
         config,
         started_at_boot_ms: invocation.started_at_boot_ms,
         started_at_boot_ns: invocation.started_at_boot_ns,
+        boot: boot(),
     };
     Ok(serde_json::to_vec(&written)?)
 }
@@ -48,12 +59,17 @@ pub(crate) fn bytes(invocation: &Invocation) -> io::Result<Vec<u8>> {
 /// Decodes the DEL of a file.
 ///
 /// # Errors
-/// `InvalidData` for bytes that are not a DEL, or a DEL without a start time.
+/// `InvalidData` for bytes that are not a DEL, or a DEL without a start time, or of another boot.
 pub(crate) fn invocation(bytes: &[u8]) -> io::Result<Invocation> {
     let written: SpooledCall = serde_json::from_slice(bytes).map_err(|error| useless(&error.to_string()))?;
     if written.started_at_boot_ms == 0 && written.started_at_boot_ns == 0 {
         // Replayed without a start time, it would free allocations that began long after it.
         return Err(useless("it has no start time"));
+    }
+    let now = boot();
+    if !written.boot.is_empty() && !now.is_empty() && written.boot != now {
+        // Its start time is of another clock: it would free what began before that time in this boot. Pods of its own boot have ended.
+        return Err(useless("it is of another boot"));
     }
     Ok(Invocation {
         container_id: written.container_id,

@@ -4,7 +4,7 @@
 //! Each is its own JSON file in `spool/` next to the socket. It is written under a name that starts with a dot,
 //! synced and linked, so that a file with its final name is complete and durable. It contains the invocation with its
 //! start time: a replayed DEL frees nothing that began after it. The directory is under /run, which a reboot clears
-//! exactly when pods' allocations end. On a boot at which the daemon comes last, the plugin makes the daemon's default run
+//! exactly when pods' allocations end; a file of another boot, in a directory that outlived it, is set aside. On a boot at which the daemon comes last, the plugin makes the daemon's default run
 //! directory, where the daemon then finds it. Each file is read on its own: one that is not a DEL is set aside, never
 //! deleted, and does not block the others.
 //!

@@ -33,6 +33,24 @@ fn namesakes_do_not_replace_each_other() {
     assert_eq!(containers, ["one", "two"]);
 }
 
+/// Regression: in a run directory that outlives a boot, a GC counted as begun now, and freed the pods that it did not list.
+#[test]
+fn what_another_boot_has_left_is_not_replayed() {
+    let (_directory, spool) = spool();
+    let path = spool.write_verb(Verb::Gc, &invocation(7)).unwrap();
+    let text = fs::read_to_string(&path).unwrap();
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    assert!(text.contains(boot.trim()), "{text}");
+    fs::write(&path, text.replace(boot.trim(), "another")).unwrap();
+    let refused = spool.read(&path).unwrap_err();
+    assert_eq!(
+        (refused.kind(), refused.to_string().as_str()),
+        (io::ErrorKind::InvalidData, "it is of another boot")
+    );
+    fs::write(&path, text.replace(boot.trim(), "")).unwrap();
+    assert!(spool.read(&path).is_ok(), "an older version does not say");
+}
+
 #[test]
 fn dels_are_read_in_the_order_in_which_they_began() {
     let (_directory, spool) = spool();
