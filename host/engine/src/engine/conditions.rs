@@ -2,7 +2,9 @@
 //! the books.
 
 use tenure_ledger::{Book, Chooser, Shelf};
-use tenure_types::{Condition, ConditionName, DELEGATED, Error, ErrorCode, Need, Result, Severity, Supply};
+use tenure_types::{
+    Condition, ConditionName, DELEGATED, Error, ErrorCode, Need, Pool, Result, Severity, Supply,
+};
 
 use super::Engine;
 use crate::core::kept::KeptPools;
@@ -169,12 +171,17 @@ fn exhaustion(book: &Book, index: usize) -> Option<String> {
 }
 
 /// The reason, for people, that no ADD can succeed: a pool that every grant needs is exhausted, or all pools are. Pools kept for names do not count.
-pub(crate) fn exhausted(book: &Book, kept: &KeptPools) -> Option<String> {
+/// If the host `is_supplying`, its pools are not exhausted: what they lack is waited for.
+pub(crate) fn exhausted(book: &Book, kept: &KeptPools, is_supplying: bool) -> Option<String> {
+    let exhaustion = |(index, pool): (usize, &Pool)| match pool.supply {
+        Supply::Host if is_supplying => None,
+        Supply::Host | Supply::Configuration => exhaustion(book, index),
+    };
     let pools = || book.pools().iter().enumerate().filter(|(_, pool)| !kept.has(pool));
     let mut needed = pools().filter(|(_, pool)| pool.need == Need::Always);
-    let messages = || -> Option<Vec<String>> { pools().map(|(index, _)| exhaustion(book, index)).collect() };
+    let messages = || -> Option<Vec<String>> { pools().map(exhaustion).collect() };
     needed
-        .find_map(|(index, _)| exhaustion(book, index))
+        .find_map(exhaustion)
         .or_else(|| messages().filter(|messages| !messages.is_empty()).map(|messages| messages.join("; ")))
 }
 
@@ -239,10 +246,10 @@ mod tests {
             (&beside, &["beside"], None),
             (&beside, &["needed"], Some("pool needed of network net is exhausted: it has no addresses")),
         ] {
-            assert_eq!(exhausted(&book(pools, empty), &KeptPools::default()).as_deref(), told);
+            assert_eq!(exhausted(&book(pools, empty), &KeptPools::default(), true).as_deref(), told);
         }
         let undefined = Book::empty(&NetworkName::new("net").unwrap());
-        assert_eq!(exhausted(&undefined, &KeptPools::default()), None);
+        assert_eq!(exhausted(&undefined, &KeptPools::default(), false), None);
     }
 
     #[test]

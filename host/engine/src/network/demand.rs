@@ -84,6 +84,11 @@ impl Demands {
         }
     }
 
+    /// Whether an executor attends to a network, so that its supply is waited for.
+    pub(crate) fn is_attended(&self, network: &NetworkName) -> bool {
+        hold(&self.attended).get(network).is_some_and(|attended| attended.executors > 0)
+    }
+
     /// Whether the last plan found that nothing can be added to a network's supply.
     pub(crate) fn is_full(&self, network: &NetworkName) -> bool {
         hold(&self.lacks).get(network).is_some_and(is_full)

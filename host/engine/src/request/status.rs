@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tenure_ledger::{Book, Chooser};
-use tenure_types::{Definer, Error, ErrorCode, NetworkConfig, NetworkName, PolicyName, Result, Supply};
+use tenure_types::{Definer, Error, ErrorCode, NetworkConfig, NetworkName, PolicyName, Result};
 
 use crate::core::strikes::Requester;
 use crate::engine::Engine;
@@ -69,7 +69,10 @@ impl Engine {
         match book.as_deref() {
             Some(book) if is_same => {
                 self.core.check_book(&bounds, book).map_err(named)?;
-                exhausted(book, &self.core.kept_pools()).map_or(Ok(()), |message| Err(unavailable(message)))
+                // A network that is full for good is told by its condition: code 50 would take all pods of the node out of their Services.
+                let is_supplying = self.effects.demands.is_attended(name);
+                let full = exhausted(book, &self.core.kept_pools(), is_supplying);
+                full.map_or(Ok(()), |message| Err(unavailable(message)))
             }
             present => {
                 let (config, why) = (Arc::clone(config), String::new());
@@ -96,9 +99,8 @@ impl Engine {
         for fact in self.core.ledger_facts(&draft, wanted, &definition)? {
             self.core.committer.try_out(&mut draft, &fact)?;
         }
-        // What the host has yet to supply is waited for.
-        let is_supplied = definition.pools.iter().all(|pool| pool.pool.supply == Supply::Configuration);
-        match exhausted(&draft, &self.core.kept_pools()).filter(|_| is_supplied) {
+        // Who supplies a network attends to it once it is defined.
+        match exhausted(&draft, &self.core.kept_pools(), true) {
             Some(message) => Err(unavailable(message)),
             None => Ok(()),
         }

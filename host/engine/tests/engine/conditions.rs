@@ -179,6 +179,32 @@ async fn a_busy_network_keeps_its_own_conditions_and_no_others() {
     assert_eq!(told, expected);
 }
 
+/// Regression: STATUS failed while an ADD waited and was served, so that the node turned not ready, and its pods left their Services.
+#[tokio::test]
+async fn a_status_does_not_fail_where_an_add_waits_for_the_host() {
+    let bench = Bench::new(8, 8);
+    let attending = bench.engine.attend(&network());
+    let status = async || {
+        let add = bench.add_with(1, "blocks", "");
+        bench.engine.status(&add.request.network, &add.policy, &add.config).await.map_err(|error| error.code)
+    };
+    {
+        let mut add = pin!(bench.takes(0));
+        assert!(poll_once(add.as_mut()).is_pending());
+        assert_eq!(status().await, Ok(()));
+        bench.engine.supply(&network(), &[added("b1", 1)]).await.unwrap();
+        add.await.unwrap();
+    }
+    let add = (1..).map(|number| Box::pin(bench.takes(number)));
+    let mut waits = add.filter_map(|mut add| poll_once(add.as_mut()).is_pending().then_some(add));
+    let _waiting = waits.next().unwrap();
+    assert_eq!(status().await, Ok(()));
+    bench.engine.look_at_networks();
+    assert_eq!(names(&bench), ["supply-exhausted"]);
+    drop(attending);
+    assert_eq!(status().await, Err(ErrorCode::Unavailable), "nobody could supply it");
+}
+
 #[tokio::test]
 async fn a_status_asks_the_policy_that_an_operator_has_chosen() {
     let bench = Bench::new(8, 8);
