@@ -25,6 +25,8 @@ const UNKNOWN_FOR: Duration = Duration::from_secs(2);
 pub(crate) struct ConfiguredAgents {
     config: watch::Receiver<Arc<Config>>,
     runtime: Option<Runtime>,
+    /// Called for each agent that the caller may be, if the runtime does not say which pod calls.
+    may_have_called: Box<dyn Fn(&AgentName) + Send + Sync>,
     /// A `std::sync::Mutex`, held to look up and to add.
     pods: Mutex<HashMap<String, KnownPod>>,
     /// Held while the runtime is asked. A `tokio::sync::Mutex`, because the answer is awaited: callers wait for each other's answers instead of
@@ -41,14 +43,26 @@ enum KnownPod {
 }
 
 impl ConfiguredAgents {
-    pub(crate) fn new(config: watch::Receiver<Arc<Config>>, runtime: Option<Runtime>) -> Self {
+    pub(crate) fn new(
+        config: watch::Receiver<Arc<Config>>,
+        runtime: Option<Runtime>,
+        may_have_called: impl Fn(&AgentName) + Send + Sync + 'static,
+    ) -> Self {
         let (pods, asking, refusals) =
             (Mutex::default(), tokio::sync::Mutex::default(), RefusedCallers::default());
-        Self { config, runtime, pods, asking, refusals }
+        Self { config, runtime, may_have_called: Box::new(may_have_called), pods, asking, refusals }
+    }
+
+    /// Notes each agent that a caller may be whose pod the runtime does not tell: its leases must not run out for that.
+    fn note_unidentified(&self, config: &Config, peer: &Peer) {
+        let may_be = config.agents.iter().filter(|(_, table)| table.pod.is_some() && has_ids(table, peer));
+        may_be
+            .filter_map(|(name, _)| AgentName::new(name).ok())
+            .for_each(|name| (self.may_have_called)(&name));
     }
 
     async fn is(&self, peer: &Peer, table: &AgentTable) -> Result<bool> {
-        if table.uid.is_some_and(|uid| uid != peer.uid) || table.gid.is_some_and(|gid| gid != peer.gid) {
+        if !has_ids(table, peer) {
             return Ok(false);
         }
         let Some((namespace, name)) = table.pod.as_deref().and_then(|pod| pod.split_once('/')) else {
@@ -101,7 +115,11 @@ impl Agents for ConfiguredAgents {
         let mut found: Option<(&String, &AgentTable)> = None;
         for (name, table) in &config.agents {
             // The configuration was checked: of two that match a caller, one comes first.
-            if found.is_none_or(|(_, other)| table.comes_before(other)) && self.is(peer, table).await? {
+            if found.is_some_and(|(_, other)| !table.comes_before(other)) {
+                continue;
+            }
+            let is = self.is(peer, table).await;
+            if is.inspect_err(|_| self.note_unidentified(&config, peer))? {
                 found = Some((name, table));
             }
         }
@@ -153,6 +171,11 @@ impl RefusedCallers {
     }
 }
 
+/// Whether a caller has the user and the group of an agent.
+fn has_ids(table: &AgentTable, peer: &Peer) -> bool {
+    table.uid.is_none_or(|uid| uid == peer.uid) && table.gid.is_none_or(|gid| gid == peer.gid)
+}
+
 fn rights(name: &str, table: &AgentTable) -> Result<Rights> {
     Ok(Rights {
         // Checked when the configuration was read.
@@ -172,7 +195,7 @@ mod tests {
     fn agents(tables: &[(&str, AgentTable)]) -> ConfiguredAgents {
         let agents = tables.iter().map(|(name, table)| ((*name).to_owned(), table.clone())).collect();
         let (_, config) = watch::channel(Arc::new(Config { agents, ..Config::default() }));
-        let agents = ConfiguredAgents::new(config, None);
+        let agents = ConfiguredAgents::new(config, None, |_| ());
         let shop = PodName { namespace: "kube-system".into(), name: "cilium-x7".into() };
         agents.pods.lock().unwrap().insert("uid-1".into(), KnownPod::Named(shop));
         agents
@@ -222,6 +245,27 @@ mod tests {
             assert_eq!(who(&agents, 1, 8, Some("uid-1")).await, pods);
             assert_eq!(who(&agents, 0, 8, Some("uid-1")).await, cilium);
         }
+    }
+
+    /// Regression: an agent that was refused because the runtime was away lost its leases.
+    #[tokio::test]
+    async fn a_caller_whose_pod_the_runtime_does_not_tell_may_be_each_agent_with_its_ids() {
+        let pod = |uid| AgentTable { uid, pod: Some("kube-system/*".to_owned()), ..AgentTable::default() };
+        let tables = [("cilium", pod(Some(0))), ("any", pod(None)), ("other", pod(Some(7)))];
+        let root = ("root", AgentTable { uid: Some(0), ..AgentTable::default() });
+        let agents = tables.into_iter().chain([root]).map(|(name, table)| (name.to_owned(), table)).collect();
+        let (_, config) = watch::channel(Arc::new(Config { agents, ..Config::default() }));
+        let directory = tempfile::tempdir().unwrap();
+        let runtime = Runtime::at(directory.path().join("away.sock"));
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let hears = Arc::clone(&heard);
+        let may_have_called = move |agent: &AgentName| hold(&hears).push(agent.to_string());
+        let agents = ConfiguredAgents::new(config, Some(runtime), may_have_called);
+        assert_eq!(who(&agents, 0, 0, None).await, "root");
+        assert_eq!(*hold(&heard), [""; 0]);
+        let told = who(&agents, 0, 0, Some("uid-1")).await;
+        assert!(told.starts_with("cannot find out which pod is calling"), "{told}");
+        assert_eq!(*hold(&heard), ["any", "cilium"]);
     }
 
     #[test]

@@ -11,6 +11,7 @@ pub(crate) mod asking;
 pub(crate) mod changes;
 pub(crate) mod confirm;
 pub(crate) mod consult;
+pub(crate) mod contact;
 pub(crate) mod declare;
 pub(crate) mod delegated;
 pub(crate) mod ensure;

@@ -25,6 +25,7 @@ pub mod ports;
 mod request;
 
 pub use claims::changes::Changes;
+pub use claims::contact::Asking;
 pub use claims::declare::Declared;
 pub use claims::filter::ClaimFilter;
 pub use claims::heard::Watching;

@@ -75,6 +75,9 @@ impl ClaimsService {
         let (agent, network, name) = (caller.rights.name.clone(), ask.network.clone(), ask.name.clone());
         let key = ClaimKey { agent, network, name };
         let existed = self.engine.claimed(&key).is_some();
+        let component = caller.agent.clone();
+        // Between two attempts it is there, too.
+        let _asking = self.engine.asking(&component, std::slice::from_ref(ask));
         let check = |rights: &Rights| rights.check(ask);
         let (claimed, still) = self
             .waiting(caller, wait_ms, check, |agent| async move { self.engine.ensure(&agent, ask).await })
@@ -96,7 +99,8 @@ impl ClaimsService {
         let agent = asked::component(rights.agent(), &scope, from_scope.as_deref())?;
         let asks =
             claims.iter().map(|claim| asked::ask(claim, agent.scope.as_ref())).collect::<Result<Vec<_>>>()?;
-        let caller = Caller { link, rights, call, agent };
+        let _asking = (!dry_run).then(|| self.engine.asking(&agent, &asks));
+        let caller = Caller { link, rights, call, agent: agent.clone() };
         let check = |rights: &Rights| asks.iter().try_for_each(|ask| rights.check(ask));
         let asks = &asks;
         let attempt = |agent| async move { self.engine.declare(&agent, asks, !dry_run).await };

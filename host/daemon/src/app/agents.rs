@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tenure_rpc::server::{HealthServer, HealthService};
 use tenure_supervise::Supervisor;
+use tenure_types::AgentName;
 
 use super::ledger::LedgerWing;
 use super::networks::NetworksWing;
@@ -19,7 +20,10 @@ pub(super) fn add(
     health: HealthServer<HealthService>,
 ) {
     let Spine { engine, config, .. } = spine;
-    let agents = Arc::new(ConfiguredAgents::new(config.clone(), spine.runtime.clone()));
+    let claims = Arc::clone(engine);
+    let may_have_called = move |agent: &AgentName| claims.may_have_called(agent);
+    let agents = ConfiguredAgents::new(config.clone(), spine.runtime.clone(), may_have_called);
+    let agents = Arc::new(agents);
     let claims = parts::ClaimsPart::build(
         spine.run_dir.join(tenure_rpc::AGENT_SOCKET),
         Arc::clone(engine),

@@ -15,7 +15,7 @@ impl AgentClaims {
 
     async fn serve_confirm(&self, key: &ClaimKey) -> Result<()> {
         let unknown = || Error::new(ErrorCode::ClaimUnknown, format_args!("there is no claim {key}"));
-        let _asking = self.heard.asking([key.clone()]);
+        let _asking = self.asking(None, [key.clone()]);
         let _turn = self.core.turns.enter(&key.agent).await?;
         self.core.has_state()?;
         let ticket = {
@@ -33,8 +33,6 @@ impl AgentClaims {
                 }
             }
         };
-        ticket.durable().await?;
-        self.heard.asked(key, self.core.now());
-        Ok(())
+        ticket.durable().await
     }
 }

@@ -49,6 +49,7 @@ struct Own {
 impl AgentClaims {
     /// Serves [`Engine::declare`](crate::Engine::declare).
     pub(crate) async fn declare(&self, agent: &Agent, asks: &[Ask], apply: bool) -> Result<Declared> {
+        let _asking = apply.then(|| self.asking_for(agent, asks));
         self.core.has_state()?;
         self.restore_claims_of(&agent.name).await?;
         let Some(network) = asks.first().map(|ask| ask.network.clone()).or_else(|| self.first_of(agent))
@@ -70,7 +71,6 @@ impl AgentClaims {
 
     async fn serve_declare(&self, agent: &Agent, asks: &[Ask], apply: bool) -> Result<Declared> {
         let wanted = by_key(agent, asks)?;
-        let _asking = self.heard.asking(wanted.keys().filter(|_| apply).cloned());
         let _turn = self.core.turns.enter(&agent.name).await?;
         give_way().await;
         wanted.keys().try_for_each(|key| self.check_scope(agent, key))?;
@@ -105,17 +105,9 @@ impl AgentClaims {
             self.witnessed.retain(|key, claim| {
                 key.agent != agent.name || claim.claimant.scope != agent.scope || wanted.contains_key(key)
             });
-            let is_heard = || {
-                let now = self.core.now();
-                wanted.keys().for_each(|key| self.heard.asked(key, now));
-            };
-            // The turns and the disk may have taken a while.
-            is_heard();
             for key in &declared.released {
                 self.delegates.settle_quietly(&key.network, &key.owner()).await;
             }
-            // Returning addresses to delegates may have taken a while too, and not every caller waits for that.
-            is_heard();
         }
         Ok(declared)
     }

@@ -22,12 +22,11 @@ impl AgentClaims {
     }
 
     async fn serve_ensure(&self, agent: &Agent, key: &ClaimKey, ask: &Ask) -> Result<Claimed> {
-        let _asking = self.heard.asking([key.clone()]);
+        let _asking = self.asking_for(agent, std::slice::from_ref(ask));
         let _turn = self.core.turns.enter(&agent.name).await?;
         self.core.has_state()?;
         let ticket = self.make_or_keep(agent, key, ask).await?;
         ticket.durable().await?;
-        self.heard.asked(key, self.core.now());
         self.claimed(key).ok_or_else(|| {
             Error::new(ErrorCode::Superseded, format_args!("{key} was released while it was made"))
         })

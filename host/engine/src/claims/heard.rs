@@ -1,5 +1,5 @@
 //! The time of each agent's last contact. Kept in memory only: a start counts as contact with every agent, so a lease never runs out
-//! because the daemon was away.
+//! because the daemon was away, nor because it could not serve an agent that was there.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -12,13 +12,14 @@ use crate::lock::hold;
 
 /// The time of each agent's last contact.
 pub(crate) struct Heard {
-    since: Moment,
     /// A `std::sync::Mutex`, held to read and to change memory.
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
+    /// From when on every agent can be heard of: the start, or the end of what kept the daemon from serving agents.
+    since: Moment,
     claims: BTreeMap<ClaimKey, Moment>,
     /// How many requests for each claim are under way.
     asking: BTreeMap<ClaimKey, usize>,
@@ -55,12 +56,6 @@ impl State {
     }
 }
 
-/// Requests for claims that are under way: until this is dropped, their agent is there, so their leases do not run out.
-pub(crate) struct Asking {
-    heard: Arc<Heard>,
-    keys: Vec<ClaimKey>,
-}
-
 /// An open watch, which keeps the leases of the claims that it is about.
 pub struct Watching {
     heard: Arc<Heard>,
@@ -70,21 +65,37 @@ pub struct Watching {
 
 impl Heard {
     pub(crate) fn new(since: Moment) -> Self {
-        Self { since, state: Mutex::default() }
+        Self { state: Mutex::new(State { since, ..State::default() }) }
     }
 
-    /// An agent asked for a claim.
-    pub(super) fn asked(&self, key: &ClaimKey, now: Moment) {
-        hold(&self.state).claims.insert(key.clone(), now);
+    /// Until now, no agent could renew anything: this counts as contact with every one.
+    pub(super) fn restart(&self, now: Moment) {
+        hold(&self.state).since = now;
+    }
+
+    /// An agent may have called that could not be identified.
+    pub(super) fn may_have_called(&self, agent: &AgentName, now: Moment) {
+        hold(&self.state).remember((agent.clone(), ClaimFilter::All), now);
     }
 
     /// An agent asks for these claims, and has no answer yet.
-    pub(super) fn asking(self: &Arc<Self>, keys: impl IntoIterator<Item = ClaimKey>) -> Asking {
-        let keys: Vec<ClaimKey> = keys.into_iter().collect();
+    pub(super) fn begin(&self, keys: &[ClaimKey]) {
         let mut state = hold(&self.state);
         keys.iter().for_each(|key| *state.asking.entry(key.clone()).or_default() += 1);
-        drop(state);
-        Asking { heard: Arc::clone(self), keys }
+    }
+
+    /// An agent was answered that asked for these claims; `had` are those among them that it has.
+    pub(super) fn end(&self, keys: &[ClaimKey], had: &[ClaimKey], now: Moment) {
+        let mut state = hold(&self.state);
+        had.iter().for_each(|key| _ = state.claims.insert(key.clone(), now));
+        for key in keys {
+            if let Some(under_way) = state.asking.get_mut(key) {
+                *under_way -= 1;
+                if *under_way == 0 {
+                    state.asking.remove(key);
+                }
+            }
+        }
     }
 
     /// A claim has ended.
@@ -94,7 +105,8 @@ impl Heard {
 
     /// Returns the last contact of a claim's agent; now, if the agent watches or is asking for the claim.
     pub(super) fn last(&self, claim: &Claim, now: Moment) -> Moment {
-        self.since_the_start(claim, now).unwrap_or(self.since)
+        let since = hold(&self.state).since;
+        self.since_the_start(claim, now).map_or(since, |heard| heard.max(since))
     }
 
     /// As [`last`](Self::last); `None` if it was not heard of since the start.
@@ -134,20 +146,6 @@ impl Heard {
     ) -> Watching {
         *hold(&self.state).watching.entry(of.clone()).or_default() += 1;
         Watching { heard: Arc::clone(self), of, now: Box::new(now) }
-    }
-}
-
-impl Drop for Asking {
-    fn drop(&mut self) {
-        let mut state = hold(&self.heard.state);
-        for key in &self.keys {
-            if let Some(under_way) = state.asking.get_mut(key) {
-                *under_way -= 1;
-                if *under_way == 0 {
-                    state.asking.remove(key);
-                }
-            }
-        }
     }
 }
 
@@ -193,11 +191,18 @@ mod tests {
     fn a_claim_that_is_made_anew_has_not_been_heard_of_before() {
         let key = key();
         let heard = Arc::new(Heard::new(at(1)));
-        heard.asked(&key, at(5));
+        let asked = [key.clone()];
+        heard.begin(&asked);
+        heard.end(&asked, &asked, at(5));
         let claim = claim(key, None);
         assert_eq!(heard.last(&claim, at(9)), at(5));
         heard.forget(&claim.key);
         assert_eq!(heard.last(&claim, at(9)), at(1), "only the start is left");
+        heard.begin(&asked);
+        heard.end(&asked, &[], at(7));
+        assert_eq!(heard.last(&claim, at(9)), at(1), "it is not the asking agent's");
+        heard.restart(at(8));
+        assert_eq!(heard.last(&claim, at(9)), at(8));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use futures_util::future::join_all;
 use tenure_ledger::{Claim, ClaimKey, Presence};
-use tenure_types::{End, NetworkName, Result};
+use tenure_types::{End, Error, ErrorCode, NetworkName, Result};
 
 use super::AgentClaims;
 use super::filter::ClaimFilter;
@@ -14,8 +14,8 @@ use super::heard::Watching;
 impl AgentClaims {
     /// Serves [`Engine::lapse`](crate::Engine::lapse).
     pub(crate) async fn lapse(&self) -> Result<usize> {
-        // A lost state may come back with claims that were renewed.
-        if self.core.has_state().is_err() {
+        if self.cannot_renew() {
+            self.heard.restart(self.core.now());
             return Ok(0);
         }
         let mut by_network: BTreeMap<NetworkName, Vec<ClaimKey>> = BTreeMap::new();
@@ -33,6 +33,14 @@ impl AgentClaims {
         node.claims
             .all()
             .any(|claim| claim.wish.lease.is_some() || matches!(claim.presence, Presence::Reserved(_)))
+    }
+
+    /// Whether no agent can renew anything: a lost state may come back with claims that were renewed, and what cannot be recorded has not
+    /// ended.
+    fn cannot_renew(&self) -> bool {
+        let is_broken = |error: &Error| error.code == ErrorCode::CheckpointFailed;
+        self.core.has_state().is_err()
+            || self.core.ports.journal.health().is_err_and(|error| is_broken(&error))
     }
 
     async fn lapse_in_order(&self, keys: Vec<ClaimKey>) -> Result<usize> {

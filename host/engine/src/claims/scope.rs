@@ -8,14 +8,19 @@ use tenure_types::{Error, ErrorCode, Result, ScopeName};
 
 use super::{Agent, AgentClaims};
 
+impl Agent {
+    /// Whether a claim of this scope is the component's, or one that it takes over.
+    pub(super) fn may_ask_for(&self, scope: Option<&ScopeName>) -> bool {
+        scope == self.scope.as_ref() || self.from_scope.as_ref().is_some_and(|from| from.as_ref() == scope)
+    }
+}
+
 impl AgentClaims {
     /// Refuses a claim that belongs to another scope than the one that calls, unless that takes it over.
     pub(super) fn check_scope(&self, agent: &Agent, key: &ClaimKey) -> Result<()> {
         let scope = self.core.committer.node().claims.get(key).map(|claim| claim.wish.claimant.scope.clone());
         match scope {
-            Some(scope) if scope != agent.scope && agent.from_scope.as_ref() != Some(&scope) => {
-                Err(of_another(key, scope.as_ref()))
-            }
+            Some(scope) if !agent.may_ask_for(scope.as_ref()) => Err(of_another(key, scope.as_ref())),
             _ => Ok(()),
         }
     }

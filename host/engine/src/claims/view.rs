@@ -74,8 +74,8 @@ impl AgentClaims {
         let lease = claim.wish.lease.map(|lease| after(heard, lease));
         let reserved = match claim.presence {
             Presence::Here(_) => None,
-            // Nobody could return while the daemon was away, so this counts from its start, which comes after the boot.
-            Presence::Reserved(_) => Some(after(heard, self.core.settings().reserved)),
+            // Nobody could return while the daemon was away, nor before the claim was restored.
+            Presence::Reserved(since) => Some(after(heard.max(since), self.core.settings().reserved)),
         };
         [lease, reserved].into_iter().flatten().min_by_key(|at| at.boot_ns)
     }

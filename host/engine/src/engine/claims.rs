@@ -8,6 +8,7 @@ use tokio::sync::watch;
 
 use super::Engine;
 use crate::claims::changes::Changes;
+use crate::claims::contact::Asking;
 use crate::claims::declare::Declared;
 use crate::claims::filter::ClaimFilter;
 use crate::claims::heard::Watching;
@@ -86,6 +87,17 @@ impl Engine {
     #[must_use]
     pub fn claims_may_lapse(&self) -> bool {
         self.claims.may_lapse()
+    }
+
+    /// Counts an agent as present until this is dropped, as far as these claims are concerned: for a call that makes several attempts.
+    #[must_use]
+    pub fn asking<'a>(&'a self, agent: &'a Agent, asks: &[Ask]) -> Asking<'a> {
+        self.claims.asking_for(agent, asks)
+    }
+
+    /// Notes that an agent may have called, which could not be told from its credentials: that counts as contact with it.
+    pub fn may_have_called(&self, agent: &AgentName) {
+        self.claims.may_have_called(agent);
     }
 
     /// Counts an agent as present, as far as these of its claims are concerned, until this is dropped.

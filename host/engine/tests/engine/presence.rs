@@ -2,9 +2,9 @@
 
 use std::pin::pin;
 
-use tenure_engine::{AgentStanding, ClaimFilter};
+use tenure_engine::{Agent, AgentStanding, ClaimFilter};
 use tenure_ledger::Presence;
-use tenure_types::ErrorCode;
+use tenure_types::{Error, ErrorCode, ScopeName};
 
 use crate::claiming::{agent, ask, key, leasing, names};
 use crate::support::{Bench, poll_once};
@@ -52,6 +52,64 @@ async fn a_confirmation_renews_a_lease() {
     bench.claimed("cilium", &leasing("router", 60)).await.unwrap();
     bench.tick(59_000);
     bench.engine.confirm(&key("cilium", "router")).await.unwrap();
+    bench.tick(59_000);
+    assert_eq!(bench.engine.lapse().await, Ok(0));
+    bench.tick(1_000);
+    assert_eq!(bench.engine.lapse().await, Ok(1));
+}
+
+/// Regression: an agent that renewed in vain, because the disk failed, lost its claim once the disk was back.
+#[tokio::test]
+async fn no_lease_runs_out_while_the_disk_keeps_its_agent_from_renewing_it() {
+    let bench = Bench::with_network().await;
+    bench.claimed("cilium", &leasing("router", 60)).await.unwrap();
+    let failure = Error::new(ErrorCode::CheckpointFailed, "the disk refuses");
+    bench.journal.set_health(Some(failure.clone()));
+    bench.tick(120_000);
+    assert_eq!(bench.engine.lapse().await, Ok(0));
+    bench.journal.set_health(None);
+    bench.tick(59_000);
+    bench.journal.hold();
+    let ask = leasing("router", 60);
+    let mut renewing = pin!(bench.claimed("cilium", &ask));
+    assert!(poll_once(renewing.as_mut()).is_pending());
+    bench.journal.resolve(&Err(failure));
+    assert_eq!(renewing.await.unwrap_err().code, ErrorCode::CheckpointFailed);
+    bench.tick(59_000);
+    assert_eq!(bench.engine.lapse().await, Ok(0), "it was there, although it was refused");
+    bench.tick(1_000);
+    assert_eq!(bench.engine.lapse().await, Ok(1));
+}
+
+/// Regression: between two attempts of a call that waits, its agent counted as gone.
+#[tokio::test]
+async fn a_call_under_way_keeps_the_leases_of_its_agents_own_claims() {
+    let bench = Bench::with_network().await;
+    let scoped = |scope: &str| Agent { scope: Some(ScopeName::new(scope).unwrap()), ..agent("cilium") };
+    let [own, other] = ["own", "other"].map(scoped);
+    let mut wanted = leasing("router", 60);
+    wanted.wish.claimant.scope.clone_from(&own.scope);
+    bench.engine.ensure(&own, &wanted).await.unwrap();
+    let asks = [wanted, leasing("unknown", 60)];
+    let asking = bench.engine.asking(&own, &asks);
+    bench.tick(120_000);
+    assert_eq!(bench.engine.lapse().await, Ok(0));
+    drop(asking);
+    bench.tick(59_000);
+    assert_eq!(bench.engine.lapse().await, Ok(0), "until its end");
+    let _asking = bench.engine.asking(&other, &asks);
+    let refused = bench.engine.ensure(&other, &asks[0]).await.unwrap_err();
+    assert_eq!(refused.code, ErrorCode::ClaimOfAnotherScope);
+    bench.tick(1_000);
+    assert_eq!(bench.engine.lapse().await, Ok(1), "another component says nothing about it");
+}
+
+#[tokio::test]
+async fn an_agent_that_may_have_called_counts_as_there() {
+    let bench = Bench::with_network().await;
+    bench.claimed("cilium", &leasing("router", 60)).await.unwrap();
+    bench.tick(59_000);
+    bench.engine.may_have_called(&agent("cilium").name);
     bench.tick(59_000);
     assert_eq!(bench.engine.lapse().await, Ok(0));
     bench.tick(1_000);

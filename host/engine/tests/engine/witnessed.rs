@@ -4,17 +4,28 @@ use tenure_engine::{Claimed, WitnessedChange, WitnessedClaim, WitnessedClaims};
 use tenure_ledger::{Claimant, Presence};
 use tenure_types::{ConditionName, ErrorCode};
 
-use crate::claiming::{agent, ask, key};
+use crate::claiming::{agent, ask, key, leasing};
 use crate::support::Bench;
 
-#[tokio::test]
-async fn the_claims_of_a_lost_state_are_restored_before_anybody_gets_their_addresses() {
-    let witnessed = |name: &str, address: &str| WitnessedClaim {
+fn witnessed(name: &str, address: &str) -> WitnessedClaim {
+    WitnessedClaim {
         key: key("cilium", name),
         addresses: vec![address.parse().unwrap()],
         is_awaited: false,
         claimant: Claimant::default(),
-    };
+    }
+}
+
+/// Has the state count as lost, or as confirmed.
+fn lose(bench: &Bench, is_lost: bool) {
+    match is_lost {
+        true => bench.engine.conditions().set(ConditionName::StateLost, "", "lost"),
+        false => bench.engine.conditions().clear(ConditionName::StateLost, ""),
+    }
+}
+
+#[tokio::test]
+async fn the_claims_of_a_lost_state_are_restored_before_anybody_gets_their_addresses() {
     let bench = Bench::with_network().await;
     // An older state: the agent has claimed another address since, and another claim.
     assert_eq!(bench.claimed("cilium", &ask("router")).await.unwrap(), "10.0.0.2");
@@ -24,10 +35,7 @@ async fn the_claims_of_a_lost_state_are_restored_before_anybody_gets_their_addre
         witnessed("ingress", "10.0.0.2"),
         elsewhere.clone(),
     ]);
-    let lost = |is_lost: bool| match is_lost {
-        true => bench.engine.conditions().set(ConditionName::StateLost, "", "lost"),
-        false => bench.engine.conditions().clear(ConditionName::StateLost, ""),
-    };
+    let lost = |is_lost| lose(&bench, is_lost);
     lost(true);
     let staged = bench.journal.facts().len();
     let answers = [
@@ -58,6 +66,43 @@ async fn the_claims_of_a_lost_state_are_restored_before_anybody_gets_their_addre
     assert_eq!(awaited, [WitnessedClaim { is_awaited: true, ..elsewhere }], "its range may come");
     bench.engine.declare(&agent("cilium"), &[ask("router")], true).await.unwrap();
     assert_eq!(bench.engine.witnessed_claims().len(), 1, "what is not declared is given up");
+}
+
+/// Regression: the leases counted from the daemon's start, because each call since was refused.
+#[tokio::test]
+async fn no_lease_runs_out_while_a_lost_state_refuses_its_agent() {
+    for asks in [true, false] {
+        let bench = Bench::with_network().await;
+        bench.claimed("cilium", &leasing("router", 60)).await.unwrap();
+        lose(&bench, true);
+        bench.tick(120_000);
+        assert_eq!(bench.engine.lapse().await, Ok(0));
+        if asks {
+            bench.tick(120_000);
+            let refused = bench.claimed("cilium", &leasing("router", 60)).await.unwrap_err();
+            assert_eq!(refused.code, ErrorCode::NotReady);
+        }
+        lose(&bench, false);
+        bench.tick(59_000);
+        assert_eq!(bench.engine.lapse().await, Ok(0), "asks: {asks}");
+        bench.tick(1_000);
+        assert_eq!(bench.engine.lapse().await, Ok(1), "asks: {asks}");
+    }
+}
+
+/// Regression: the reservation counted from the daemon's start, which may be long before the state is confirmed.
+#[tokio::test]
+async fn a_claim_that_is_restored_late_is_reserved_from_then_on() {
+    let bench = Bench::with_network().await;
+    bench.engine.await_claims([witnessed("router", "10.0.0.4")]);
+    let reserved = u64::try_from(bench.engine.settings().reserved.as_millis()).unwrap();
+    bench.tick(reserved + 1_000);
+    bench.address(1).await.unwrap();
+    assert_eq!(bench.engine.lapse().await, Ok(0));
+    bench.tick(reserved - 1);
+    assert_eq!(bench.engine.lapse().await, Ok(0));
+    bench.tick(1);
+    assert_eq!(bench.engine.lapse().await, Ok(1));
 }
 
 #[tokio::test]
