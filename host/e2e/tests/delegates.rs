@@ -11,7 +11,8 @@ mod node;
 mod script;
 
 use std::fs;
-use std::process::ExitCode;
+use std::io::Write as _;
+use std::process::{Command, ExitCode, Stdio};
 
 use agent::claim;
 use anyhow::{Context, ensure};
@@ -29,6 +30,8 @@ fn main() -> ExitCode {
         .test("host_local_serves_pods_and_agents_and_nothing_leaks_on_either_side", real, host_local)
         .test("host_local_that_has_lost_its_state_gives_nothing_twice", real, wiped)
         .test("host_local_that_remembers_what_the_node_has_forgotten_is_asked_again", real, forgotten)
+        .test("a_drain_after_a_loss_of_state_gives_everything_back", real, drained)
+        .test("what_host_local_gave_before_goes_back_through_tenure", real, before)
         .test("static_gives_its_address_to_one_owner_only", real, fixed)
         .test("a_pinned_delegate_that_is_replaced_on_disk_is_not_run", real, pinned)
         .test("a_delegate_that_misbehaves_fails_its_request_alone_and_gets_everything_back", &[], hostile)
@@ -115,6 +118,69 @@ fn forgotten() -> anyhow::Result<()> {
     let after = node.add("pod-1")?;
     ensure!(before != after, "host-local goes round");
     node.agrees(1)
+}
+
+fn drained() -> anyhow::Result<()> {
+    let mut node = Node::with_host_local()?;
+    node.add("pod-1")?;
+    node.add("pod-2")?;
+    let agent = node.agent()?;
+    agent.ensures(claim("router"))??;
+    node.daemon.kill()?;
+    fs::remove_dir_all(node.daemon.state_directory())?;
+    node.daemon.launch()?;
+    let shim = node.daemon.shim()?;
+    for name in ["pod-1", "pod-2"] {
+        shim.call("DEL", &pod(name), &node.config())?.silent()?;
+    }
+    ensure!(node.given()?.len() == 3, "nothing ends before the loss is confirmed");
+    node.daemon.ctl(&["adopt", "--empty"])?;
+    wait::holds("the pods' addresses to go back", LIMIT, || Ok(node.given()?.len() == 1))?;
+    node.ready()?;
+    // The agent has not asked yet, and still uses its address.
+    let gc = node.config_with("cni.dev/valid-attachments", json!([]));
+    shim.call("GC", &pod("pod-1"), &gc)?.silent()?;
+    ensure!(node.given()?.values().all(|owner| owner.contains("-router-")), "{:?}", node.given());
+    node.agent()?.ensures(claim("router"))??;
+    node.agrees(1)
+}
+
+/// The CNI configuration named host-local until now; its pods live on.
+fn before() -> anyhow::Result<()> {
+    let node = Node::with_host_local()?;
+    for name in ["pod-1", "pod-2"] {
+        host_local_adds(&node, name)?;
+    }
+    ensure!(node.given()?.len() == 2, "{:?}", node.given());
+    let three = node.add("pod-3")?;
+    ensure!(at(&three, "/ips/0/address") == "10.91.0.4/24", "{three}");
+    let shim = node.daemon.shim()?;
+    for _ in 0..2 {
+        shim.call("DEL", &pod("pod-1"), &node.config())?.silent()?;
+    }
+    wait::holds("pod-1 to be gone", LIMIT, || Ok(node.given()?.len() == 2))?;
+    shim.call("DEL", &pod("pod-2"), &node.config())?.silent()?;
+    node.agrees(1)
+}
+
+/// An ADD by host-local itself.
+fn host_local_adds(node: &Node, name: &str) -> anyhow::Result<()> {
+    let ipam =
+        json!({ "type": "host-local", "dataDir": node.data, "ranges": [[{ "subnet": "10.91.0.0/24" }]] });
+    let config = json!({ "cniVersion": "0.4.0", "name": "pods", "type": "bridge", "ipam": ipam });
+    let mut child = Command::new(HOST_LOCAL)
+        .env("CNI_COMMAND", "ADD")
+        .env("CNI_CONTAINERID", name)
+        .env("CNI_IFNAME", "eth0")
+        .env("CNI_NETNS", "/run/netns/none")
+        .env("CNI_PATH", "/usr/lib/cni")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    child.stdin.take().context("no input")?.write_all(config.to_string().as_bytes())?;
+    let output = child.wait_with_output()?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    Ok(())
 }
 
 fn fixed() -> anyhow::Result<()> {

@@ -10,7 +10,7 @@ mod unimported;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_engine::{Add, Del, Engine, Gc};
+use tenure_engine::{Add, CalledWith, Del, Engine, Gc};
 use tenure_runtime::netns;
 use tenure_types::cni::{Arguments, Command, Configuration, Dns, SpecVersion, Success};
 use tenure_types::{
@@ -170,15 +170,18 @@ impl CniService {
         Success { addresses, ..Success::default() }.render(version).err().unwrap_or(refusal)
     }
 
-    /// Serves a DEL, including a spooled one; its configuration needs nothing but the network's name.
+    /// Serves a DEL, including a spooled one; its configuration needs nothing but the network's name, unless a delegate has to learn of it.
     ///
     /// # Errors
     /// Those of [`Engine::del`], and those of an invalid configuration or environment, such as `InvalidEnvironment`.
     pub async fn del(&self, call: &Invocation) -> Result<()> {
-        let read = || Ok((Configuration::parse(&call.config)?.name().clone(), owner(call)?));
-        let (network, owner) = read().inspect_err(|error| unread(&Command::Del, call, error))?;
+        let read = || {
+            let config = Configuration::parse(&call.config)?;
+            Ok((config.name().clone(), owner(call)?, called_with(&config, call)))
+        };
+        let (network, owner, with) = read().inspect_err(|error| unread(&Command::Del, call, error))?;
         let del = Del { network, owner, requested_at: self.started(&Command::Del, call) };
-        self.engine.del(del).await
+        self.engine.del_with(del, with.as_ref()).await
     }
 
     async fn check(&self, call: &Invocation, plugin: Plugin) -> Result<()> {
@@ -207,13 +210,13 @@ impl CniService {
         let read = || {
             let config = Configuration::parse(&call.config)?;
             config.version(&Command::Gc)?;
-            Ok((config.name().clone(), config.valid_attachments()?))
+            Ok((config.name().clone(), config.valid_attachments()?, called_with(&config, call)))
         };
-        let (network, valid) = read().inspect_err(|error| unread(&Command::Gc, call, error))?;
+        let (network, valid, with) = read().inspect_err(|error| unread(&Command::Gc, call, error))?;
         // Without a list, no attachment is known to be gone.
         let Some(valid) = valid else { return Ok(()) };
         let gc = Gc { network, valid, requested_at: self.started(&Command::Gc, call) };
-        self.engine.gc(gc).await.map(drop)
+        self.engine.gc_with(gc, with.as_ref()).await.map(drop)
     }
 
     async fn status(&self, call: &Invocation, plugin: Plugin) -> Result<()> {
@@ -283,6 +286,12 @@ fn owner(call: &Invocation) -> Result<Owner> {
     let container = ContainerId::new(&call.container_id).map_err(invalid)?;
     let interface = InterfaceName::new(&call.interface).map_err(invalid)?;
     Ok(Owner::Attachment { container, interface })
+}
+
+/// The part of a DEL or a GC that says whose the network's addresses are; `None` if its configuration is not one that an ADD could have.
+fn called_with(config: &Configuration<'_>, call: &Invocation) -> Option<CalledWith> {
+    let (policy, network) = (config.policy().ok()?, network_config(config).ok()?);
+    Some(CalledWith { policy, config: Arc::new(network), netns: call.netns.as_str().into() })
 }
 
 /// Logs a call that does not reach the engine, which logs the others.

@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_engine::{Bounds, ExchangeSettings, NetworkBounds, PolicyBounds, SettingPattern, Settings};
+use tenure_engine::{
+    Bounds, ConfiguredNetwork, ExchangeSettings, NetworkBounds, PolicyBounds, SettingPattern, Settings,
+};
 use tenure_types::{AgentName, NamePattern, NetworkName, PolicyName};
 
 use super::Config;
+use super::networks::NetworkDefinition;
 
 /// The policy for AWS network interfaces.
 pub(crate) const AWS_ENI: &str = "aws-eni";
@@ -65,11 +68,13 @@ impl Config {
     /// The bounds on networks and policies. Names were checked when the configuration was read.
     fn bounds(&self) -> Bounds {
         let networks = self.networks.iter().filter_map(|(name, table)| {
+            let defined = table.definition().ok().flatten();
             let bounds = NetworkBounds {
                 within: table.within.clone(),
                 policies: table.policies.iter().filter_map(|policy| PolicyName::new(policy).ok()).collect(),
                 exclusive: table.exclusive,
-                configured: table.defines(),
+                configured: defined
+                    .map(|NetworkDefinition { policy, config }| ConfiguredNetwork { policy, config }),
             };
             Some((NetworkName::new(name).ok()?, bounds))
         });

@@ -132,7 +132,7 @@ impl Node {
     }
 
     /// The addresses that host-local has given: each address, and to which container.
-    fn given(&self) -> anyhow::Result<BTreeMap<IpAddr, String>> {
+    pub(crate) fn given(&self) -> anyhow::Result<BTreeMap<IpAddr, String>> {
         let mut given = BTreeMap::new();
         let Ok(entries) = fs::read_dir(self.data.join("pods")) else { return Ok(given) };
         for entry in entries {

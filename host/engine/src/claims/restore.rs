@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use tenure_ledger::{Book, Claim, ClaimFact, ClaimKey, Fact, LedgerFact, Presence, Wish};
 use tenure_types::{
-    AgentName, Allocation, AssignedAddress, Moment, NetworkName, PolicyStamp, Proposal, Request,
+    AgentName, Allocation, AssignedAddress, Moment, NetworkName, Owner, PolicyStamp, Proposal, Request,
     RequestContext, Result, Sandbox,
 };
 
@@ -37,6 +37,11 @@ impl AgentClaims {
     /// Serves [`Engine::awaited_addresses`](crate::Engine::awaited_addresses).
     pub(crate) fn awaited_addresses(&self, network: &NetworkName) -> Vec<IpAddr> {
         self.witnessed.of(network).into_iter().flat_map(|(_, claim)| claim.addresses).collect()
+    }
+
+    /// The owners of a network's awaited claims.
+    pub(crate) fn awaited_owners(&self, network: &NetworkName) -> Vec<Owner> {
+        self.witnessed.of(network).into_iter().map(|(key, _)| key.owner()).collect()
     }
 
     /// Serves [`Engine::follow_claims`](crate::Engine::follow_claims).
@@ -129,7 +134,12 @@ impl AgentClaims {
             return Ok(());
         }
         if self.core.delegate_of(network).is_some() {
-            self.witnessed.retain(|key, _| key.network != *network);
+            // The delegate still has it, and a GC must spare it until its agent has asked.
+            let state = alone.state();
+            let is_held = |key: &ClaimKey| {
+                state.as_ref().is_some_and(|served| served.book.owned_by(&key.owner()).is_some())
+            };
+            self.witnessed.retain(|key, _| key.network != *network || !is_held(key));
             return Ok(());
         }
         let Some(choice) = self.core.committer.choice(network) else { return Ok(()) };

@@ -1,6 +1,7 @@
 //! CHECK, GC and STATUS, handed on to delegates whose version has them.
 
 use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
 
 use tenure_types::cni::Success;
 use tenure_types::{
@@ -8,7 +9,7 @@ use tenure_types::{
 };
 
 use super::DelegateClient;
-use super::identity::{call, is_of_claims};
+use super::identity::{about, call, is_of_claims, names};
 
 impl DelegateClient {
     /// Has the delegate check that an owner has what it gave.
@@ -25,30 +26,33 @@ impl DelegateClient {
         port.tell(&call(&delegation, None), &DelegateVerb::Check { given }).await.map(drop)
     }
 
-    /// Hands a GC on to the delegates of a network, with everything that the ledger knows of added to the runtime's list: the
-    /// claims of agents, and what is still to be given back with a DEL of its own.
+    /// Hands a GC on to the delegates of a network: to its `present` one, and to those that gave what is in use, with each configuration. Everything
+    /// that is known here is added to the runtime's list: what the ledger has, which are the claims of agents and what is still to be given
+    /// back with a DEL of its own, and the `awaited` claims, which it does not have yet.
     pub(crate) async fn gc_at_delegates(
         &self,
         network: &NetworkName,
         valid: &HashSet<(ContainerId, InterfaceName)>,
+        awaited: &[Owner],
+        present: Option<(DelegateName, Arc<str>)>,
     ) {
-        let Some(slot) = self.core.networks.known(network) else { return };
+        // Also if the ledger does not have the network: it may be asked for its first address just now.
+        let Ok(slot) = self.core.networks.get_or_create(network) else { return };
         // Nobody is asked for anything meanwhile that is not on the list.
         let _asking = slot.asking.write().await;
         let known: Vec<_> = self.core.committer.node().delegations.of(network).cloned().collect();
         let ours = known.iter().map(|asked| (asked.container.clone(), asked.interface.clone()));
+        let awaited = awaited.iter().filter_map(|owner| names(network, owner).ok());
         // A runtime does not know claims: an attachment with such a name is not one, and would be kept for ever.
         let pods = valid.iter().filter(|(container, _)| !is_of_claims(container));
-        let all: BTreeSet<_> = pods.cloned().chain(ours).collect();
-        let mut told: BTreeSet<&DelegateName> = BTreeSet::new();
-        for delegation in &known {
-            if !told.insert(&delegation.delegate) {
-                continue;
-            }
-            let Ok(port) = self.delegate(&delegation.delegate) else { continue };
+        let all: BTreeSet<_> = pods.cloned().chain(ours).chain(awaited).collect();
+        let gave = known.iter().map(|asked| (asked.delegate.clone(), Arc::clone(&asked.ipam)));
+        let delegates: BTreeSet<_> = gave.chain(present).collect();
+        for (delegate, ipam) in delegates {
+            let (Ok(port), Ok(about)) = (self.delegate(&delegate), about(network, &ipam)) else { continue };
             let verb = DelegateVerb::Gc { valid: all.clone() };
-            if let Err(error) = port.tell(&call(delegation, None), &verb).await {
-                tracing::warn!(%network, delegate = %delegation.delegate, cause = error.cause, "a delegate's GC failed");
+            if let Err(error) = port.tell(&about, &verb).await {
+                tracing::warn!(%network, %delegate, cause = error.cause, "a delegate's GC failed");
             }
         }
     }
@@ -61,16 +65,6 @@ impl DelegateClient {
         ipam: &str,
     ) -> Result<()> {
         let port = self.delegate(delegate)?;
-        let defect = |error| tenure_types::Error::new(tenure_types::ErrorCode::Internal, error);
-        let asked = tenure_types::DelegateCall {
-            network: network.clone(),
-            ipam: ipam.into(),
-            container: ContainerId::new("tenure").map_err(defect)?,
-            interface: InterfaceName::new("eth0").map_err(defect)?,
-            netns: "".into(),
-            pod: None,
-            requested: Vec::new(),
-        };
-        port.tell(&asked, &DelegateVerb::Status).await.map(drop)
+        port.tell(&about(network, ipam)?, &DelegateVerb::Status).await.map(drop)
     }
 }

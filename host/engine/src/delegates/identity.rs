@@ -74,6 +74,20 @@ pub(super) fn call(delegation: &Delegation, pod: Option<PodIdentity>) -> Delegat
     }
 }
 
+/// A call about a network as a whole, which names no attachment.
+pub(super) fn about(network: &NetworkName, ipam: &str) -> Result<DelegateCall> {
+    let defect = |error| Error::new(ErrorCode::Internal, error);
+    Ok(DelegateCall {
+        network: network.clone(),
+        ipam: ipam.into(),
+        container: ContainerId::new("tenure").map_err(defect)?,
+        interface: InterfaceName::new(INTERFACE).map_err(defect)?,
+        netns: "".into(),
+        pod: None,
+        requested: Vec::new(),
+    })
+}
+
 /// FNV-1a with 64 bits: the same on each machine and in each version.
 struct Fnv(u64);
 

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use tenure_ledger::Delegation;
-use tenure_types::{ConditionName, DelegateCall, DelegateName, DelegateVerb, InterfaceName, NetworkName};
+use tenure_types::{ConditionName, DelegateCall, DelegateName, DelegateVerb, NetworkName};
 
 use super::DelegateClient;
+use super::identity::about;
 
 /// How far a delegation is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,13 +92,5 @@ impl DelegateClient {
 
 /// A call about no network: whether the delegate runs at all.
 fn question() -> Option<DelegateCall> {
-    Some(DelegateCall {
-        network: NetworkName::new("tenure").ok()?,
-        ipam: "{}".into(),
-        container: tenure_types::ContainerId::new("tenure").ok()?,
-        interface: InterfaceName::new("eth0").ok()?,
-        netns: "".into(),
-        pod: None,
-        requested: Vec::new(),
-    })
+    about(&NetworkName::new("tenure").ok()?, "{}").ok()
 }

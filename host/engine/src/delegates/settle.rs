@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
-use tenure_ledger::{Delegation, DelegationFact, Fact};
+use tenure_ledger::{Delegation, DelegationFact, Fact, NodeChapters};
 use tenure_types::{DelegateName, DelegateVerb, Error, ErrorCode, NetworkName, Owner, Result};
 
 use super::DelegateClient;
 use super::given::withdrawn;
-use super::identity::call;
+use super::identity::{call, names};
 use crate::ports::Delegate;
+
+/// How much of a network may wait to be given back before an owner that the ledger does not know is left out.
+const MOST_SUSPECTED: usize = 4_096;
 
 impl DelegateClient {
     /// Undoes what is open for a key, if anything is. The caller has the key's turn.
@@ -34,6 +37,47 @@ impl DelegateClient {
             return;
         }
         self.memory.due.notify_one();
+    }
+
+    /// Takes down that a delegate may have something for an owner of which the ledger knows nothing, so that it is told until it has taken that back;
+    /// durable when this returns. The caller has the key's turn.
+    ///
+    /// # Errors
+    /// Those of the checkpoint; while that has no room, those of the delegate.
+    pub(crate) async fn suspect(
+        &self,
+        network: &NetworkName,
+        owner: &Owner,
+        delegate: DelegateName,
+        ipam: Arc<str>,
+        netns: Box<str>,
+    ) -> Result<()> {
+        let (container, interface) = names(network, owner)?;
+        let (network, owner, since) = (network.clone(), owner.clone(), self.core.now());
+        let given = None;
+        let suspected =
+            Delegation { network, owner, delegate, container, interface, netns, ipam, since, given };
+        if self.core.ports.journal.health().is_err() {
+            // Nothing can be taken down: what fails now, the caller has to repeat.
+            let port = self.delegate(&suspected.delegate)?;
+            return port.tell(&call(&suspected, None), &DelegateVerb::Del).await.map(drop);
+        }
+        let asked = |node: &NodeChapters| {
+            let Delegation { network, owner, .. } = &suspected;
+            let open = node.delegations.of(network).filter(|delegation| delegation.given.is_none()).count();
+            if node.delegations.get(network, owner).is_some() {
+                return None;
+            }
+            if open >= MOST_SUSPECTED {
+                tracing::warn!(%network, %owner, open, "too much waits to be given back; not handing on the DEL of an owner that the ledger does not know");
+                return None;
+            }
+            Some(DelegationFact::Asked(suspected))
+        };
+        match self.core.committer.commit_node(asked) {
+            Some(ticket) => ticket.durable().await,
+            None => Ok(()),
+        }
     }
 
     /// Has [`tidy`](Self::tidy) look again.

@@ -3,11 +3,13 @@
 pub(crate) mod settings;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use ipnet::IpNet;
 use tenure_ledger::Book;
 use tenure_types::{
-    Attributes, Definition, Error, ErrorCode, NamePattern, NetworkName, PolicyName, Range, Result,
+    Attributes, Definition, Error, ErrorCode, NamePattern, NetworkConfig, NetworkName, PolicyName, Range,
+    Result,
 };
 
 use self::settings::SettingPattern;
@@ -21,8 +23,17 @@ pub struct NetworkBounds {
     pub policies: Vec<PolicyName>,
     /// Whether no other network's ranges may overlap its ranges.
     pub exclusive: bool,
-    /// Whether the daemon's configuration defines it. Then neither requests nor operators can.
-    pub configured: bool,
+    /// The definition in the daemon's configuration, if it has one. Then neither requests nor operators can define the network.
+    pub configured: Option<ConfiguredNetwork>,
+}
+
+/// A network's definition in the daemon's configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfiguredNetwork {
+    /// The policy that serves it.
+    pub policy: PolicyName,
+    /// The configuration, as it is passed to the policy.
+    pub config: Arc<NetworkConfig>,
 }
 
 /// The bounds of one policy.
@@ -73,7 +84,12 @@ impl Bounds {
 
     /// Whether the daemon's configuration defines a network.
     pub(crate) fn is_configured(&self, network: &NetworkName) -> bool {
-        self.networks.get(network).is_some_and(|bounds| bounds.configured)
+        self.configured(network).is_some()
+    }
+
+    /// A network's definition in the daemon's configuration.
+    pub(crate) fn configured(&self, network: &NetworkName) -> Option<&ConfiguredNetwork> {
+        self.networks.get(network)?.configured.as_ref()
     }
 
     /// Refuses an operator who would change a network that the daemon's configuration defines.

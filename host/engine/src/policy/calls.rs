@@ -71,10 +71,8 @@ impl EngineCore {
         }
     }
 
-    /// The delegate that serves a network, if one does.
+    /// The delegate that serves a network, if one does; also while the configuration does not have it.
     pub(crate) fn delegate_of(&self, network: &NetworkName) -> Option<DelegateName> {
-        let choice = self.committer.choice(network)?;
-        let policy = self.ports.catalogue.find_pinned(&choice.policy).ok()?;
-        policy.delegate().cloned()
+        self.committer.choice(network)?.policy.name.delegate()
     }
 }

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use tenure_ledger::{Book, Chooser};
-use tenure_types::{Definer, Moment, NetworkConfig, NetworkName, PolicyName, Result};
+use tenure_types::{Definer, DelegateName, Moment, NetworkConfig, NetworkName, PolicyName, Result};
 
 use crate::core::strikes::Requester;
 use crate::engine::Engine;
+use crate::network::bounds::ConfiguredNetwork;
 use crate::network::redefine::Wanted;
 use crate::network::slot::{Alone, no_book};
 use crate::ports::Policy;
@@ -20,7 +21,43 @@ pub(crate) struct CallerConfig<'a> {
     pub(crate) config: &'a Arc<NetworkConfig>,
 }
 
+/// A delegate, and what it is asked with.
+#[derive(Debug, Clone)]
+pub(crate) struct AskedDelegate {
+    pub(crate) delegate: DelegateName,
+    /// The `ipam` object.
+    pub(crate) ipam: Arc<str>,
+}
+
 impl Engine {
+    /// The delegate that an ADD with a caller's configuration would ask; `None` if the addresses are not a delegate's, or the ADD would be refused.
+    pub(crate) fn delegate_for(&self, caller: CallerConfig<'_>) -> Option<AskedDelegate> {
+        let CallerConfig { network: name, policy, config } = caller;
+        let bounds = self.core.bounds();
+        let slot = self.core.networks.get(name);
+        let network = slot.and_then(|slot| Some(Arc::clone(slot.state().as_ref()?.book.network())));
+        let choice = self.core.committer.choice(name).filter(|_| network.is_some());
+        let is_configured = bounds.is_configured(name);
+        let is_fixed = network.as_ref().is_some_and(|of| is_configured || of.defined_by != Definer::Request);
+        let (policy, config) = match bounds.configured(name).filter(|_| network.is_none()) {
+            // It is being defined.
+            Some(ConfiguredNetwork { policy, config }) => (policy, config),
+            None => (policy, config),
+        };
+        let delegate = match &choice {
+            Some(choice) if is_fixed || choice.by.overrides() || choice.policy.name == *policy => {
+                choice.policy.name.delegate()
+            }
+            _ => {
+                bounds.check_policy(name, policy).ok()?;
+                self.exchange.named(name, policy, config, choice.as_ref()).ok()?.delegate().cloned()
+            }
+        };
+        let own = network.filter(|_| is_fixed);
+        let ipam = own.as_ref().map_or(&config.ipam, |network| &network.config.ipam);
+        Some(AskedDelegate { delegate: delegate?, ipam: ipam.as_str().into() })
+    }
+
     /// Brings a network in line with a caller's configuration, which names a policy: creates it on first use, and redefines it when the
     /// configuration or the policy changed.
     ///

@@ -1,13 +1,18 @@
 //! DEL and GC: releasing addresses.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use tenure_ledger::{ClaimKey, Fact, MoveFact};
-use tenure_types::{ContainerId, End, InterfaceName, Moment, NetworkName, Owner, Result};
+use tenure_types::{
+    ContainerId, End, InterfaceName, Moment, NetworkConfig, NetworkName, Owner, PolicyName, Result,
+};
 
+use super::define::{AskedDelegate, CallerConfig};
 use crate::core::admission::not_in_future;
+use crate::delegates::identity::check_owner;
 use crate::engine::Engine;
-use crate::network::slot::Served;
+use crate::network::slot::{Alone, Served};
 use crate::ports::Ticket;
 
 /// A DEL.
@@ -19,6 +24,18 @@ pub struct Del {
     pub owner: Owner,
     /// Beginning of the caller's request; allocations requested later are kept.
     pub requested_at: Moment,
+}
+
+/// The part of a DEL's or a GC's configuration that says whose the network's addresses are. A delegate may know attachments that the ledger
+/// does not: those of a state that was lost, and those from before it was tenure's delegate.
+#[derive(Debug, Clone)]
+pub struct CalledWith {
+    /// The policy named in the configuration.
+    pub policy: PolicyName,
+    /// The configuration, as it is passed to the policy.
+    pub config: Arc<NetworkConfig>,
+    /// The attachment's network namespace; may be empty.
+    pub netns: Box<str>,
 }
 
 /// A GC: the attachments that the runtime still knows.
@@ -38,36 +55,56 @@ impl Engine {
     /// # Errors
     /// `CheckpointFailed` when the release is not durable: the caller has to retry. `Overloaded`, as for an ADD.
     pub async fn del(&self, del: Del) -> Result<()> {
-        self.core.observed("del", &del.network, Some(&del.owner), self.serve_del(&del)).await
+        self.del_with(del, None).await
     }
 
-    async fn serve_del(&self, del: &Del) -> Result<()> {
+    /// As [`del`](Self::del), with the configuration that came with it: if it, or the network, names a delegate, the DEL of an attachment that the
+    /// ledger does not know is handed on to it.
+    ///
+    /// # Errors
+    /// As [`del`](Self::del).
+    pub async fn del_with(&self, del: Del, with: Option<&CalledWith>) -> Result<()> {
+        self.core.observed("del", &del.network, Some(&del.owner), self.serve_del(&del, with)).await
+    }
+
+    async fn serve_del(&self, del: &Del, with: Option<&CalledWith>) -> Result<()> {
         let mut turn = self.core.admission.enter(&del.network, &del.owner).await?;
         let now = self.core.now();
         let requested_at = not_in_future(del.requested_at, now);
         turn.bury(requested_at, now);
-        let Some(slot) = self.core.networks.known(&del.network) else {
-            turn.place().await?;
-            return self.remember_deleted(&del.network, &del.owner, requested_at).durable().await;
+        let slot = self.core.networks.known(&del.network);
+        let alone = match &slot {
+            Some(slot) => Some(slot.alone().await),
+            None => None,
         };
-        let alone = slot.alone().await;
         turn.place().await?;
-        let meant = self
-            .core
-            .allocation_of(&del.network, &del.owner)
-            .filter(|held| held.requested_at <= requested_at);
-        let ticket = match alone.hold().as_mut() {
-            Some(served) if served.book.owned_by(&del.owner).is_some() => {
-                self.release(served, &del.owner, requested_at, "del")?
-            }
+        let held = self.core.allocation_of(&del.network, &del.owner);
+        let ticket = match alone.map(Alone::hold).as_deref_mut() {
+            Some(Some(served)) if held.is_some() => self.release(served, &del.owner, requested_at, "del")?,
             _ => self.remember_deleted(&del.network, &del.owner, requested_at),
         };
         ticket.durable().await?;
+        let is_known = held.is_some();
+        let meant = held.filter(|held| held.requested_at <= requested_at);
         self.links.disconnect(meant.as_deref()).await;
         // What its delegate gave goes back, now or later.
         turn.leave_place();
+        if let Some(with) = with.filter(|_| !is_known) {
+            self.suspect_delegate(del, with).await?;
+        }
         self.delegates.settle_quietly(&del.network, &del.owner).await;
         Ok(())
+    }
+
+    /// Takes down that a network's delegate may have something for an attachment that the ledger does not know.
+    async fn suspect_delegate(&self, Del { network, owner, .. }: &Del, with: &CalledWith) -> Result<()> {
+        // A pod cannot be told from a claim by such a name, and the claim lives.
+        if check_owner(owner).is_err() {
+            return Ok(());
+        }
+        let CalledWith { policy, config, netns } = with;
+        let Some(asked) = self.delegate_for(CallerConfig { network, policy, config }) else { return Ok(()) };
+        self.delegates.suspect(network, owner, asked.delegate, asked.ipam, netns.clone()).await
     }
 
     /// Remembers a DEL of an attachment that the ledger does not have: an import may bring it later. A checkpoint that cannot
@@ -95,10 +132,19 @@ impl Engine {
     /// # Errors
     /// `CheckpointFailed` when a release is not durable.
     pub async fn gc(&self, gc: Gc) -> Result<usize> {
-        self.core.observed("gc", &gc.network, None, self.serve_gc(&gc)).await
+        self.gc_with(gc, None).await
     }
 
-    async fn serve_gc(&self, gc: &Gc) -> Result<usize> {
+    /// As [`gc`](Self::gc), with the configuration that came with it: it is handed on to the delegate that it, or the network, names, whether or not the
+    /// ledger knows of anything that this gave.
+    ///
+    /// # Errors
+    /// As [`gc`](Self::gc).
+    pub async fn gc_with(&self, gc: Gc, with: Option<&CalledWith>) -> Result<usize> {
+        self.core.observed("gc", &gc.network, None, self.serve_gc(&gc, with)).await
+    }
+
+    async fn serve_gc(&self, gc: &Gc, with: Option<&CalledWith>) -> Result<usize> {
         let requested_at = not_in_future(gc.requested_at, self.core.now());
         let freed = match self.core.networks.known(&gc.network) {
             Some(slot) => match slot.lock().await.as_mut() {
@@ -111,7 +157,12 @@ impl Engine {
         self.core.ports.journal.barrier().durable().await?;
         self.delegates.is_untidy();
         self.links.may_be_left();
-        self.delegates.gc_at_delegates(&gc.network, &gc.valid).await;
+        let present = with.and_then(|CalledWith { policy, config, .. }| {
+            self.delegate_for(CallerConfig { network: &gc.network, policy, config })
+        });
+        let present = present.map(|AskedDelegate { delegate, ipam }| (delegate, ipam));
+        let awaited = self.claims.awaited_owners(&gc.network);
+        self.delegates.gc_at_delegates(&gc.network, &gc.valid, &awaited, present).await;
         Ok(freed)
     }
 

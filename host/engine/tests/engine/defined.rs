@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_engine::{Bounds, Define, NetworkBounds, Redefined};
+use tenure_engine::{Bounds, ConfiguredNetwork, Define, NetworkBounds, Redefined};
 use tenure_types::{ConditionName, Definer, Error, ErrorCode, NetworkConfig, NetworkName, PolicyName};
 
 use crate::support::{Bench, fits, network};
@@ -34,6 +34,10 @@ fn bound(bench: &Bench, name: &str, bounds: NetworkBounds) {
     all.networks.insert(named(name), bounds);
     settings.bounds = Arc::new(all);
     bench.engine.set(settings);
+}
+
+fn configured() -> ConfiguredNetwork {
+    ConfiguredNetwork { policy: PolicyName::new("first").unwrap(), config: Arc::default() }
 }
 
 fn within(subnet: &str) -> NetworkBounds {
@@ -82,7 +86,7 @@ async fn a_network_is_removed_when_it_holds_nothing_and_made_anew_by_the_next_ca
 #[tokio::test]
 async fn what_the_configuration_defines_is_nobody_elses() {
     let bench = Bench::new(8, 8);
-    bound(&bench, "net", NetworkBounds { configured: true, ..NetworkBounds::default() });
+    bound(&bench, "net", NetworkBounds { configured: Some(configured()), ..NetworkBounds::default() });
     // Until the configuration has defined it, no call can.
     let refused = bench.address(1).await.unwrap_err();
     assert_eq!(refused.code, ErrorCode::Preparing);
@@ -114,7 +118,7 @@ async fn what_the_configuration_defines_is_nobody_elses() {
 async fn a_network_of_a_call_is_taken_over_by_the_configuration_as_it_is() {
     let bench = Bench::new(8, 8);
     assert_eq!(bench.address(1).await.unwrap(), "10.0.0.2");
-    bound(&bench, "net", NetworkBounds { configured: true, ..NetworkBounds::default() });
+    bound(&bench, "net", NetworkBounds { configured: Some(configured()), ..NetworkBounds::default() });
     assert_eq!(add(&bench, 2, "10.9.0.0/29").await.unwrap(), "10.0.0.3", "calls can no longer change it");
 }
 

@@ -16,6 +16,7 @@ mod connecting;
 mod defined;
 mod delegate_answers;
 mod delegate_trouble;
+mod delegate_unknown;
 mod delegates;
 mod delegating;
 mod effects;

@@ -1,0 +1,146 @@
+//! What a delegate knows and the ledger does not: of a state that was lost, or from before it was tenure's delegate.
+
+use std::sync::Arc;
+
+use tenure_engine::{
+    Bounds, CalledWith, ConfiguredNetwork, Del, Gc, NetworkBounds, Phase, Settings, WitnessedClaim,
+};
+use tenure_types::{
+    ContainerId, Error, ErrorCode, InterfaceName, NetworkConfig, Owner, PolicyName,
+};
+
+use crate::claiming::{agent, ask};
+use crate::delegating::{Foreign, start, without_network};
+use crate::support::{Bench, fits, network};
+
+fn config(ipam: &str) -> Arc<NetworkConfig> {
+    Arc::new(NetworkConfig { ipam: ipam.into(), attributes: Vec::new() })
+}
+
+fn with(policy: &str) -> CalledWith {
+    CalledWith { policy: PolicyName::new(policy).unwrap(), config: config("{}"), netns: "".into() }
+}
+
+/// A DEL of an attachment, as the plugin sends it.
+async fn del(bench: &Bench, number: u32, policy: &str) {
+    bench.tick(1);
+    bench.engine.del_with(bench.del(number), Some(&with(policy))).await.unwrap();
+}
+
+async fn gc(bench: &Bench, valid: &[&str], policy: &str) {
+    bench.tick(1);
+    let eth0 = InterfaceName::new("eth0").unwrap();
+    let valid = valid.iter().map(|valid| (ContainerId::new(*valid).unwrap(), eth0.clone())).collect();
+    let gc = Gc { network: network(), valid, requested_at: bench.now() };
+    bench.engine.gc_with(gc, Some(&with(policy))).await.unwrap();
+}
+
+fn is_at_rest(bench: &Bench, foreign: &Foreign) -> bool {
+    foreign.given().is_empty() && bench.engine.delegations().is_empty()
+}
+
+/// Regression: the drain of a node whose state was lost left all addresses with the delegate for good.
+#[tokio::test]
+async fn a_del_of_an_attachment_that_the_ledger_does_not_know_is_the_delegates() {
+    // By the network's choice, by the configuration of the call, and by that of the daemon.
+    for case in ["network", "call", "daemon"] {
+        let (bench, foreign) = if case == "network" { start().await } else { without_network() };
+        foreign.knows("c1");
+        if case == "daemon" {
+            let policy = PolicyName::new("delegate.foreign").unwrap();
+            let configured = Some(ConfiguredNetwork { policy, config: config("{}") });
+            let networks = [(network(), NetworkBounds { configured, ..NetworkBounds::default() })].into();
+            let bounds = Arc::new(Bounds { networks, ..Bounds::default() });
+            bench.engine.set(Settings { bounds, ..bench.engine.settings().as_ref().clone() });
+        }
+        let policy = if case == "call" { "delegate.foreign" } else { "first" };
+        del(&bench, 1, policy).await;
+        assert!(is_at_rest(&bench, &foreign), "{case}");
+        // A DEL may be repeated.
+        del(&bench, 1, policy).await;
+        assert_eq!(foreign.calls(), ["DEL c1", "DEL c1"], "{case}");
+        assert_eq!(bench.engine.network_names().len(), usize::from(case == "network"), "{case}");
+    }
+    let bench = Bench::new(8, 8);
+    del(&bench, 1, "first").await;
+    assert!(bench.engine.delegations().is_empty(), "there is no delegate");
+}
+
+#[tokio::test]
+async fn a_delegate_that_cannot_be_told_of_an_unknown_attachment_is_told_later() {
+    let (bench, foreign) = start().await;
+    foreign.knows("c1");
+    foreign.fails(true);
+    for _ in 0..2 {
+        del(&bench, 1, "first").await;
+    }
+    assert_eq!(bench.engine.delegations().iter().map(|open| open.phase).collect::<Vec<_>>(), [Phase::Open]);
+    let again = bench.delegated_after_a_restart(&foreign, false);
+    again.engine.tidy().await;
+    assert_eq!((foreign.given().len(), again.engine.delegations().len()), (1, 1));
+    foreign.fails(false);
+    again.tick(60_000);
+    assert_eq!(again.engine.tidy().await, 0);
+    assert!(is_at_rest(&again, &foreign));
+}
+
+#[tokio::test]
+async fn a_del_that_cannot_be_taken_down_is_repeated_by_its_caller() {
+    let (bench, foreign) = start().await;
+    foreign.knows("c1");
+    foreign.fails(true);
+    bench.journal.set_health(Some(Error::new(ErrorCode::DiskFull, "no room")));
+    let staged = bench.journal.facts().len();
+    let refused = bench.engine.del_with(bench.del(1), Some(&with("first"))).await.unwrap_err();
+    assert_eq!(refused.code, ErrorCode::DelegateUnavailable);
+    foreign.fails(false);
+    del(&bench, 1, "first").await;
+    assert!(is_at_rest(&bench, &foreign));
+    assert_eq!(bench.journal.facts().len(), staged);
+}
+
+#[tokio::test]
+async fn a_del_spares_what_the_ledger_knows_and_the_claims_of_agents() {
+    let (bench, foreign) = start().await;
+    let early = bench.del(1);
+    bench.tick(1);
+    bench.engine.add(bench.delegated(1), fits).await.unwrap();
+    bench.engine.del_with(early, Some(&with("first"))).await.unwrap();
+    assert_eq!(foreign.given(), ["c1"], "it is a later attachment");
+    bench.engine.ensure(&agent("cilium"), &ask("router")).await.unwrap();
+    let claimed = foreign.given().pop().unwrap();
+    let container = ContainerId::new(&claimed).unwrap();
+    let owner = Owner::Attachment { container, interface: InterfaceName::new("eth0").unwrap() };
+    bench.tick(1);
+    let del = Del { owner, ..bench.del(1) };
+    bench.engine.del_with(del, Some(&with("first"))).await.unwrap();
+    assert_eq!(foreign.given(), ["c1", &claimed]);
+}
+
+/// Regression: a delegate of which nothing was known heard of no GC.
+#[tokio::test]
+async fn a_gc_reaches_a_delegate_of_which_nothing_is_known() {
+    for is_defined in [true, false] {
+        let (bench, foreign) = if is_defined { start().await } else { without_network() };
+        ["c1", "c2"].iter().for_each(|container| foreign.knows(container));
+        gc(&bench, &["c2"], if is_defined { "first" } else { "delegate.foreign" }).await;
+        assert_eq!(foreign.given(), ["c2"], "{is_defined}");
+        assert_eq!(foreign.calls(), ["GC c2"], "{is_defined}");
+        assert_eq!(bench.engine.network_names().len(), usize::from(is_defined));
+    }
+    let (bench, foreign) = without_network();
+    gc(&bench, &[], "first").await;
+    assert_eq!(foreign.calls(), [""; 0], "the network is not its");
+}
+
+/// Regression: after a change of the delegate's configuration, only one of both was collected.
+#[tokio::test]
+async fn a_gc_is_told_with_each_configuration_that_something_was_given_with() {
+    let (bench, foreign) = without_network();
+    let add = |number, ipam: &str| bench.add_with(number, "delegate.foreign", ipam);
+    bench.engine.add(add(1, "{}"), fits).await.unwrap();
+    bench.engine.add(add(2, r#"{"mode":"overlay"}"#), fits).await.unwrap();
+    gc(&bench, &["c1", "c2"], "delegate.foreign").await;
+    let told = foreign.calls().into_iter().filter(|call| call == "GC c1 c2").count();
+    assert_eq!(told, 2);
+}
