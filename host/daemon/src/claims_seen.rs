@@ -187,6 +187,12 @@ impl ClaimsSeen {
         Ok(())
     }
 
+    /// Removes a file that could not be brought in line: a missing one says nothing, an outdated one that later claims are over.
+    pub(crate) fn forget(&self) {
+        // The directory may be gone, or read-only.
+        let _ = fs::remove_file(&self.path);
+    }
+
     /// Whether a file is still the one that a start would read.
     fn is_in_place(&self, file: &File) -> bool {
         let id = |metadata: io::Result<fs::Metadata>| metadata.map(|of| (of.dev(), of.ino())).ok();

@@ -40,6 +40,8 @@ pub(crate) struct DaemonNode {
     pub(crate) boot: BootId,
     pub(crate) started: Duration,
     pub(crate) state_seen: Arc<StateSeen>,
+    /// Whether the claims of agents outlived the state, if it is lost.
+    pub(crate) knows_claims: bool,
     pub(crate) sandboxes: Sandboxes,
     /// The API server as a witness of the node's pods, if it is asked.
     #[cfg(feature = "cluster")]
@@ -86,6 +88,9 @@ impl DaemonNode {
         #[cfg(feature = "cluster")]
         if self.state_seen.is_lost() {
             self.adopt_leases().await?;
+        }
+        if self.state_seen.is_lost() && self.knows_claims {
+            self.engine.end_unwitnessed().await?;
         }
         let adopted = self.state_seen.adopt();
         let was_lost = adopted.map_err(|error| Error::new(ErrorCode::InputOutput, error))?;

@@ -67,7 +67,9 @@ impl StateSeen {
     }
 
     fn record_claims(&self) {
-        if let Some(Err(error)) = self.claims.get().map(ClaimsSeen::record) {
+        let Some(claims) = self.claims.get() else { return };
+        if let Err(error) = claims.record() {
+            claims.forget();
             tracing::warn!(%error, "cannot record agents' claims in the run directory; a later loss of state may cost agents their addresses");
         }
     }

@@ -22,6 +22,7 @@ pub(crate) mod heard;
 pub(crate) mod lacking;
 pub(crate) mod lapse;
 pub(crate) mod optional;
+pub(crate) mod outdated;
 pub(crate) mod pieces;
 pub(crate) mod plan;
 pub(crate) mod question;

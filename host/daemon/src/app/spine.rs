@@ -237,6 +237,7 @@ impl Spine {
             boot: self.identity.boot.clone(),
             started: self.started,
             state_seen: Arc::clone(&self.state_seen),
+            knows_claims: self.knows_claims,
             sandboxes: self.sandboxes(self.runtime.clone().map(Runtime::for_people)),
             #[cfg(feature = "cluster")]
             pods: self.pods.clone(),

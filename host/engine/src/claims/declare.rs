@@ -55,8 +55,8 @@ impl AgentClaims {
         let Some(network) = asks.first().map(|ask| ask.network.clone()).or_else(|| self.first_of(agent))
         else {
             if apply {
-                self.witnessed
-                    .retain(|key, claim| key.agent != agent.name || claim.claimant.scope != agent.scope);
+                let _turn = self.core.turns.enter(&agent.name).await?;
+                self.give_up_where(|key, claim| agent.has(key, claim)).await?;
             }
             // What ended the agent's last claim may not be durable yet.
             self.core.ports.journal.barrier().durable().await?;
@@ -102,9 +102,7 @@ impl AgentClaims {
         drop(given);
         give_way().await;
         if apply {
-            self.witnessed.retain(|key, claim| {
-                key.agent != agent.name || claim.claimant.scope != agent.scope || wanted.contains_key(key)
-            });
+            self.give_up_where(|key, claim| agent.has(key, claim) && !wanted.contains_key(key)).await?;
             for key in &declared.released {
                 self.delegates.settle_quietly(&key.network, &key.owner()).await;
             }

@@ -64,8 +64,8 @@ impl AgentClaims {
     /// The caller has the agent's turn.
     async fn release_in_turn(&self, key: &ClaimKey) -> Result<bool> {
         let existed = self.end_claim(key, || Some(BY_AGENT.reason().to_owned())).await?;
+        self.give_up_where(|other, _| other == key).await?;
         self.delegates.settle_quietly(&key.network, &key.owner()).await;
-        self.witnessed.retain(|other, _| other != key);
         Ok(existed)
     }
 
@@ -92,8 +92,7 @@ impl AgentClaims {
                         facts if facts.is_empty() => ended(),
                         facts => {
                             let ticket = self.core.committer.commit(&mut served.book, &facts)?.1;
-                            // In the turn: a claim of this name that is made next has been heard of.
-                            self.heard.forget(key);
+                            self.give_up(key);
                             (true, ticket)
                         }
                     }
@@ -101,9 +100,6 @@ impl AgentClaims {
             },
         };
         ticket.durable().await?;
-        if existed {
-            self.witnessed.retain(|other, _| other != key);
-        }
         Ok(existed)
     }
 }

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! An awaited claim is not in the ledger yet, because its network is not: a network is defined by the first request that needs it. What a delegate
-//! gave is not restored: the delegate still knows it, and gives it to nobody else.
+//! gave is not restored: the delegate still knows it, and gives it to nobody else. Such a claim is awaited until its agent has asked for it, because
+//! a GC must spare it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -16,8 +17,8 @@ use std::sync::Arc;
 
 use tenure_ledger::{Book, Claim, ClaimFact, ClaimKey, Fact, LedgerFact, Presence, Wish};
 use tenure_types::{
-    AgentName, Allocation, AssignedAddress, Moment, NetworkName, Owner, PolicyStamp, Proposal, Request,
-    RequestContext, Result, Sandbox,
+    AgentName, AssignedAddress, Moment, NetworkName, Owner, PolicyStamp, Proposal, Request, RequestContext,
+    Result, Sandbox,
 };
 
 use super::AgentClaims;
@@ -42,6 +43,53 @@ impl AgentClaims {
     /// The owners of a network's awaited claims.
     pub(crate) fn awaited_owners(&self, network: &NetworkName) -> Vec<Owner> {
         self.witnessed.of(network).into_iter().map(|(key, _)| key.owner()).collect()
+    }
+
+    /// Strikes a claim off that was given up: neither is it restored, nor was its agent heard of. The caller has its network's turn, so that a claim
+    /// of this name that is made next is not meant.
+    pub(crate) fn give_up(&self, key: &ClaimKey) {
+        self.heard.forget(key);
+        self.witnessed.retain(|other, _| other != key);
+    }
+
+    /// Serves [`Engine::give_up_awaited`](crate::Engine::give_up_awaited).
+    pub(crate) async fn give_up_awaited(&self, key: &ClaimKey, apply: bool) -> Result<Option<Vec<IpAddr>>> {
+        let _turn = self.core.turns.enter(&key.agent).await?;
+        self.core.has_state()?;
+        let awaited = self.witnessed.any().and_then(|all| Some(all.get(key)?.addresses.clone()));
+        if apply {
+            self.give_up_where(|other, _| other == key).await?;
+        }
+        Ok(awaited)
+    }
+
+    /// Strikes awaited claims off that are given up, and has the delegates of their networks take them back, which still know them although the ledger
+    /// does not. The caller has the turn of their agent.
+    ///
+    /// # Errors
+    /// Those of the checkpoint.
+    pub(super) async fn give_up_where(
+        &self,
+        is_given_up: impl Fn(&ClaimKey, &AwaitedClaim) -> bool,
+    ) -> Result<()> {
+        let given_up: Vec<ClaimKey> = {
+            let all = self.witnessed.any();
+            let all = all.iter().flat_map(|all| all.iter());
+            all.filter(|(key, claim)| is_given_up(key, claim)).map(|(key, _)| key.clone()).collect()
+        };
+        for key in given_up {
+            let (network, owner) = (&key.network, key.owner());
+            if let Some(delegate) = self.core.delegate_of(network)
+                && let Some(book) = self.core.book(network).await
+                && book.owned_by(&owner).is_none()
+            {
+                let ipam = book.network().config.ipam.as_str().into();
+                self.delegates.suspect(network, &owner, delegate, ipam, "".into()).await?;
+                self.delegates.is_untidy();
+            }
+            self.witnessed.retain(|other, _| *other != key);
+        }
+        Ok(())
     }
 
     /// Serves [`Engine::follow_claims`](crate::Engine::follow_claims).
@@ -133,31 +181,18 @@ impl AgentClaims {
         if awaited.is_empty() || self.core.has_state().is_err() {
             return Ok(());
         }
-        if self.core.delegate_of(network).is_some() {
-            // The delegate still has it, and a GC must spare it until its agent has asked.
-            let state = alone.state();
-            let is_held = |key: &ClaimKey| {
-                state.as_ref().is_some_and(|served| served.book.owned_by(&key.owner()).is_some())
-            };
-            self.witnessed.retain(|key, _| key.network != *network || !is_held(key));
-            return Ok(());
-        }
+        let is_delegated = self.core.delegate_of(network).is_some();
         let Some(choice) = self.core.committer.choice(network) else { return Ok(()) };
         let stamp = Arc::new(choice.policy);
         let mut state = alone.state();
         let Some(served) = state.as_mut() else { return Ok(()) };
-        // An older state has some with other addresses, which their agents have given up since; another of them may have those.
-        for (key, AwaitedClaim { addresses, .. }) in &awaited {
-            let held = served.book.owned_by(&key.owner());
-            if held.is_some_and(|held| !has_all(held, addresses)) {
-                let outdated = self.ending(&served.book, key, now, "lost");
-                drop(self.core.committer.commit(&mut served.book, &outdated)?);
-            }
-        }
         for (key, claim) in awaited {
             let addresses = &claim.addresses;
             if served.book.owned_by(&key.owner()).is_some() {
                 self.witnessed.retain(|other, _| *other != key);
+                continue;
+            }
+            if is_delegated {
                 continue;
             }
             match restored(&served.book, &key, &claim, &stamp, now) {
@@ -171,10 +206,6 @@ impl AgentClaims {
         }
         Ok(())
     }
-}
-
-fn has_all(held: &Allocation, addresses: &[IpAddr]) -> bool {
-    addresses.iter().all(|address| held.addresses.iter().any(|held| held.ip() == *address))
 }
 
 /// The facts that restore a claim, reserved for its agent.

@@ -6,9 +6,15 @@
 use tenure_ledger::ClaimKey;
 use tenure_types::{Error, ErrorCode, Result, ScopeName};
 
+use super::witnessed::AwaitedClaim;
 use super::{Agent, AgentClaims};
 
 impl Agent {
+    /// Whether an awaited claim is the component's.
+    pub(super) fn has(&self, key: &ClaimKey, AwaitedClaim { claimant, .. }: &AwaitedClaim) -> bool {
+        key.agent == self.name && claimant.scope == self.scope
+    }
+
     /// Whether a claim of this scope is the component's, or one that it takes over.
     pub(super) fn may_ask_for(&self, scope: Option<&ScopeName>) -> bool {
         scope == self.scope.as_ref() || self.from_scope.as_ref().is_some_and(|from| from.as_ref() == scope)

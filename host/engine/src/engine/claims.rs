@@ -133,6 +133,28 @@ impl Engine {
         self.claims.await_claims(claims);
     }
 
+    /// Ends what the ledger has and the claims that are [awaited](Self::await_claims) contradict: claims that are not among them, or have other
+    /// addresses there, and pods that hold an address of one; durable when this returns. To be called when a lost state is confirmed, before
+    /// anything is served from it, if all claims of this boot are awaited.
+    ///
+    /// # Errors
+    /// `CheckpointFailed` and `DiskFull`; the next call does the rest.
+    pub async fn end_unwitnessed(&self) -> Result<()> {
+        self.claims.end_unwitnessed().await?;
+        self.delegates.is_untidy();
+        self.links.may_be_left();
+        Ok(())
+    }
+
+    /// Gives up a claim that is awaited, and not in the ledger: it is not restored. Returns its addresses, if there is one; without `apply`, does only
+    /// that.
+    ///
+    /// # Errors
+    /// `NotReady` while the state is lost, `CheckpointFailed`.
+    pub async fn give_up_awaited(&self, key: &ClaimKey, apply: bool) -> Result<Option<Vec<IpAddr>>> {
+        self.claims.give_up_awaited(key, apply).await
+    }
+
     /// The addresses of a network's claims that are still to be restored, whose agents may use them meanwhile. The ledger has none of them.
     #[must_use]
     pub fn awaited_addresses(&self, network: &NetworkName) -> Vec<IpAddr> {

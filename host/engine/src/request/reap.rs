@@ -1,5 +1,6 @@
 //! Ending one specific allocation that is known to be over. A later owner, or a renewed allocation, is not affected.
 
+use tenure_ledger::ClaimKey;
 use tenure_types::{Allocation, End, Result};
 
 use crate::engine::Engine;
@@ -37,7 +38,10 @@ impl Engine {
             if held.is_none_or(|held| held.as_ref() != gone) {
                 return Ok(false);
             }
-            self.release(served, &gone.owner, gone.requested_at, reason)?
+            let ticket = self.release(served, &gone.owner, gone.requested_at, reason)?;
+            // An awaited claim would be restored.
+            ClaimKey::of(&gone.network, &gone.owner).inspect(|key| self.claims.give_up(key));
+            ticket
         };
         ticket.durable().await?;
         self.delegates.is_untidy();

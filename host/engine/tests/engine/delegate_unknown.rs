@@ -1,15 +1,17 @@
 //! What a delegate knows and the ledger does not: of a state that was lost, or from before it was tenure's delegate.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use tenure_engine::{
     Bounds, CalledWith, ConfiguredNetwork, Del, Gc, NetworkBounds, Phase, Settings, WitnessedClaim,
 };
+use tenure_ledger::Claimant;
 use tenure_types::{
-    ContainerId, Error, ErrorCode, InterfaceName, NetworkConfig, Owner, PolicyName,
+    ConditionName, ContainerId, Error, ErrorCode, InterfaceName, NetworkConfig, Owner, PolicyName,
 };
 
-use crate::claiming::{agent, ask};
+use crate::claiming::{agent, ask, key};
 use crate::delegating::{Foreign, start, without_network};
 use crate::support::{Bench, fits, network};
 
@@ -143,4 +145,67 @@ async fn a_gc_is_told_with_each_configuration_that_something_was_given_with() {
     gc(&bench, &["c1", "c2"], "delegate.foreign").await;
     let told = foreign.calls().into_iter().filter(|call| call == "GC c1 c2").count();
     assert_eq!(told, 2);
+}
+
+/// The claims of an agent that has not asked since the state was lost: the delegate has their addresses, and the agent uses them.
+#[tokio::test]
+async fn a_gc_spares_awaited_claims_until_their_agent_gives_them_up() {
+    let (before, foreign) = start().await;
+    before.engine.ensure(&agent("cilium"), &ask("router")).await.unwrap();
+    before.engine.ensure(&agent("cilium"), &ask("old")).await.unwrap();
+    let claimed = foreign.given();
+    let witnessed = |name: &str| WitnessedClaim {
+        key: key("cilium", name),
+        addresses: vec!["10.7.0.2".parse().unwrap()],
+        is_awaited: false,
+        claimant: Claimant::default(),
+    };
+    let (bench, other) = start().await;
+    claimed.iter().for_each(|container| other.knows(container));
+    bench.engine.await_claims([witnessed("router"), witnessed("old")]);
+    bench.engine.add(bench.delegated(1), fits).await.unwrap();
+    gc(&bench, &[], "first").await;
+    assert_eq!(
+        other.given().iter().filter(|given| claimed.contains(given)).count(),
+        2,
+        "{:?}",
+        other.calls()
+    );
+    bench.engine.ensure(&agent("cilium"), &ask("router")).await.unwrap();
+    assert!(!bench.engine.release_claim(&key("cilium", "old")).await.unwrap(), "the ledger had none");
+    bench.engine.tidy().await;
+    let left: Vec<_> = other.given().into_iter().filter(|given| claimed.contains(given)).collect();
+    assert!(left.len() == 1 && left[0].contains("-router-"), "{left:?}");
+    assert_eq!(bench.engine.witnessed_claims().len(), 1);
+}
+
+/// An older state, in which the agent's claim has what it had before, and another claim is not over yet.
+#[tokio::test]
+async fn what_an_older_state_has_of_a_delegate_ends_without_taking_from_the_agent_what_it_uses() {
+    let (bench, foreign) = start().await;
+    for name in ["router", "old"] {
+        bench.engine.ensure(&agent("cilium"), &ask(name)).await.unwrap();
+    }
+    let [old, router] = <[String; 2]>::try_from(foreign.given()).unwrap();
+    assert!(old.contains("-old-") && router.contains("-router-"));
+    bench.engine.await_claims([WitnessedClaim {
+        key: key("cilium", "router"),
+        addresses: vec!["10.7.0.99".parse().unwrap()],
+        is_awaited: false,
+        claimant: Claimant::default(),
+    }]);
+    bench.engine.conditions().set(ConditionName::StateLost, "", "lost");
+    // It need not be configured.
+    foreign.is_configured(false);
+    bench.engine.end_unwitnessed().await.unwrap();
+    foreign.is_configured(true);
+    bench.engine.conditions().clear(ConditionName::StateLost, "");
+    assert_eq!(bench.engine.tidy().await, 0);
+    assert_eq!(foreign.given(), [router], "the delegate is told of the end of the other one only");
+    assert_eq!(bench.engine.claims_of(None), []);
+    let gc = Gc { network: network(), valid: HashSet::new(), requested_at: bench.now() };
+    bench.engine.gc_with(gc, Some(&with("first"))).await.unwrap();
+    assert_eq!(foreign.given().len(), 1);
+    bench.engine.ensure(&agent("cilium"), &ask("router")).await.unwrap();
+    assert_eq!((foreign.given().len(), bench.engine.delegations().len()), (1, 1));
 }

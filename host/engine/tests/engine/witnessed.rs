@@ -2,10 +2,10 @@
 
 use tenure_engine::{Claimed, WitnessedChange, WitnessedClaim, WitnessedClaims};
 use tenure_ledger::{Claimant, Presence};
-use tenure_types::{ConditionName, ErrorCode};
+use tenure_types::{ConditionName, End, ErrorCode};
 
 use crate::claiming::{agent, ask, key, leasing};
-use crate::support::Bench;
+use crate::support::{Bench, network, owner};
 
 fn witnessed(name: &str, address: &str) -> WitnessedClaim {
     WitnessedClaim {
@@ -22,6 +22,12 @@ fn lose(bench: &Bench, is_lost: bool) {
         true => bench.engine.conditions().set(ConditionName::StateLost, "", "lost"),
         false => bench.engine.conditions().clear(ConditionName::StateLost, ""),
     }
+}
+
+/// Confirms a lost state whose claims are all known.
+async fn confirm(bench: &Bench) {
+    bench.engine.end_unwitnessed().await.unwrap();
+    lose(bench, false);
 }
 
 #[tokio::test]
@@ -54,7 +60,7 @@ async fn the_claims_of_a_lost_state_are_restored_before_anybody_gets_their_addre
         assert_eq!(known.iter().map(ToString::to_string).collect::<Vec<_>>(), addresses);
     };
     awaited(&["10.9.0.1", "10.0.0.2", "10.0.0.4"]);
-    lost(false);
+    confirm(&bench).await;
     assert_eq!(bench.address(1).await.unwrap(), "10.0.0.3");
     awaited(&["10.9.0.1"]);
     let is_reserved = |claimed: &Claimed| matches!(claimed.claim.presence, Presence::Reserved(_));
@@ -103,6 +109,64 @@ async fn a_claim_that_is_restored_late_is_reserved_from_then_on() {
     assert_eq!(bench.engine.lapse().await, Ok(0));
     bench.tick(1);
     assert_eq!(bench.engine.lapse().await, Ok(1));
+}
+
+/// Regression: a claim that an older state has, and that ended since, kept the address of a living one, and both agents were told it.
+#[tokio::test]
+async fn a_claim_that_the_witness_lacks_is_over_once_an_older_state_is_confirmed() {
+    let bench = Bench::with_network().await;
+    assert_eq!(bench.claimed("cilium", &ask("old")).await.unwrap(), "10.0.0.2");
+    bench.engine.await_claims([witnessed("ingress", "10.0.0.2")]);
+    lose(&bench, true);
+    let bench = bench.restarted(false);
+    bench.engine.await_claims([witnessed("ingress", "10.0.0.2")]);
+    lose(&bench, true);
+    confirm(&bench).await;
+    assert_eq!(bench.engine.claims_of(None), []);
+    // A restart in between changes nothing.
+    let bench = bench.restarted(false);
+    bench.engine.await_claims([witnessed("ingress", "10.0.0.2")]);
+    assert_eq!(bench.claimed("cilium", &ask("old")).await.unwrap(), "10.0.0.3");
+    assert_eq!(bench.claimed("cilium", &ask("ingress")).await.unwrap(), "10.0.0.2");
+}
+
+/// Regression: a pod of an older state, which ended since, kept a claim from being restored.
+#[tokio::test]
+async fn a_pod_that_holds_the_address_of_a_witnessed_claim_is_over_too() {
+    let bench = Bench::with_network().await;
+    assert_eq!(bench.address(1).await.unwrap(), "10.0.0.2");
+    assert_eq!(bench.address(2).await.unwrap(), "10.0.0.3");
+    bench.engine.await_claims([witnessed("ingress", "10.0.0.2")]);
+    lose(&bench, true);
+    confirm(&bench).await;
+    assert_eq!(bench.address(3).await.unwrap(), "10.0.0.4");
+    assert_eq!(bench.claimed("cilium", &ask("ingress")).await.unwrap(), "10.0.0.2");
+    assert!(bench.engine.check(&network(), &owner(2)).await.is_ok(), "nobody else has that one");
+    assert_eq!(
+        bench.engine.check(&network(), &owner(1)).await.unwrap_err().code,
+        ErrorCode::UnknownAttachment
+    );
+}
+
+/// Regression: a claim that an operator released before its network had served a request was restored by the next one.
+#[tokio::test]
+async fn a_claim_that_an_operator_releases_after_a_loss_stays_released() {
+    let bench = Bench::with_network().await;
+    bench.claimed("cilium", &ask("router")).await.unwrap();
+    bench.engine.await_claims([witnessed("router", "10.0.0.2"), witnessed("ingress", "10.0.0.4")]);
+    let book = bench.engine.book(&network()).await.unwrap();
+    let held = book.owned_by(&key("cilium", "router").owner()).unwrap();
+    assert!(bench.engine.reap(held, End::Operator, "").await.unwrap());
+    // One that is not in the ledger yet can be released, too.
+    let ingress = key("cilium", "ingress");
+    let addresses = Some(vec!["10.0.0.4".parse().unwrap()]);
+    for apply in [false, true] {
+        assert_eq!(bench.engine.give_up_awaited(&ingress, apply).await, Ok(addresses.clone()));
+    }
+    assert_eq!(bench.engine.give_up_awaited(&ingress, true).await, Ok(None));
+    bench.address(1).await.unwrap();
+    assert_eq!(bench.engine.claims_of(None), []);
+    assert_eq!(bench.engine.witnessed_claims(), []);
 }
 
 #[tokio::test]

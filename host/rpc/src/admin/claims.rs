@@ -1,5 +1,7 @@
 //! The claims of agents: listing them, and ending one at an operator's request.
 
+use std::net::IpAddr;
+
 use tenure_engine::{AgentStanding, Engine};
 use tenure_ledger::ClaimKey;
 use tenure_types::{AgentName, ClaimName, End, Error, ErrorCode, NetworkName, Result};
@@ -44,7 +46,10 @@ pub(super) async fn release(
     let Some(claimed) = engine.claimed(&key) else {
         // It may be in the state that was lost.
         engine.has_state()?;
-        return Ok(v1::ReleaseClaimOfResponse { claim: None });
+        let awaited = engine.give_up_awaited(&key, request.apply).await?;
+        return Ok(v1::ReleaseClaimOfResponse {
+            claim: awaited.map(|addresses| to_restore(&key, &addresses)),
+        });
     };
     let (shown, has) = (claim(&claimed, engine.now()), claimed.claim.generation);
     if let Some(meant) = request.generation.filter(|meant| *meant != has.0) {
@@ -60,6 +65,19 @@ pub(super) async fn release(
         }
     }
     Ok(v1::ReleaseClaimOfResponse { claim: Some(shown) })
+}
+
+/// A claim of a lost state that is still to be restored, as far as it is known.
+fn to_restore(key: &ClaimKey, addresses: &[IpAddr]) -> v1::Claim {
+    let address = |address: &IpAddr| v1::ClaimAddress { address: address.to_string(), ..Default::default() };
+    v1::Claim {
+        agent: key.agent.to_string(),
+        network: key.network.to_string(),
+        name: key.name.to_string(),
+        addresses: addresses.iter().map(address).collect(),
+        reserved: true,
+        ..v1::Claim::default()
+    }
 }
 
 fn invalid(error: impl std::fmt::Display) -> Error {
