@@ -5,6 +5,7 @@
 //! What this version cannot read is left out and named: an IPBlock that cannot be read keeps its name taken all the same, and while a NodeIPAM does
 //! not say what its node holds nothing is granted.
 
+mod claim;
 mod host;
 mod kept;
 mod labels;
@@ -30,6 +31,7 @@ use tenure_leases::{
     RangeUse, SpaceError, TurnId, Uid,
 };
 
+pub use self::claim::{MAX_FINALIZERS, WatchedClaim, WatchedIpamClaim};
 pub use self::host::{MachineInfo, WatchedNode, WatchedNodeSpec, WatchedNodeStatus};
 pub use self::kept::{FromObject, KeptObject};
 pub use self::labels::NodeLabels;
@@ -197,7 +199,7 @@ pub struct ClusterView {
     pub unreadable: Vec<String>,
     /// Whether one of them is a NodeIPAM: then nothing is granted.
     pub words_missing: bool,
-    /// Words of nodes that cannot be read, each with the reason. They say nothing about what a node has.
+    /// Words of nodes, and wishes of IPAMClaims, that cannot be read, each with the reason. They say nothing about what a node has.
     pub left_out: Vec<String>,
     /// The versions of IPBlocks and NodeIPAMs by uid, also of those that cannot be read.
     pub versions: BTreeMap<Uid, ObjectVersion>,

@@ -24,7 +24,7 @@ use super::grants::{invalid_selector, refused};
 use super::held::{AddressesByGroup, HeldClaims};
 use super::{ADDRESSES_HELD, WaitReason, WaitingNodes};
 use crate::memory::OperatorMemory;
-use crate::view::{BlockView, ClaimView, ClusterView, PoolView, SaidView, is_ipv6};
+use crate::view::{BlockView, ClaimView, ClusterView, MAX_FINALIZERS, PoolView, SaidView, is_ipv6};
 use crate::writes::{OperatorWrite, WriteTime};
 
 /// The reason for which a claim is not bound whose address goes to no further node.
@@ -358,9 +358,12 @@ fn is_said(view: &ClusterView, block: &BlockView, holder: &HolderIdentity, turn:
     is_machine.then(|| said.claims.iter().any(is_it))
 }
 
-/// Adds the finalizer, and removes it once a claim that is being deleted has no block.
+/// Adds the finalizer, and removes it once a claim that is being deleted has no block. A list that may be longer than what was read of it is not written.
 fn finalizer(view: &ClusterView, claim: &ClaimView, block: Option<&BlockView>) -> Option<OperatorWrite> {
     let mut finalizers = claim.object.finalizers().to_vec();
+    if finalizers.len() >= MAX_FINALIZERS {
+        return None;
+    }
     let has = finalizers.iter().any(|name| name == CLAIM_FINALIZER);
     match (is_leaving(&claim.object), has) {
         (false, false) => finalizers.push(CLAIM_FINALIZER.to_owned()),

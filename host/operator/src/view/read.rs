@@ -17,6 +17,7 @@ use tenure_cluster::{
 use tenure_leases::operator::fence::NodeEvidence;
 use tenure_leases::{BlockName, MachineHash, ObjectVersion, RangeUse, Uid};
 
+use super::claim::{self, WatchedClaim, WatchedIpamClaim};
 use super::kept::{FromObject, KeptObject};
 use super::{
     AlternateTurn, BlockClaim, BlockView, ClaimView, ClusterView, HostView, IpamClaimView, PoolView,
@@ -98,8 +99,8 @@ impl ClusterView {
         let mut read = Vec::new();
         for (name, claim) in claims {
             let wishes = wishes(&claim, &self.pools).unwrap_or_else(|error| {
-                // Its blocks stay.
-                self.unreadable.push(format!("IPAMClaim {name}: {error}"));
+                // Its blocks stay. They can be read, so nothing else waits for the one who wrote it.
+                self.left_out.push(format!("IPAMClaim {name}: {error}"));
                 vec![]
             });
             read.push(IpamClaimView { wishes, object: claim });
@@ -187,18 +188,23 @@ fn read_alternate(entry: ActiveEntry) -> Result<AlternateTurn, ConversionError> 
 }
 
 impl FromObject for ClaimView {
-    type Object = AddressClaim;
+    type Object = WatchedClaim;
 
-    fn from_object(object: AddressClaim) -> Result<Self, ConversionError> {
+    const PAGE: u32 = claim::PAGE;
+
+    fn from_object(object: WatchedClaim) -> Result<Self, ConversionError> {
+        let object = AddressClaim::from(object);
         Ok(Self { wish: (&object).try_into()?, object })
     }
 }
 
 impl FromObject for IPAMClaim {
-    type Object = Self;
+    type Object = WatchedIpamClaim;
 
-    fn from_object(object: Self) -> Result<Self, ConversionError> {
-        Ok(object)
+    const PAGE: u32 = claim::PAGE;
+
+    fn from_object(object: WatchedIpamClaim) -> Result<Self, ConversionError> {
+        Ok(object.into())
     }
 }
 

@@ -19,7 +19,7 @@ use tokio::sync::Notify;
 use super::kept::FromObject;
 use super::read::ViewSources;
 use super::store::ObjectStore;
-use super::{BlockView, ClaimView, HostView, PoolView, SaidView, SpaceView};
+use super::{BlockView, ClaimView, HostView, PoolView, SaidView, SpaceView, WatchedIpamClaim};
 use crate::reports::OperatorMetrics;
 
 /// The number of kinds.
@@ -187,7 +187,8 @@ fn watch_ipam_claims(
     let (client, progress, filled) = (client.clone(), Arc::clone(progress), store.clone());
     begin.push(Box::new(move || {
         let (store, progress) = (filled.clone(), Arc::clone(&progress));
-        let events = watcher(Api::<IPAMClaim>::all(client.clone()), config::<IPAMClaim>()).default_backoff();
+        let events =
+            watcher(Api::<WatchedIpamClaim>::all(client.clone()), config::<IPAMClaim>()).default_backoff();
         let stream = events.filter_map(move |event| {
             let change = match event {
                 Ok(event) => {

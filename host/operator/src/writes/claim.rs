@@ -13,7 +13,7 @@ use tenure_cluster::{AddressClaim, AddressClaimStatus, IPAMClaim, IPBlock, NodeI
 use super::block::{ChangedBlock, change};
 use super::{BlockChange, ObjectTarget, WriteContext, objects};
 use crate::reports::WriteCause;
-use crate::view::BlockView;
+use crate::view::{BlockView, WatchedClaim, WatchedIpamClaim};
 
 /// Creates the IPBlock of a claim. If an object has its name already, the next pass sees it, and takes another address.
 pub(super) async fn grant(context: &mut WriteContext<'_>, lease: &ClaimLease) -> Result<(), ApiCallError> {
@@ -149,7 +149,7 @@ async fn is_claimed(
     let (namespace, name) = (&claim.namespace, &claim.name);
     let found = match claim.is_ipam() {
         true => {
-            let api: Api<IPAMClaim> = Api::namespaced(context.client.clone(), namespace);
+            let api: Api<WatchedIpamClaim> = Api::namespaced(context.client.clone(), namespace);
             let found = context.call("get", WriteCause::Claim, api.get_opt(name)).await?;
             found.map(|claim| (claim.metadata, claim.status.map(|status| status.ips).unwrap_or_default()))
         }
@@ -175,7 +175,8 @@ pub(super) async fn write_ipam_status(
     context: &mut WriteContext<'_>,
     claim: &IPAMClaim,
 ) -> Result<(), ApiCallError> {
-    let api: Api<IPAMClaim> = Api::namespaced(context.client.clone(), &claim.namespace().unwrap_or_default());
+    let api: Api<WatchedIpamClaim> =
+        Api::namespaced(context.client.clone(), &claim.namespace().unwrap_or_default());
     let target = ObjectTarget::from(&claim.metadata);
     let written = objects::write_status(context, WriteCause::Claim, &api, &target, &claim.status).await?;
     context.memory.ipam_claims.wrote(written, context.now.elapsed);
@@ -215,7 +216,7 @@ pub(super) async fn write_finalizers(
     Ok(())
 }
 
-fn claims(client: &Client, namespace: &str) -> Api<AddressClaim> {
+fn claims(client: &Client, namespace: &str) -> Api<WatchedClaim> {
     Api::namespaced(client.clone(), namespace)
 }
 
