@@ -88,12 +88,13 @@ pub fn decide(
     writes.extend(granted.writes);
     writes.extend(released.writes);
     let facts = ClaimFacts::gather(view, memory);
-    writes.extend(claims::claims(view, (&facts, &held), memory, now));
     facts.note_waiting(view, &mut granted.waiting);
     let later = [&granted.served, &granted.postponed];
     let told = nodes::Told { waiting: &granted.waiting, later, facts: &facts };
+    // No node waits for its block while claims get their addresses.
     writes.extend(nodes::hints(view, &told, memory, now));
     writes.extend(taints::taints(view, startup_taint));
+    writes.extend(claims::claims(view, (&facts, &held), memory, now));
     writes.extend(pools::statuses(view, &granted.waiting, &spaces.overlapping, now));
     let mut notices = granted.notices;
     notices.extend(released.notices);

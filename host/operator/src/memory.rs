@@ -16,7 +16,8 @@ use tenure_leases::{
 };
 
 use crate::view::{
-    BlockView, ClaimView, ClusterView, HostView, PoolView, SaidView, SpaceView, ViewSources, WrittenObjects,
+    BlockView, ClaimView, ClusterView, HostView, ObjectAge, PoolView, SaidView, SpaceView, ViewSources,
+    WrittenObjects,
 };
 
 /// Seconds for which a block whose holder refused a mark is not marked again.
@@ -34,6 +35,17 @@ struct QuarantineCount {
     /// The seconds in the block's status from which the count goes on.
     written: u64,
     since: Duration,
+}
+
+/// The first claims, and the first block of a claim, of which a pass left a write out; the next pass begins with them.
+#[derive(Debug, Default)]
+pub struct ClaimsLeft {
+    /// The AddressClaim.
+    pub address: Option<ObjectAge>,
+    /// The IPAMClaim.
+    pub ipam: Option<ObjectAge>,
+    /// The name of the block.
+    pub block: Option<String>,
 }
 
 /// The memory of one leader.
@@ -59,6 +71,8 @@ pub struct OperatorMemory {
     pub hinted: Arc<str>,
     /// The same of the last node that got a block in a pass that had too many to grant.
     pub granted_last: Arc<str>,
+    /// The place where a pass stopped that had too many writes about claims.
+    pub claims_left: ClaimsLeft,
     /// Whether a CustomResourceDefinition of ours is being deleted, or that is not known: then nothing is asked back.
     pub definitions_unsure: bool,
     /// The same about the definition of IPAMClaims: then none of them is over.

@@ -1,11 +1,12 @@
 //! A pass: snapshot, decisions, writes. It runs after each event, and at least once a minute.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, ListParams};
-use kube::{Client, CustomResourceExt as _, Resource as _, ResourceExt as _};
+use kube::{Client, CustomResourceExt as _, Resource as _};
 use tenure_cluster::client::{ApiCallError, call};
 use tenure_cluster::convert::list_version;
 use tenure_cluster::{AddressClaim, AddressPool, IPAMClaim, IPBlock};
@@ -28,6 +29,9 @@ const PERIOD: Duration = Duration::from_secs(60);
 
 /// The time to gather events before a pass.
 const GATHER: Duration = Duration::from_millis(50);
+
+/// The time that a pass spends on writes about claims: a write of a claim with as many labels as it can have takes a second.
+const CLAIMS_FOR: Duration = Duration::from_secs(2);
 
 /// The pause after a pass in which a write failed.
 const RETRY: Duration = Duration::from_secs(1);
@@ -96,7 +100,15 @@ impl Operator {
     pub async fn pass(&mut self) -> Option<PassResult> {
         let (view, decided) = self.decide().await?;
         let mut result = PassResult::default();
+        let mut claims_since = None;
         for write in decided {
+            if write.is_about_claim() {
+                let now = self.now().elapsed;
+                if now.saturating_sub(*claims_since.get_or_insert(now)) > CLAIMS_FOR {
+                    // The writes before it begin the next pass.
+                    continue;
+                }
+            }
             self.write(write, &mut result).await;
         }
         let now = self.now();
@@ -232,10 +244,10 @@ impl Operator {
         let is_unsure = match &view.ipam_claims {
             None => true,
             Some(known) => {
-                let is_known =
-                    |uid: &String| known.iter().any(|claim| claim.object.uid().as_ref() == Some(uid));
+                let known: HashSet<&str> =
+                    known.iter().filter_map(|claim| claim.object.metadata.uid.as_deref()).collect();
                 let of_blocks = view.claim_blocks.iter().flat_map(|block| &block.claimed);
-                let mut gone = of_blocks.filter(|of| of.claim.is_ipam() && !is_known(&of.claim.uid));
+                let mut gone = of_blocks.filter(|of| of.claim.is_ipam() && !known.contains(&*of.claim.uid));
                 gone.next().is_some() && self.is_unsure(IPAMClaim::crd_name()).await
             }
         };

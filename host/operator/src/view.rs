@@ -35,7 +35,8 @@ pub use self::claim::{MAX_FINALIZERS, WatchedClaim, WatchedIpamClaim};
 pub use self::host::{MachineInfo, WatchedNode, WatchedNodeSpec, WatchedNodeStatus};
 pub use self::kept::{FromObject, KeptObject};
 pub use self::labels::NodeLabels;
-pub use self::read::{OUT_OF_SERVICE, ViewSources, evidence, view};
+pub(crate) use self::read::age;
+pub use self::read::{OUT_OF_SERVICE, ObjectAge, ViewSources, evidence, view};
 pub use self::watch::{WatchStores, Watches};
 pub use self::written::WrittenObjects;
 

@@ -130,6 +130,20 @@ pub enum OperatorWrite {
 }
 
 impl OperatorWrite {
+    /// Whether it is about a claim itself, or about a lease of one that begins or ends. Nobody but that claim waits for it, and its user decides how large
+    /// the claim is, and so how long the API server takes.
+    #[must_use]
+    pub fn is_about_claim(&self) -> bool {
+        matches!(
+            self,
+            Self::GrantClaim(_)
+                | Self::ReleaseClaim(_)
+                | Self::ClaimStatus(_)
+                | Self::IpamClaimStatus(_)
+                | Self::ClaimFinalizer(..)
+        )
+    }
+
     /// The change of a block.
     #[must_use]
     pub fn block(view: &BlockView, change: BlockChange) -> Self {

@@ -57,6 +57,14 @@ impl PoolExclusions {
         runs
     }
 
+    /// Whether an address is excluded from the whole pool.
+    #[must_use]
+    pub fn has(&self, address: IpAddr) -> bool {
+        let (runs, number) = (self.of_family(address.into()), number(address));
+        let after = runs.partition_point(|(from, _)| *from <= number);
+        after.checked_sub(1).and_then(|last| runs.get(last)).is_some_and(|(_, to)| number <= *to)
+    }
+
     /// Whether no address of a block is left.
     #[must_use]
     pub fn cover(&self, block: IpNet) -> bool {
@@ -199,6 +207,28 @@ mod tests {
         assert_eq!(of(&[], &[(0, 31), (32, 63)]), [0, 1, 2, 3]);
         assert_eq!(of(&[], &[(1, 63)]), [0; 0]);
         assert_eq!(of(&["10.0.0.128-10.0.0.159"], &[(30, 65_535)]), [2]);
+    }
+
+    #[test]
+    fn an_address_is_excluded_by_an_entry_that_contains_it() {
+        let exclusions =
+            excluding(&["10.0.0.10-10.0.0.19", "10.0.0.64/26", "fd00::/120", "0.0.0.0/32"], &[(1, 3)]);
+        for (address, expected) in [
+            ("10.0.0.9", false),
+            ("10.0.0.10", true),
+            ("10.0.0.19", true),
+            ("10.0.0.20", false),
+            ("10.0.0.127", true),
+            ("10.0.0.128", false),
+            ("0.0.0.0", true),
+            ("0.0.0.1", false),
+            ("fd00::ff", true),
+            ("fd00::100", false),
+            ("::a00:a", false),
+        ] {
+            assert_eq!(exclusions.has(address.parse().unwrap()), expected, "{address}");
+        }
+        assert!(!PoolExclusions::default().has("10.0.0.1".parse().unwrap()));
     }
 
     #[test]

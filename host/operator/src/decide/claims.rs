@@ -5,7 +5,7 @@ mod ipam;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -18,22 +18,33 @@ use tenure_leases::operator::grant::GrantRefusal;
 use tenure_leases::operator::held::ClaimantState;
 use tenure_leases::{BlockPhase, ClaimTurn, HolderIdentity, NodeIpamSpec, TurnId, TurnState};
 
-use self::address::{address, leased};
+use self::address::ClaimAddresses;
 use super::conditions::{WantedCondition, condition};
 use super::grants::{invalid_selector, refused};
 use super::held::{AddressesByGroup, HeldClaims};
 use super::{ADDRESSES_HELD, WaitReason, WaitingNodes};
-use crate::memory::OperatorMemory;
-use crate::view::{BlockView, ClaimView, ClusterView, MAX_FINALIZERS, PoolView, SaidView, is_ipv6};
+use crate::memory::{ClaimsLeft, OperatorMemory};
+use crate::view::{
+    BlockView, ClaimView, ClusterView, MAX_FINALIZERS, ObjectAge, PoolView, SaidView, age, is_ipv6,
+};
 use crate::writes::{OperatorWrite, WriteTime};
 
 /// The reason for which a claim is not bound whose address goes to no further node.
 const ADDRESS_CLOSED: &str = "AddressClosed";
 
+/// The most writes of one pass about AddressClaims, about IPAMClaims, about turns, and about leases that end, of each. Each is a call or two, and
+/// meanwhile no node hears of its block: a user with thousands of claims holds up nobody but other claims. The watch shows the writes, so that the
+/// next pass begins at once, with what this one has left.
+const MAX_WRITES: usize = 200;
+
 /// The turns that nodes say, and the claims that are there.
 pub(super) struct ClaimFacts<'a> {
     /// By the name of the block.
     turns: BTreeMap<String, Vec<(&'a SaidView, &'a ClaimTurn)>>,
+    /// The blocks by the uid of their claim.
+    of_claims: HashMap<&'a str, Vec<&'a BlockView>>,
+    /// The blocks by the nodes that they name, for a turn or for an alternate one.
+    of_nodes: HashMap<&'a str, Vec<&'a BlockView>>,
     /// The uids of the claims that nobody deletes.
     staying: BTreeSet<&'a str>,
     /// Whether a definition is being deleted, or that is not known: then nobody asked for the end of a claim.
@@ -59,12 +70,23 @@ impl<'a> ClaimFacts<'a> {
         let staying = staying.map(|claim| claim.wish.claim.uid.as_str());
         let ipam = view.ipam_claims.iter().flatten().map(|claim| &claim.object.metadata);
         let ipam = ipam.filter(|metadata| metadata.deletion_timestamp.is_none());
+        let (mut of_claims, mut of_nodes) = (HashMap::<&str, Vec<_>>::new(), HashMap::<&str, Vec<_>>::new());
+        for block in view.claim_blocks.iter().map(Arc::as_ref) {
+            let Some(claimed) = &block.claimed else { continue };
+            of_claims.entry(claimed.claim.uid.as_str()).or_default().push(block);
+            let alternate = claimed.alternate.as_ref().map(|alternate| &*alternate.holder.name);
+            let nodes: BTreeSet<&str> = alternate.into_iter().chain([&*block.block.holder.name]).collect();
+            nodes.into_iter().for_each(|node| of_nodes.entry(node).or_default().push(block));
+        }
+        let surplus = surplus(view, &of_claims);
         Self {
             turns,
+            of_claims,
+            of_nodes,
             staying: staying.chain(ipam.filter_map(|metadata| metadata.uid.as_deref())).collect(),
             unsure: memory.definitions_unsure,
             ipam_unsure: memory.ipam_claims_unsure,
-            surplus: surplus(view),
+            surplus,
         }
     }
 
@@ -120,8 +142,8 @@ impl<'a> ClaimFacts<'a> {
     /// The blocks that a node is asked to give up once no pod has their address. If the node looks dead and lives after all, it hears so before its turn ends, and
     /// again once the turn is another's: it hands the address to no further pod.
     pub(super) fn asked_back(&self, view: &ClusterView, said: &SaidView) -> Vec<String> {
-        let blocks = view.claim_blocks.iter().map(Arc::as_ref);
-        let own = blocks.filter(|block| ClusterView::has_turn_with(block, &said.spec));
+        let own = self.of_nodes.get(&*said.spec.identity.name).into_iter().flatten().copied();
+        let own = own.filter(|block| ClusterView::has_turn_with(block, &said.spec));
         let wanted_elsewhere = |block: &BlockView| {
             self.turns_of(view, block)
                 .iter()
@@ -185,17 +207,44 @@ fn has_elsewhere(view: &ClusterView, said: &NodeIpamSpec, block: &BlockView) -> 
         })
 }
 
-/// Decides about all claims and their blocks.
+/// Decides about all claims and their blocks, about so many of them in turn.
 pub(super) fn claims(
     view: &ClusterView,
     (facts, held): (&ClaimFacts<'_>, &HeldClaims),
-    memory: &OperatorMemory,
+    memory: &mut OperatorMemory,
     now: WriteTime,
 ) -> Vec<OperatorWrite> {
     let may_grant = memory.barrier.may_grant() && !view.words_missing;
-    let mut leasing = ClaimLeasing { view, memory, may_grant, leased: leased(view), held };
-    let mut writes = Vec::new();
-    for claim in &view.claims {
+    let addresses = ClaimAddresses::new(view, memory, held);
+    let mut leasing = ClaimLeasing { view, facts, may_grant, addresses };
+    let left = &memory.claims_left;
+    let (mut writes, block) = steps(&leasing, left.block.as_deref(), now);
+    let (of_address, address) = address_claims(&mut leasing, left.address.as_ref(), now);
+    let (of_ipam, ipam) = ipam::claims(&mut leasing, left.ipam.as_ref(), now);
+    writes.extend(of_address.into_iter().chain(of_ipam));
+    memory.claims_left = ClaimsLeft { address, ipam, block };
+    writes
+}
+
+/// The elements from a position on, and then those before it.
+fn beginning_at<T>(all: &[T], position: usize) -> impl Iterator<Item = &T> {
+    let (before, rest) = all.split_at_checked(position).unwrap_or((all, &[]));
+    rest.iter().chain(before)
+}
+
+/// Decides about the AddressClaims, the one that was left out first. Returns the writes, and the first claim that is left out now.
+fn address_claims(
+    leasing: &mut ClaimLeasing<'_>,
+    first: Option<&ObjectAge>,
+    now: WriteTime,
+) -> (Vec<OperatorWrite>, Option<ObjectAge>) {
+    let (view, mut writes) = (leasing.view, Vec::new());
+    let age = |claim: &ClaimView| age(&claim.object.metadata);
+    let position = first.map_or(0, |first| view.claims.partition_point(|claim| age(claim) < *first));
+    for claim in beginning_at(&view.claims, position) {
+        if writes.len() >= MAX_WRITES {
+            return (writes, Some(age(claim)));
+        }
         let is_leaving = is_leaving(&claim.object);
         let found = leasing.find(&claim.wish, is_leaving);
         let block = if let FoundLease::Leased(block) = &found { Some(*block) } else { None };
@@ -211,11 +260,30 @@ pub(super) fn claims(
         };
         writes.extend(status(view, claim, place, is_leaving, now));
     }
-    writes.extend(ipam::claims(&mut leasing, now));
-    for block in &view.claim_blocks {
-        writes.extend(step(view, facts, block, may_grant, now));
+    (writes, None)
+}
+
+/// Decides about the blocks of claims, the one that was left out first. Returns the writes, and the name of the first block that is left out now.
+///
+/// A pod may wait for a turn, and nobody for the end of a lease, so that neither takes the other's place.
+fn steps(
+    leasing: &ClaimLeasing<'_>,
+    first: Option<&str>,
+    now: WriteTime,
+) -> (Vec<OperatorWrite>, Option<String>) {
+    let blocks = &leasing.view.claim_blocks;
+    let position = first.map_or(0, |first| blocks.partition_point(|block| block.name.as_str() < first));
+    let (mut turns, mut ends, mut left) = (Vec::new(), Vec::new(), None);
+    for block in beginning_at(blocks, position) {
+        let Some(write) = step(leasing.view, leasing.facts, block, leasing.may_grant, now) else { continue };
+        let writes = if matches!(write, OperatorWrite::ReleaseClaim(_)) { &mut ends } else { &mut turns };
+        match writes.len() < MAX_WRITES {
+            true => writes.push(write),
+            false => left = left.or_else(|| Some(block.name.clone())),
+        }
     }
-    writes
+    turns.extend(ends);
+    (turns, left)
 }
 
 /// The lease of the address that a claim wishes for.
@@ -233,16 +301,16 @@ enum FoundLease<'a> {
 /// Leases addresses to claims, in their order.
 struct ClaimLeasing<'a> {
     view: &'a ClusterView,
-    memory: &'a OperatorMemory,
+    facts: &'a ClaimFacts<'a>,
     may_grant: bool,
-    leased: AddressesByGroup,
-    held: &'a HeldClaims,
+    addresses: ClaimAddresses<'a>,
 }
 
 impl<'a> ClaimLeasing<'a> {
     /// Finds the lease of a wish, or picks an address for it, which no other claim gets from then on.
     fn find(&mut self, wish: &ClaimWish, is_leaving: bool) -> FoundLease<'a> {
-        if let Some(block) = kept(self.view.claim_blocks.iter().map(Arc::as_ref), wish) {
+        let blocks = self.facts.of_claims.get(wish.claim.uid.as_str()).into_iter().flatten();
+        if let Some(block) = kept(blocks.copied(), wish) {
             return FoundLease::Leased(block);
         }
         if is_leaving {
@@ -254,11 +322,8 @@ impl<'a> ClaimLeasing<'a> {
                 message: "the operator waits until every node had time to say what it holds".to_owned(),
             });
         }
-        match address(self.view, self.memory, wish, (&self.leased, self.held)) {
-            Ok(lease) => {
-                self.leased.entry(lease.group.clone()).or_default().insert(lease.cidr);
-                FoundLease::Begins(lease)
-            }
+        match self.addresses.pick(wish) {
+            Ok(lease) => FoundLease::Begins(lease),
             Err(why) => FoundLease::Waits(why),
         }
     }
@@ -280,12 +345,7 @@ fn kept<'a>(blocks: impl Iterator<Item = &'a BlockView>, wish: &ClaimWish) -> Op
 }
 
 /// The names of the blocks of claims that have another one of the family.
-fn surplus(view: &ClusterView) -> BTreeSet<&str> {
-    let mut of_claims = BTreeMap::<&str, Vec<&BlockView>>::new();
-    for block in &view.claim_blocks {
-        let claim = block.claimed.as_ref().map(|claimed| claimed.claim.uid.as_str());
-        of_claims.entry(claim.unwrap_or_default()).or_default().push(block);
-    }
+fn surplus<'a>(view: &'a ClusterView, of_claims: &HashMap<&'a str, Vec<&'a BlockView>>) -> BTreeSet<&'a str> {
     let ipam = view.ipam_claims.iter().flatten().flat_map(|claim| &claim.wishes);
     let wishes = view.claims.iter().map(|claim| &claim.wish).chain(ipam);
     let surplus = wishes.flat_map(|wish| {

@@ -64,7 +64,7 @@ pub fn view(sources: ViewSources) -> ClusterView {
     view.pools.sort_by_key(|pool| age(&pool.object.metadata));
     view.spaces = view.readable(sources.spaces).collect();
     view.claims = view.readable(sources.claims).map(|(_, claim)| claim).collect();
-    view.claims.sort_by_key(|claim| age(&claim.object.metadata));
+    view.claims.sort_by_cached_key(|claim| age(&claim.object.metadata));
     view.ipam_claims = sources.ipam_claims.map(|claims| view.read_ipam_claims(claims));
     let blocks = view.readable(sources.blocks).map(|(_, block)| block);
     (view.claim_blocks, view.blocks) = blocks.partition(|block| block.claimed.is_some());
@@ -95,7 +95,7 @@ impl ClusterView {
     /// Reads the IPAMClaims, which ask for addresses of the pools.
     fn read_ipam_claims(&mut self, claims: Vec<KeptObject<IPAMClaim>>) -> Vec<IpamClaimView> {
         let mut claims: Vec<_> = self.readable(claims).collect();
-        claims.sort_by_key(|(_, claim)| age(&claim.metadata));
+        claims.sort_by_cached_key(|(_, claim)| age(&claim.metadata));
         let mut read = Vec::new();
         for (name, claim) in claims {
             let wishes = wishes(&claim, &self.pools).unwrap_or_else(|error| {
@@ -114,8 +114,11 @@ fn versions<V>(objects: &[KeptObject<V>]) -> impl Iterator<Item = (Option<Uid>, 
     objects.iter().filter_map(|object| Some((object.uid, object.version?)))
 }
 
-/// The order of objects by their time of creation.
-fn age(metadata: &ObjectMeta) -> (Option<Timestamp>, Option<String>) {
+/// A place in the order of objects by their time of creation.
+pub type ObjectAge = (Option<Timestamp>, Option<String>);
+
+/// The place of an object in the order of creation.
+pub(crate) fn age(metadata: &ObjectMeta) -> ObjectAge {
     (metadata.creation_timestamp.as_ref().map(|time| time.0), metadata.uid.clone())
 }
 

@@ -1,10 +1,12 @@
 //! Picks the address of a claim.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
 use tenure_cluster::convert::{ClaimLease, ClaimWish};
-use tenure_leases::{RangeId, RangeState, RangeUse};
+use tenure_leases::{RangeId, RangeState, RangeUse, Uid};
 
 use super::super::EXHAUSTED;
 use super::WaitReason;
@@ -12,89 +14,144 @@ use crate::decide::held::{AddressesByGroup, HeldClaims};
 use crate::memory::OperatorMemory;
 use crate::view::{ClusterView, PoolView, is_ipv6};
 
-/// The most free addresses that are compared for one claim.
+/// The most free addresses of a range that are compared.
 const CANDIDATES: usize = 256;
 
-/// The addresses that are leased to claims.
-pub(super) fn leased(view: &ClusterView) -> AddressesByGroup {
-    let blocks = view.claim_blocks.iter().map(|block| (block.group.clone(), block.block.cidr));
-    let mut leased = AddressesByGroup::new();
-    for (group, cidr) in blocks.chain(view.unreadable_blocks.iter().cloned()) {
-        leased.entry(group).or_default().insert(cidr);
-    }
-    leased
+/// The addresses of pools for claims in one pass: those that are leased, by this pass too, and what was found out about the others.
+pub(super) struct ClaimAddresses<'a> {
+    view: &'a ClusterView,
+    memory: &'a OperatorMemory,
+    held: &'a HeldClaims,
+    leased: AddressesByGroup,
+    /// Free addresses of a pool and family, the best one last. They are looked for once, for all claims.
+    free: BTreeMap<PoolFamily, Vec<(RangeId, IpNet)>>,
+    /// The pools and families of which no address is free, each with the message.
+    exhausted: BTreeMap<PoolFamily, String>,
 }
 
-/// Picks the address of a claim, or says why there is none.
-pub(super) fn address(
-    view: &ClusterView,
-    memory: &OperatorMemory,
-    wish: &ClaimWish,
-    (leased, held): (&AddressesByGroup, &HeldClaims),
-) -> Result<ClaimLease, WaitReason> {
-    let because = |reason, message| WaitReason { reason, message };
-    let name = &wish.pool;
-    let pool = view.pools.iter().find(|pool| *pool.lease.key.name == **name);
-    let pool = pool.ok_or_else(|| because("PoolUnknown", format!("there is no AddressPool {name}")))?;
-    if pool.usage() != RangeUse::Claims {
-        let message = format!("AddressPool {name} has blocks for nodes; a pool for claims has usage: Claims");
-        return Err(because("PoolNotForClaims", message));
-    }
-    if pool.lease.disabled || pool.lease.deleting {
-        return Err(because("PoolClosed", format!("AddressPool {name} is disabled or being deleted")));
-    }
-    let has = |taken: &AddressesByGroup, cidr: IpNet| {
-        taken.get(&pool.group).is_some_and(|taken| taken.contains(&cidr))
-    };
-    // An address of a node's block is never a claim's, whichever it asks for.
-    let is_taken = |cidr: IpNet| has(leased, cidr) || held.is_foreign(&pool.group, cidr);
-    let is_free = |cidr: IpNet| !is_taken(cidr) && !has(&held.turns, cidr);
-    let lease = |range, cidr| ClaimLease {
-        group: pool.group.clone(),
-        cidr,
-        range,
-        pool: pool.lease.key.clone(),
-        claim: wish.claim.clone(),
-    };
-    if let Some(address) = wish.address {
-        let cidr = IpNet::from(address);
-        let found = place(view, pool, cidr).filter(|_| !is_withheld(pool, address));
-        let range = found.ok_or_else(|| {
-            because("AddressOutside", format!("AddressPool {name} gives {address} to no claim"))
-        })?;
-        // A node that says it has the address says so for this claim: its lease was lost.
-        return match is_taken(cidr) {
-            false => Ok(lease(range, cidr)),
-            true => {
-                Err(because("AddressTaken", format!("{address} is another claim's, or in a node's block")))
-            }
-        };
-    }
-    let of_family = |cidr: IpNet| wish.is_ipv6.is_none_or(|ipv6| is_ipv6(cidr) == ipv6);
-    // A node that says it has the address has it for this claim.
-    let before = wish.before.map(IpNet::from).filter(|cidr| of_family(*cidr) && !is_taken(*cidr));
-    if let Some((range, cidr)) = before.and_then(|cidr| Some((place(view, pool, cidr)?, cidr))) {
-        return Ok(lease(range, cidr));
-    }
-    let mut free: Vec<(RangeId, IpNet)> = Vec::new();
-    let space = view.spaces.get(&*pool.group);
-    for range in space.into_iter().flat_map(|space| space.space.ranges()) {
-        let is_open = range.state == RangeState::Open && range.usage == RangeUse::Claims;
-        let Ok(cells) = range.cidr.subnets(range.unit) else { continue };
-        if !is_open || range.pool != pool.lease.key || !of_family(range.cidr) {
-            continue;
+/// A pool's uid, and whether its addresses are IPv6; `None` for both families.
+type PoolFamily = (Uid, Option<bool>);
+
+fn because(reason: &'static str, message: String) -> WaitReason {
+    WaitReason { reason, message }
+}
+
+impl<'a> ClaimAddresses<'a> {
+    pub(super) fn new(view: &'a ClusterView, memory: &'a OperatorMemory, held: &'a HeldClaims) -> Self {
+        let blocks = view.claim_blocks.iter().map(|block| (block.group.clone(), block.block.cidr));
+        let mut leased = AddressesByGroup::new();
+        for (group, cidr) in blocks.chain(view.unreadable_blocks.iter().cloned()) {
+            leased.entry(group).or_default().insert(cidr);
         }
-        let usable = cells.filter(|cell| {
-            is_free(*cell) && place(view, pool, *cell).is_some() && !is_withheld(pool, cell.addr())
-        });
-        free.extend(usable.take(CANDIDATES).map(|cell| (range.id, cell)));
+        Self { view, memory, held, leased, free: BTreeMap::new(), exhausted: BTreeMap::new() }
     }
-    // IPv4 first, and an address that was in use lately last.
-    let chosen = free
-        .into_iter()
-        .min_by_key(|(_, cidr)| (is_ipv6(*cidr), memory.release_of(&pool.group, *cidr), *cidr));
-    let (range, cidr) = chosen.ok_or_else(|| because(EXHAUSTED, exhausted(pool, leased, held)))?;
-    Ok(lease(range, cidr))
+
+    /// Picks the address of a claim, which no other one gets from then on, or says why there is none.
+    pub(super) fn pick(&mut self, wish: &ClaimWish) -> Result<ClaimLease, WaitReason> {
+        let name = &wish.pool;
+        let pool = self.view.pools.iter().find(|pool| *pool.lease.key.name == **name);
+        let pool = pool.ok_or_else(|| because("PoolUnknown", format!("there is no AddressPool {name}")))?;
+        if pool.usage() != RangeUse::Claims {
+            let message =
+                format!("AddressPool {name} has blocks for nodes; a pool for claims has usage: Claims");
+            return Err(because("PoolNotForClaims", message));
+        }
+        if pool.lease.disabled || pool.lease.deleting {
+            return Err(because("PoolClosed", format!("AddressPool {name} is disabled or being deleted")));
+        }
+        let (range, cidr) = self.choose(pool, wish)?;
+        self.leased.entry(pool.group.clone()).or_default().insert(cidr);
+        Ok(ClaimLease {
+            group: pool.group.clone(),
+            cidr,
+            range,
+            pool: pool.lease.key.clone(),
+            claim: wish.claim.clone(),
+        })
+    }
+
+    /// The address of a pool for a claim: the one that it asks for, or had before, or else a free one.
+    fn choose(&mut self, pool: &PoolView, wish: &ClaimWish) -> Result<(RangeId, IpNet), WaitReason> {
+        let name = &pool.lease.key.name;
+        if let Some(address) = wish.address {
+            let cidr = IpNet::from(address);
+            let found = place(self.view, pool, cidr).filter(|_| !Withheld::of(pool).has(address));
+            let range = found.ok_or_else(|| {
+                because("AddressOutside", format!("AddressPool {name} gives {address} to no claim"))
+            })?;
+            // A node that says it has the address says so for this claim: its lease was lost.
+            return match self.is_taken(pool, cidr) {
+                false => Ok((range, cidr)),
+                true => Err(because(
+                    "AddressTaken",
+                    format!("{address} is another claim's, or in a node's block"),
+                )),
+            };
+        }
+        // A node that says it has the address has it for this claim.
+        let before = wish.before.map(IpNet::from);
+        let before = before.filter(|cidr| is_of_family(*cidr, wish.is_ipv6) && !self.is_taken(pool, *cidr));
+        if let Some((range, cidr)) = before.and_then(|cidr| Some((place(self.view, pool, cidr)?, cidr))) {
+            return Ok((range, cidr));
+        }
+        self.next_free(pool, wish.is_ipv6).map_err(|message| because(EXHAUSTED, message))
+    }
+
+    /// The best free address of a pool and family, or why there is none. Once none is left, the cells are not looked at again.
+    fn next_free(&mut self, pool: &PoolView, family: Option<bool>) -> Result<(RangeId, IpNet), String> {
+        let key = (pool.lease.key.uid, family);
+        if let Some(message) = self.exhausted.get(&key) {
+            return Err(message.clone());
+        }
+        let mut free = self.free.remove(&key).unwrap_or_default();
+        // Another claim asked for one of them, or got it of both families.
+        free.retain(|(_, cidr)| !self.is_taken(pool, *cidr));
+        if free.is_empty() {
+            free = self.find_free(pool, family);
+        }
+        let Some(best) = free.pop() else {
+            let message = exhausted(pool, &self.leased, self.held);
+            self.exhausted.insert(key, message.clone());
+            return Err(message);
+        };
+        self.free.insert(key, free);
+        Ok(best)
+    }
+
+    /// Looks for free addresses of a pool and family, the best one last.
+    fn find_free(&self, pool: &PoolView, family: Option<bool>) -> Vec<(RangeId, IpNet)> {
+        let (mut free, withheld) = (Vec::<(RangeId, IpNet)>::new(), Withheld::of(pool));
+        let Some(space) = self.view.spaces.get(&*pool.group).map(|space| &space.space) else { return free };
+        let turns = self.held.turns.get(&pool.group);
+        for range in space.ranges() {
+            let is_open = range.state == RangeState::Open && range.usage == RangeUse::Claims;
+            let Ok(cells) = range.cidr.subnets(range.unit) else { continue };
+            if !is_open || range.pool != pool.lease.key || !is_of_family(range.cidr, family) {
+                continue;
+            }
+            let usable = cells.filter(|cell| {
+                let is_free = !self.is_taken(pool, *cell) && !turns.is_some_and(|turns| turns.contains(cell));
+                is_free && space.admit_claim(range.id, *cell).is_ok() && !withheld.has(cell.addr())
+            });
+            free.extend(usable.take(CANDIDATES).map(|cell| (range.id, cell)));
+        }
+        // IPv4 first, and an address that was in use lately last.
+        let order = |(_, cidr): &(RangeId, IpNet)| {
+            (is_ipv6(*cidr), self.memory.release_of(&pool.group, *cidr), *cidr)
+        };
+        free.sort_by_cached_key(|found| Reverse(order(found)));
+        free
+    }
+
+    /// Whether an address is leased, or in a node's block, which is never a claim's, whichever it asks for.
+    fn is_taken(&self, pool: &PoolView, cidr: IpNet) -> bool {
+        let is_leased = self.leased.get(&pool.group).is_some_and(|leased| leased.contains(&cidr));
+        is_leased || self.held.is_foreign(&pool.group, cidr)
+    }
+}
+
+fn is_of_family(cidr: IpNet, wanted: Option<bool>) -> bool {
+    wanted.is_none_or(|ipv6| is_ipv6(cidr) == ipv6)
 }
 
 /// Says why no address of a pool is free, for people. Nodes that say that they have addresses which are leased to no claim may be wrong.
@@ -118,16 +175,25 @@ fn place(view: &ClusterView, pool: &PoolView, cidr: IpNet) -> Option<RangeId> {
     own.map(|range| range.id).find(|id| space.admit_claim(*id, cidr).is_ok())
 }
 
-/// Whether a pool gives an address to nobody: an exclusion, a gateway, or the first or the last one of its CIDR.
-fn is_withheld(pool: &PoolView, address: IpAddr) -> bool {
-    let spec = &pool.object.spec;
-    let gateways = spec.gateway.iter().flat_map(|gateway| [&gateway.ipv4, &gateway.ipv6]).flatten();
-    let is_gateway =
-        gateways.filter_map(|gateway| gateway.parse().ok()).any(|gateway: IpAddr| gateway == address);
-    let is_end = pool.ranges.iter().map(|range| range.cidr).any(|cidr| {
-        let has_ends = cidr.prefix_len() + 1 < cidr.max_prefix_len();
-        let is_last = address == cidr.broadcast() && address.is_ipv4();
-        has_ends && (address == cidr.network() || is_last)
-    });
-    is_gateway || is_end || spec.exclusions.iter().any(|entry| entry.contains(address))
+/// The addresses that a pool gives to nobody: exclusions, gateways, and the first and the last one of each CIDR.
+struct Withheld<'a> {
+    pool: &'a PoolView,
+    gateways: Vec<IpAddr>,
+}
+
+impl<'a> Withheld<'a> {
+    fn of(pool: &'a PoolView) -> Self {
+        let gateways = pool.object.spec.gateway.iter();
+        let gateways = gateways.flat_map(|gateway| [&gateway.ipv4, &gateway.ipv6]).flatten();
+        Self { pool, gateways: gateways.filter_map(|gateway| gateway.parse().ok()).collect() }
+    }
+
+    fn has(&self, address: IpAddr) -> bool {
+        let is_end = self.pool.ranges.iter().map(|range| range.cidr).any(|cidr| {
+            let has_ends = cidr.prefix_len() + 1 < cidr.max_prefix_len();
+            let is_last = address == cidr.broadcast() && address.is_ipv4();
+            has_ends && (address == cidr.network() || is_last)
+        });
+        self.gateways.contains(&address) || is_end || self.pool.excluded.has(address)
+    }
 }

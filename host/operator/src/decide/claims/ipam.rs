@@ -4,14 +4,24 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use tenure_cluster::{IPAMClaim, IPAMClaimStatus};
 
 use super::super::conditions::{WantedCondition, condition};
-use super::{ADDRESS_CLOSED, ClaimLeasing, FoundLease, WaitReason};
-use crate::view::{BlockView, IpamClaimView};
+use super::{ADDRESS_CLOSED, ClaimLeasing, FoundLease, MAX_WRITES, WaitReason, beginning_at};
+use crate::view::{BlockView, IpamClaimView, ObjectAge, age};
 use crate::writes::{OperatorWrite, WriteTime};
 
-/// Decides about the IPAMClaims of networks that pools name.
-pub(super) fn claims(leasing: &mut ClaimLeasing<'_>, now: WriteTime) -> Vec<OperatorWrite> {
-    let mut writes = Vec::new();
-    for claim in leasing.view.ipam_claims.iter().flatten().filter(|claim| !claim.wishes.is_empty()) {
+/// Decides about the IPAMClaims of networks that pools name, the one that was left out first. Returns the writes, and the first claim that is left out
+/// now.
+pub(super) fn claims(
+    leasing: &mut ClaimLeasing<'_>,
+    first: Option<&ObjectAge>,
+    now: WriteTime,
+) -> (Vec<OperatorWrite>, Option<ObjectAge>) {
+    let (claims, mut writes) = (leasing.view.ipam_claims.as_deref().unwrap_or_default(), Vec::new());
+    let age = |claim: &IpamClaimView| age(&claim.object.metadata);
+    let position = first.map_or(0, |first| claims.partition_point(|claim| age(claim) < *first));
+    for claim in beginning_at(claims, position).filter(|claim| !claim.wishes.is_empty()) {
+        if writes.len() >= MAX_WRITES {
+            return (writes, Some(age(claim)));
+        }
         let is_leaving = claim.object.metadata.deletion_timestamp.is_some();
         let (mut blocks, mut waits, mut begins) = (Vec::new(), None, false);
         for wish in &claim.wishes {
@@ -29,7 +39,7 @@ pub(super) fn claims(leasing: &mut ClaimLeasing<'_>, now: WriteTime) -> Vec<Oper
             writes.extend(status(leasing, claim, &blocks, waits, now));
         }
     }
-    writes
+    (writes, None)
 }
 
 /// Writes the status where it differs.

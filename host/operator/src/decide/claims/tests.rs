@@ -1,3 +1,5 @@
+mod many;
+
 use serde_json::{Value, json};
 use tenure_cluster::IPBlock;
 use tenure_cluster::objects::reference::ClaimReference;
@@ -28,14 +30,19 @@ fn block_object() -> IPBlock {
     };
     let (group, cidr) = ("default".to_owned(), "10.0.0.9/32".parse().unwrap());
     let pool = PoolKey { name: "pods".into(), uid: Uid(1) };
-    let mut object = ClaimLease { group, cidr, range: RangeId(1), pool, claim }.object().unwrap();
-    object.metadata.uid = Some(Uid(51).to_string());
+    created(&ClaimLease { group, cidr, range: RangeId(1), pool, claim }, Uid(51))
+}
+
+/// The block of a lease as it is created.
+fn created(lease: &ClaimLease, uid: Uid) -> KeptObject<BlockView> {
+    let mut object = lease.object().unwrap();
+    object.metadata.uid = Some(uid.to_string());
     object.metadata.resource_version = Some("1".into());
     object
 }
 
 /// The node whose turn begins, of one that holds the address and whose Node is this one, and of another that wants it.
-fn begins(holders_node: Option<KeptObject<HostView>>, memory: &OperatorMemory) -> Option<String> {
+fn begins(holders_node: Option<KeptObject<HostView>>, memory: &mut OperatorMemory) -> Option<String> {
     let view = view(ViewSources {
         pools: vec![pool("Claims", "10.0.0.0/28", 32)],
         spaces: vec![space("Claims", "10.0.0.0/28", 32)],
@@ -54,11 +61,10 @@ fn begins(holders_node: Option<KeptObject<HostView>>, memory: &OperatorMemory) -
         staying: ["00000000-0000-0000-0000-000000000032"].into(),
         ..ClaimFacts::gather(&view, memory)
     };
-    claims(&view, (&facts, &held::claims(&view, memory)), memory, NOW).into_iter().find_map(|write| {
-        match write {
-            OperatorWrite::BeginTurn(_, entry) => Some(entry.node_name),
-            _ => None,
-        }
+    let held = held::claims(&view, memory);
+    claims(&view, (&facts, &held), memory, NOW).into_iter().find_map(|write| match write {
+        OperatorWrite::BeginTurn(_, entry) => Some(entry.node_name),
+        _ => None,
     })
 }
 
@@ -75,12 +81,22 @@ fn a_turn_that_was_lost_is_given_back_to_the_node_that_holds_the_address() {
         Some(KeptObject { name: "n1".into(), ..is_replaced }),
         None,
     ] {
-        assert_eq!(begins(node.clone(), &memory).as_deref(), Some("n1"), "{node:?}");
+        assert_eq!(begins(node.clone(), &mut memory).as_deref(), Some("n1"), "{node:?}");
     }
     // The quarantine of a node that is gone is over.
     memory.ends_turn(TurnId(7));
-    assert_eq!(begins(None, &memory).as_deref(), Some("n2"));
-    assert_eq!(begins(Some(lives), &memory).as_deref(), Some("n1"), "it lives after all");
+    assert_eq!(begins(None, &mut memory).as_deref(), Some("n2"));
+    assert_eq!(begins(Some(lives), &mut memory).as_deref(), Some("n1"), "it lives after all");
+}
+
+/// An AddressClaim with this number as its uid.
+fn claim(number: u128) -> KeptObject<ClaimView> {
+    let metadata = json!({
+        "name": format!("web-{number}"), "namespace": "default", "uid": Uid(number).to_string(), "resourceVersion": "1",
+        "generation": 1,
+    });
+    let claim = json!({ "metadata": metadata, "spec": { "pool": "pods" } });
+    KeptObject::of(serde_json::from_value(claim).unwrap())
 }
 
 /// Whether n1, which says that it has the address in turn 7, is asked for it, and whether n2 is, which says so of turn 8, if the block has this status.
@@ -208,25 +224,20 @@ fn a_claim_whose_address_goes_to_no_further_node_says_so() {
 
 /// The address that a claim gets, while a node that is not the pool's says so much of each.
 fn leased_beside(state: &str) -> Option<String> {
-    let (memory, block) = (leader(), |address: u64| format!("default.10-0-0-{address}.32"));
+    let (mut memory, block) = (leader(), |address: u64| format!("default.10-0-0-{address}.32"));
     let turn = |address: u64| json!({ "block": block(address), "turn": TurnId(address).to_string(), "state": state, "pod": "default/p" });
     let turns: Vec<Value> = (1..=6).map(turn).collect();
-    let metadata = json!({
-        "name": "web-0", "namespace": "default", "uid": Uid(50).to_string(), "resourceVersion": "1",
-        "generation": 1,
-    });
-    let claim = json!({ "metadata": metadata, "spec": { "pool": "pods" } });
     let view = view(ViewSources {
         pools: vec![pool("Claims", "10.0.0.0/29", 32)],
         spaces: vec![space("Claims", "10.0.0.0/29", 32)],
-        claims: vec![KeptObject::of(serde_json::from_value(claim).unwrap())],
+        claims: vec![claim(50)],
         said: vec![said(1, Uid(11), 0, &turns)],
         ..ViewSources::default()
     });
     assert!(view.unreadable.is_empty(), "{:?}", view.unreadable);
     let facts = ClaimFacts::gather(&view, &memory);
     let held = held::claims(&view, &memory);
-    claims(&view, (&facts, &held), &memory, NOW).into_iter().find_map(|write| match write {
+    claims(&view, (&facts, &held), &mut memory, NOW).into_iter().find_map(|write| match write {
         OperatorWrite::GrantClaim(lease) => Some(lease.cidr.to_string()),
         _ => None,
     })
