@@ -238,6 +238,13 @@ impl PoolView {
         // The API server admits no third one.
         self.object.spec.usage.parse().unwrap_or(RangeUse::Blocks)
     }
+
+    /// Whether the claims of a namespace get addresses of it.
+    #[must_use]
+    pub fn serves_namespace(&self, namespace: &str) -> bool {
+        let namespaces = &self.object.spec.namespaces;
+        namespaces.is_empty() || namespaces.iter().any(|name| name == namespace)
+    }
 }
 
 impl ClusterView {

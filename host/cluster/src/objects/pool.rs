@@ -51,6 +51,12 @@ use crate::objects::schema;
         .message("a pool for claims has single addresses: blockPrefix is 32 for IPv4 and 128 for IPv6"),
     validation = Rule::new("!has(self.networks) || self.usage == 'Claims'")
         .message("networks needs usage Claims: it says whose IPAMClaims get the addresses"),
+    validation = Rule::new("!has(self.namespaces) || self.usage == 'Claims'")
+        .message("namespaces needs usage Claims: it says whose claims get the addresses; for blocks, there is namespaceSelector"),
+    validation = Rule::new("self.usage != 'Claims' || (!has(self.podSelector) && !has(self.namespaceSelector))")
+        .message("podSelector and namespaceSelector need usage Blocks; namespaces says whose claims get the addresses"),
+    validation = Rule::new("self.usage != 'Claims' || (!has(self.quota) && (!has(self.perBlockExclusions) || size(self.perBlockExclusions) == 0))")
+        .message("quota and perBlockExclusions need usage Blocks"),
     validation = Rule::new("!has(self.gateway) || !has(self.gateway.blockIndex) || ((!has(self.ipv4) || self.ipv4.blockPrefix < 16 || self.gateway.blockIndex < [65536, 32768, 16384, 8192, 4096, 2048, 1024, 512, 256, 128, 64, 32, 16, 8, 4, 2, 1][self.ipv4.blockPrefix - 16]) && (!has(self.ipv6) || self.ipv6.blockPrefix < 112 || self.gateway.blockIndex < [65536, 32768, 16384, 8192, 4096, 2048, 1024, 512, 256, 128, 64, 32, 16, 8, 4, 2, 1][self.ipv6.blockPrefix - 112]))")
         .message("gateway.blockIndex is outside of a block")
 )]
@@ -72,6 +78,11 @@ pub struct AddressPoolSpec {
     #[schemars(length(max = 16), inner(length(max = 253)))]
     #[x_kube(merge_strategy = ListMerge::Set)]
     pub networks: Vec<String>,
+    /// The namespaces whose AddressClaims and IPAMClaims get addresses of it; without it, all. Only with usage Claims.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(min = 1, max = 64), inner(length(max = 63)))]
+    #[x_kube(merge_strategy = ListMerge::Set)]
+    pub namespaces: Vec<String>,
     /// Addresses that are not handed out.
     #[serde(default)]
     #[schemars(length(max = 64))]

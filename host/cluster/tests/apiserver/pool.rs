@@ -50,6 +50,11 @@ fn bad(cluster: &Cluster) -> anyhow::Result<()> {
         spec[field] = value;
         spec
     };
+    let for_claims = |field: &str, value: Value| {
+        let mut spec = json!({ "usage": "Claims", "ipv4": { "cidrs": ["10.0.0.0/24"], "blockPrefix": 32 } });
+        spec[field] = value;
+        spec
+    };
     let cases = [
         (json!({}), "a pool needs ipv4 or ipv6"),
         (ipv4(&["10.0.0.1/16"]), "must be a CIDR in canonical form"),
@@ -70,6 +75,21 @@ fn bad(cluster: &Cluster) -> anyhow::Result<()> {
         (
             excluding(json!({ "start": "10.0.0.01", "end": "10.0.0.2" })),
             "must be an IP address in canonical form",
+        ),
+        (
+            with("namespaces", json!(["blue"])),
+            "namespaces needs usage Claims: it says whose claims get the addresses",
+        ),
+        (for_claims("namespaces", json!([])), "should have at least 1 items"),
+        (
+            for_claims("namespaceSelector", json!({ "matchLabels": { "team": "blue" } })),
+            "podSelector and namespaceSelector need usage Blocks; namespaces says whose claims get the addresses",
+        ),
+        (for_claims("podSelector", json!({})), "podSelector and namespaceSelector need usage Blocks"),
+        (for_claims("quota", json!({ "maxBlocks": 4 })), "quota and perBlockExclusions need usage Blocks"),
+        (
+            for_claims("perBlockExclusions", json!([{ "start": 0, "end": 0 }])),
+            "quota and perBlockExclusions need usage Blocks",
         ),
         (with("gateway", json!({})), "a gateway is an address (ipv4, ipv6), a blockIndex, or none: true"),
         (with("gateway", json!({ "ipv4": "10.0.0.1", "blockIndex": 1 })), "a gateway is an address"),

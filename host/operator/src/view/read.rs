@@ -211,7 +211,8 @@ impl FromObject for IPAMClaim {
     }
 }
 
-/// The addresses that an IPAMClaim asks for. Of each family it gets one of the oldest pool for claims of its network.
+/// The addresses that an IPAMClaim asks for. Of each family it gets one of the oldest pool for claims of its network, and of its namespace if there is
+/// one.
 fn wishes(claim: &IPAMClaim, pools: &[Arc<PoolView>]) -> Result<Vec<ClaimWish>, ConversionError> {
     let is_its = |pool: &&Arc<PoolView>| {
         pool.usage() == RangeUse::Claims && pool.object.spec.networks.contains(&claim.spec.network)
@@ -222,7 +223,9 @@ fn wishes(claim: &IPAMClaim, pools: &[Arc<PoolView>]) -> Result<Vec<ClaimWish>, 
             false => pool.object.spec.ipv4.is_some(),
             true => pool.object.spec.ipv6.is_some(),
         };
-        if let Some(pool) = pools.iter().filter(is_its).find(has_family) {
+        let mut its = pools.iter().filter(is_its).filter(has_family);
+        let namespace = claim.metadata.namespace.as_deref().unwrap_or_default();
+        if let Some(pool) = its.clone().find(|pool| pool.serves_namespace(namespace)).or_else(|| its.next()) {
             wishes.push(claim.wish(&pool.lease.key.name, is_ipv6)?);
         }
     }

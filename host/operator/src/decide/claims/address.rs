@@ -59,6 +59,11 @@ impl<'a> ClaimAddresses<'a> {
         if pool.lease.disabled || pool.lease.deleting {
             return Err(because("PoolClosed", format!("AddressPool {name} is disabled or being deleted")));
         }
+        let namespace = &wish.claim.namespace;
+        if !pool.serves_namespace(namespace) {
+            let message = format!("AddressPool {name} has addresses for other namespaces than {namespace}");
+            return Err(because("PoolNotForNamespace", message));
+        }
         let (range, cidr) = self.choose(pool, wish)?;
         self.leased.entry(pool.group.clone()).or_default().insert(cidr);
         Ok(ClaimLease {

@@ -248,3 +248,64 @@ fn what_a_node_wants_keeps_no_address_from_a_claim_and_what_it_has_does() {
     assert_eq!(leased_beside("Wanted").as_deref(), Some("10.0.0.1/32"));
     assert_eq!(leased_beside("Held"), None);
 }
+
+/// The address that a claim of namespace `default` gets, or the reason for which it waits.
+fn answer(pool: KeptObject<PoolView>) -> String {
+    let mut memory = leader();
+    let view = view(ViewSources {
+        pools: vec![pool],
+        spaces: vec![space("Claims", "10.0.0.0/29", 32)],
+        claims: vec![claim(50)],
+        ..ViewSources::default()
+    });
+    assert!(view.unreadable.is_empty(), "{:?}", view.unreadable);
+    let facts = ClaimFacts::gather(&view, &memory);
+    let held = held::claims(&view, &memory);
+    let writes = claims(&view, (&facts, &held), &mut memory, NOW).into_iter();
+    let mut answers = writes.filter_map(|write| match write {
+        OperatorWrite::GrantClaim(lease) => Some(lease.cidr.to_string()),
+        OperatorWrite::ClaimStatus(object) => Some(object.status.unwrap().conditions[0].reason.clone()),
+        _ => None,
+    });
+    answers.next().unwrap()
+}
+
+#[test]
+fn a_pool_serves_the_namespaces_that_it_names() {
+    let of = |namespaces: Value| {
+        answer(pool_with("Claims", "10.0.0.0/29", 32, &json!({ "namespaces": namespaces })))
+    };
+    assert_eq!(answer(pool("Claims", "10.0.0.0/29", 32)), "10.0.0.1/32");
+    assert_eq!(of(json!(["blue", "default"])), "10.0.0.1/32");
+    assert_eq!(of(json!(["blue"])), "PoolNotForNamespace");
+}
+
+#[test]
+fn an_ipam_claim_gets_its_addresses_of_the_pool_for_its_namespace() {
+    let pool = |name: &str, uid: u128, namespaces: &[&str]| {
+        let metadata = json!({
+            "name": name, "uid": Uid(uid).to_string(), "resourceVersion": "1", "generation": 1,
+        });
+        let spec = json!({
+            "usage": "Claims", "networks": ["net"], "namespaces": namespaces,
+            "ipv4": { "cidrs": ["10.0.0.0/29"], "blockPrefix": 32 },
+        });
+        KeptObject::of(serde_json::from_value(json!({ "metadata": metadata, "spec": spec })).unwrap())
+    };
+    let claim = |namespace: &str| {
+        let metadata = json!({
+            "name": "vm", "namespace": namespace, "uid": Uid(60).to_string(), "resourceVersion": "1",
+        });
+        let claim = json!({ "metadata": metadata, "spec": { "network": "net", "interface": "net1" } });
+        KeptObject::of(serde_json::from_value(claim).unwrap())
+    };
+    for (namespace, expected) in [("red", "first"), ("blue", "second"), ("green", "first")] {
+        let view = view(ViewSources {
+            pools: vec![pool("first", 1, &["red"]), pool("second", 2, &["blue"])],
+            ipam_claims: Some(vec![claim(namespace)]),
+            ..ViewSources::default()
+        });
+        let [claim] = view.ipam_claims.unwrap().try_into().unwrap();
+        assert_eq!(claim.wishes[0].pool, expected, "{namespace}");
+    }
+}
