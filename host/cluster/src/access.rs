@@ -5,7 +5,7 @@
 
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
 use k8s_openapi::api::authorization::v1::{
-    ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
+    FieldSelectorAttributes, ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
 };
 use kube::api::{Api, PostParams};
 use kube::{Client, Resource};
@@ -203,7 +203,7 @@ pub async fn access(client: &Client, node: &str, uses: ClusterUses) -> Result<Cl
     let is_needed = |right: &ClusterRight| uses.needed().any(|needed| needed.is_same(right));
     let mut found = ClusterAccess { user, ..ClusterAccess::default() };
     for right in uses.needed().chain(too_much.iter().filter(|right| !is_needed(right))) {
-        found.rights.push((*right, is_allowed(client, right).await?));
+        found.rights.push((*right, is_allowed(client, node, right).await?));
     }
     if uses.leases {
         found.own_refused = refusal(client, node).await?;
@@ -212,11 +212,20 @@ pub async fn access(client: &Client, node: &str, uses: ClusterUses) -> Result<Cl
     Ok(found)
 }
 
-async fn is_allowed(client: &Client, right: &ClusterRight) -> Result<bool, ApiCallError> {
+/// Whether the client may do what the daemon does: a kubelet reads its own Node, and lists the pods of its own node, and no others.
+async fn is_allowed(client: &Client, node: &str, right: &ClusterRight) -> Result<bool, ApiCallError> {
+    let is_needed = !right.purpose.is_empty();
+    let lists_pods = right.resource == "pods" && right.verb != "get";
+    let of_node = FieldSelectorAttributes {
+        raw_selector: Some(format!("spec.nodeName={node}")),
+        ..FieldSelectorAttributes::default()
+    };
     let attributes = ResourceAttributes {
         verb: Some(right.verb.to_owned()),
         group: Some(right.group.to_owned()),
         resource: Some(right.resource.to_owned()),
+        name: (is_needed && right.resource == "nodes").then(|| node.to_owned()),
+        field_selector: (is_needed && lists_pods).then_some(of_node),
         ..ResourceAttributes::default()
     };
     let spec = SelfSubjectAccessReviewSpec { resource_attributes: Some(attributes), ..Default::default() };

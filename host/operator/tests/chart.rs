@@ -12,6 +12,8 @@ mod agents;
 mod clouds;
 #[path = "chart/cluster.rs"]
 mod cluster;
+#[path = "chart/events.rs"]
+mod events;
 #[path = "chart/kubelets.rs"]
 mod kubelets;
 #[path = "chart/operator.rs"]
@@ -40,6 +42,7 @@ fn main() -> ExitCode {
         agents::TESTS,
         access::TESTS,
         clouds::TESTS,
+        events::TESTS,
         kubelets::TESTS,
         operator::TESTS,
     ]

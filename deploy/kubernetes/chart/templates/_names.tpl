@@ -69,6 +69,11 @@ imagePullSecrets: {{- toYaml . | nindent 2 }}
 system:serviceaccount:{{ .Release.Namespace }}:{{ include "tenure.name" . }}-agent
 {{- end }}
 
+{{/* The same of the operator. */}}
+{{- define "tenure.operatorUser" -}}
+system:serviceaccount:{{ .Release.Namespace }}:{{ include "tenure.name" . }}-operator
+{{- end }}
+
 {{/*
 The directory in which the agent's pod has its configuration. It differs between releases: by its file, the one that installs on a node knows whether
 the daemon that runs there is its own.

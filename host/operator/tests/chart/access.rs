@@ -16,7 +16,7 @@ use crate::cluster::{Cluster, NAMESPACE};
 pub(crate) const TESTS: &[Test] = &[
     ("access::the_role_has_what_the_daemon_needs_and_nothing_else", exact),
     ("access::a_daemon_learns_what_it_may_not_do", lacking),
-    ("access::requests_of_agents_have_a_priority_level_of_their_own", queued),
+    ("access::requests_of_agents_and_of_the_operator_have_priority_levels_of_their_own", queued),
 ];
 
 /// The role of the agents, its binding, and the flow schema of their requests.
@@ -72,15 +72,22 @@ fn lacking(cluster: &Cluster) -> anyhow::Result<()> {
     tried
 }
 
-/// The API server says with each answer which schema has placed the request.
+/// The API server says with each answer which schema and which level have placed the request.
 fn queued(cluster: &Cluster) -> anyhow::Result<()> {
     let agent = agent(cluster, "node-a")?;
+    let operator = cluster.connect(&token(cluster, "tenure-operator", None)?, "")?;
     let schemas: Api<FlowSchema> = Api::all(cluster.client.clone());
-    let uid = cluster.call(schemas.get(ROLE))?.metadata.uid.context("no uid")?;
-    cluster.until("the schema to be in force", || {
-        let request = http::Request::get("/api/v1/pods?limit=1").body(Body::empty())?;
-        let answer = cluster.call(agent.send(request))?;
-        let placed = answer.headers().get("x-kubernetes-pf-flowschema-uid");
-        Ok(placed.is_some_and(|found| found.as_bytes() == uid.as_bytes()).then_some(()))
-    })
+    let level = |client: &kube::Client, name: &str| {
+        let uid = cluster.call(schemas.get(name))?.metadata.uid.context("no uid")?;
+        cluster.until("the schema to be in force", || {
+            let request = http::Request::get("/api/v1/nodes/node-a").body(Body::empty())?;
+            let answer = cluster.call(client.send(request))?;
+            let header = |name| answer.headers().get(name).and_then(|value| value.to_str().ok());
+            let is_placed = header("x-kubernetes-pf-flowschema-uid") == Some(&*uid);
+            Ok(header("x-kubernetes-pf-prioritylevel-uid").filter(|_| is_placed).map(str::to_owned))
+        })
+    };
+    let (of_agents, of_operator) = (level(&agent, ROLE)?, level(&operator, "tenure-system-tenure-operator")?);
+    ensure!(of_agents != of_operator, "what an agent asks keeps the operator waiting");
+    Ok(())
 }

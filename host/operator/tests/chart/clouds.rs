@@ -23,7 +23,12 @@ pub(crate) const TESTS: &[Test] = &[
 const RELEASE: &str = "clouds";
 const ACCOUNT: &str = "clouds-agent";
 
-fn change(cluster: &Cluster, client: &Client, node: &str, patch: &Value) -> Result<Node, ApiCallError> {
+pub(crate) fn change(
+    cluster: &Cluster,
+    client: &Client,
+    node: &str,
+    patch: &Value,
+) -> Result<Node, ApiCallError> {
     let nodes: Api<Node> = Api::all(client.clone());
     cluster.call(nodes.patch(node, &PatchParams::default(), &Patch::Merge(patch)))
 }
@@ -72,12 +77,7 @@ fn pods(cluster: &Cluster) -> anyhow::Result<()> {
 }
 
 fn tried(cluster: &Cluster) -> anyhow::Result<()> {
-    let (not_ready, dedicated) = (
-        json!({ "key": "ipam.tenure.dev/not-ready", "effect": "NoSchedule" }),
-        json!({ "key": "dedicated", "value": "batch", "effect": "NoSchedule" }),
-    );
-    let tainted = json!({ "spec": { "taints": [not_ready, dedicated] } });
-    let without = json!({ "spec": { "taints": [dedicated] } });
+    let [tainted, without] = taints().map(|taints| json!({ "spec": { "taints": taints } }));
     let plain = agent(cluster, "cloud-a", "aws.removeTaint=false")?;
     cluster.node("cloud-b")?;
     for node in ["cloud-a", "cloud-b"] {
@@ -93,29 +93,48 @@ fn tried(cluster: &Cluster) -> anyhow::Result<()> {
         Ok(forbidden(change(cluster, &agent, "cloud-b", &without), others).is_ok().then_some(()))
     })?;
     has_exactly(cluster, &agent, ClusterUses { node: true, taint: true, ..ClusterUses::default() })?;
-    let more = json!([not_ready, dedicated, { "key": "mine", "effect": "NoExecute" }]);
-    for taints in [json!([not_ready]), json!([]), more] {
-        let answer = change(cluster, &agent, "cloud-a", &json!({ "spec": { "taints": taints } }));
-        forbidden(answer, "an agent removes the taint ipam.tenure.dev/not-ready, and no other")?;
+    let unbound = cluster.connect(&token(cluster, ACCOUNT, None)?, "")?;
+    forbidden(change(cluster, &unbound, "cloud-a", &without), others)?;
+    writes_nothing_else(cluster, &agent, "cloud-a", "an agent")
+}
+
+/// The taints of a Node that waits for addresses, and those that it is left with.
+pub(crate) fn taints() -> [Value; 2] {
+    let dedicated = json!({ "key": "dedicated", "value": "batch", "effect": "NoSchedule" });
+    let not_ready = json!({ "key": "ipam.tenure.dev/not-ready", "effect": "NoSchedule" });
+    [json!([not_ready, dedicated]), json!([dedicated])]
+}
+
+/// Removes the start-up taint of a Node, after everything else of the Node was refused.
+pub(crate) fn writes_nothing_else(
+    cluster: &Cluster,
+    client: &Client,
+    node: &str,
+    who: &str,
+) -> anyhow::Result<()> {
+    let [before, without] = taints();
+    let more = json!([before[0], before[1], { "key": "mine", "effect": "NoExecute" }]);
+    for taints in [json!([before[0]]), json!([]), more] {
+        let answer = change(cluster, client, node, &json!({ "spec": { "taints": taints } }));
+        forbidden(answer, &format!("{who} removes the taint ipam.tenure.dev/not-ready, and no other"))?;
     }
     for patch in [
         json!({ "metadata": { "labels": { "mine": "1" } } }),
         json!({ "metadata": { "annotations": { "mine": "1" } } }),
+        json!({ "metadata": { "annotations": { "ipam.tenure.dev/fenced": "1" } } }),
         json!({ "metadata": { "finalizers": ["tests/mine"] } }),
         json!({ "spec": { "unschedulable": true } }),
         json!({ "spec": { "providerID": "aws:///eu-1a/i-mine" } }),
     ] {
         let mut patch = patch;
-        patch["spec"]["taints"] = json!([dedicated]);
-        forbidden(change(cluster, &agent, "cloud-a", &patch), "and changes nothing else of it")?;
+        patch["spec"]["taints"] = without.clone();
+        forbidden(change(cluster, client, node, &patch), "and changes nothing else of it")?;
     }
-    let unbound = cluster.connect(&token(cluster, ACCOUNT, None)?, "")?;
-    forbidden(change(cluster, &unbound, "cloud-a", &without), others)?;
-    let nodes: Api<Node> = Api::all(agent.clone());
+    let nodes: Api<Node> = Api::all(client.clone());
     let status = Patch::Merge(json!({ "status": { "phase": "Running" } }));
-    let written = cluster.call(nodes.patch_status("cloud-a", &PatchParams::default(), &status));
+    let written = cluster.call(nodes.patch_status(node, &PatchParams::default(), &status));
     forbidden(written, "cannot patch resource \"nodes/status\"")?;
-    let node = change(cluster, &agent, "cloud-a", &without)?;
+    let node = change(cluster, client, node, &json!({ "spec": { "taints": without } }))?;
     let left = node.spec.and_then(|spec| spec.taints).unwrap_or_default();
     ensure!(left.len() == 1 && left[0].key == "dedicated", "{left:?}");
     Ok(())

@@ -15,10 +15,13 @@ use tenure_operator::view::{WatchedNode, evidence};
 
 use crate::Test;
 use crate::agents::{agent, token};
+use crate::clouds::{change, taints, writes_nothing_else};
 use crate::cluster::{Cluster, NAMESPACE, forbidden};
 
-pub(crate) const TESTS: &[Test] =
-    &[("operator::its_account_suffices_from_the_election_to_the_last_block", works)];
+pub(crate) const TESTS: &[Test] = &[
+    ("operator::its_account_suffices_from_the_election_to_the_last_block", works),
+    ("operator::it_removes_the_start_up_taint_and_writes_nothing_else_of_nodes", taint),
+];
 
 /// The running program; killed when it is dropped.
 struct Program(Child);
@@ -60,6 +63,23 @@ fn works(cluster: &Cluster) -> anyhow::Result<()> {
     let text = fs::read_to_string(&log)?;
     ensure!(status.success() && lease.holder_identity.is_none(), "{status}, {lease:?}:\n{text}");
     ensure!(!text.to_lowercase().contains("forbidden") && !text.contains("403"), "{text}");
+    Ok(())
+}
+
+fn taint(cluster: &Cluster) -> anyhow::Result<()> {
+    cluster.release()?;
+    cluster.node("node-t")?;
+    let [tainted, _] = taints();
+    change(cluster, &cluster.client, "node-t", &json!({ "spec": { "taints": tainted } }))?;
+    let operator = cluster.connect(&token(cluster, "tenure-operator", None)?, "")?;
+    let foreign = json!({ "metadata": { "labels": { "mine": "1" } } });
+    cluster.until("the policy to be in force", || {
+        let answer = change(cluster, &operator, "node-t", &foreign);
+        Ok(forbidden(answer, "and changes nothing else of it").is_ok().then_some(()))
+    })?;
+    writes_nothing_else(cluster, &operator, "node-t", "the operator")?;
+    let nodes: Api<Node> = Api::all(cluster.client.clone());
+    cluster.call(nodes.delete("node-t", &DeleteParams::default()))?;
     Ok(())
 }
 

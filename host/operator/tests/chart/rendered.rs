@@ -70,7 +70,7 @@ fn accepted(cluster: &Cluster, text: &str) -> anyhow::Result<Vec<String>> {
 
 fn strict(cluster: &Cluster) -> anyhow::Result<()> {
     // With a namespace, and while it is uninstalled without the operator's budget.
-    for (profile, expected, expected_more) in [("single-node", 4, 5), ("cluster", 25, 25), ("aws", 6, 7)] {
+    for (profile, expected, expected_more) in [("single-node", 4, 5), ("cluster", 30, 32), ("aws", 6, 7)] {
         let profile = format!("profile={profile}");
         let kinds = accepted(cluster, &template(cluster, &[&profile])?)?;
         ensure!(kinds.len() == expected, "{profile}: {} objects: {kinds:?}", kinds.len());
