@@ -1,5 +1,7 @@
 //! The built program: replicas that are killed at any moment, its pages, and an orderly stop.
 
+use std::collections::BTreeMap;
+use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
@@ -8,9 +10,10 @@ use std::time::Duration;
 use anyhow::{Context as _, ensure};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
+use kube::api::PostParams;
 use serde_json::json;
-use tenure_cluster::IPBlock;
 use tenure_cluster::client::call;
+use tenure_cluster::{AddressClaim, IPBlock};
 use tenure_fixtures::control_plane::free_ports;
 use tenure_fixtures::random::Random;
 use tokio::time::sleep;
@@ -24,6 +27,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("program::a_replica_goes_on_where_a_killed_leader_left_off", killed),
     ("program::its_pages_say_whether_it_works_and_what_it_does", pages),
     ("program::killed_at_any_moment_it_leaks_no_block", killed_at_random),
+    ("program::labels_of_claims_fill_no_memory", laden),
 ];
 
 /// A replica; killed when it is dropped.
@@ -184,4 +188,32 @@ fn killed_at_random(cluster: &Cluster) -> anyhow::Result<()> {
         let each = agents.iter().all(|agent| agent.ledger.len() >= 2);
         Ok((referee(&agents)? == blocks.len() && rest && each).then_some(()))
     })
+}
+
+/// Regression: each claim was kept as a whole, and some thirty of a user could end each replica at its start.
+fn laden(cluster: &Cluster) -> anyhow::Result<()> {
+    const CLAIMS: usize = 16;
+    // With the fields that the API server notes of them, nearly all that it takes.
+    let labels: BTreeMap<String, String> =
+        (0..45_000).map(|number| (format!("l{number}"), String::new())).collect();
+    let claims: Api<AddressClaim> = Api::namespaced(cluster.client.clone(), "default");
+    for number in 0..CLAIMS {
+        let spec = serde_json::from_value(json!({ "pool": "nowhere" }))?;
+        let mut claim = AddressClaim::new(&format!("laden-{number}"), spec);
+        claim.metadata.labels = Some(labels.clone());
+        cluster.runtime.block_on(call(claims.create(&PostParams::default(), &claim)))?;
+    }
+    let pool = cluster.pool("served", "10.0.0.0/24", 26, &json!({}))?;
+    let mut agents = agents(cluster, 1)?;
+    let replica = start(cluster, "laden")?;
+    agents[0].want(cluster, &pool, 1)?;
+    cluster.until("a block", || {
+        agents[0].step(cluster)?;
+        Ok((referee(&agents)? == 1).then_some(()))
+    })?;
+    let status = fs::read_to_string(format!("/proc/{}/status", replica.0.id()))?;
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
+    let peak = peak.context("no peak")?.parse::<u64>()? / 1024;
+    ensure!(peak < 200, "the operator has taken {peak} MiB");
+    Ok(())
 }
