@@ -341,7 +341,8 @@ mod tests {
     #[test]
     fn what_pods_have_keeps_its_way_although_its_range_or_its_pool_is_gone() {
         let carries = |book: &Book| {
-            let nets = carried(book).remove("eni-1").unwrap_or_default();
+            let mut nets = carried(book).remove("eni-1").unwrap_or_default();
+            nets.sort_unstable();
             nets.iter().map(ToString::to_string).collect::<Vec<_>>()
         };
         let mut book = book();
