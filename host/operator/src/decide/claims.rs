@@ -21,7 +21,7 @@ use tenure_leases::{BlockPhase, ClaimTurn, HolderIdentity, NodeIpamSpec, TurnId,
 use self::address::ClaimAddresses;
 use super::conditions::{WantedCondition, condition};
 use super::grants::{invalid_selector, refused};
-use super::held::{AddressesByGroup, HeldClaims};
+use super::held::HeldClaims;
 use super::{ADDRESSES_HELD, WaitReason, WaitingNodes};
 use crate::memory::{ClaimsLeft, OperatorMemory};
 use crate::view::{

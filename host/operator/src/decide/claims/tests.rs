@@ -8,7 +8,7 @@ use tenure_leases::{MachineHash, PoolKey, RangeId, Uid};
 use super::*;
 use crate::decide::held;
 use crate::decide::sample::{NOW, host, leader, pool, pool_with, said, space};
-use crate::view::{HostView, KeptObject, ViewSources, view};
+use crate::view::{HostView, KeptObject, PoolView, ViewSources, view};
 
 const BLOCK: &str = "default.10-0-0-9.32";
 
@@ -34,7 +34,7 @@ fn block_object() -> IPBlock {
 }
 
 /// The block of a lease as it is created.
-fn created(lease: &ClaimLease, uid: Uid) -> KeptObject<BlockView> {
+fn created(lease: &ClaimLease, uid: Uid) -> IPBlock {
     let mut object = lease.object().unwrap();
     object.metadata.uid = Some(uid.to_string());
     object.metadata.resource_version = Some("1".into());
@@ -184,7 +184,7 @@ fn a_node_that_gets_no_turn_hears_why() {
 
 /// The condition of the claim that has the address, if the address's range is in this state.
 fn bound(state: &str) -> (bool, String, String) {
-    let memory = leader();
+    let mut memory = leader();
     let metadata = |name: &str, uid: u128| json!({ "name": name, "uid": Uid(uid).to_string(), "resourceVersion": "1", "generation": 1 });
     let range = json!({
         "id": "0000000000000001", "cidr": "10.0.0.0/28", "unit": 32, "usage": "Claims", "state": state,
@@ -203,7 +203,8 @@ fn bound(state: &str) -> (bool, String, String) {
     });
     assert!(view.unreadable.is_empty(), "{:?}", view.unreadable);
     let facts = ClaimFacts::gather(&view, &memory);
-    let writes = claims(&view, (&facts, &held::claims(&view, &memory)), &memory, NOW);
+    let held = held::claims(&view, &memory);
+    let writes = claims(&view, (&facts, &held), &mut memory, NOW);
     let status = writes.into_iter().find_map(|write| match write {
         OperatorWrite::ClaimStatus(claim) => claim.status,
         _ => None,

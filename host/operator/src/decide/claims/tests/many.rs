@@ -44,7 +44,7 @@ impl ManyClaims {
         let object = match write {
             OperatorWrite::GrantClaim(lease) => {
                 let uid = Uid(1 << 80 | self.blocks.len() as u128);
-                return self.blocks.push(created(&lease, uid));
+                return self.blocks.push(KeptObject::of(created(&lease, uid)));
             }
             OperatorWrite::ClaimFinalizer(mut object, finalizers) => {
                 object.metadata.finalizers = Some(finalizers);
@@ -117,7 +117,7 @@ fn no_pod_waits_for_a_turn_while_leases_end() {
         claim,
     };
     let sources = ViewSources {
-        blocks: vec![created(&lease, Uid(51))],
+        blocks: vec![KeptObject::of(created(&lease, Uid(51)))],
         said: vec![said(2, Uid(12), 0, &[wanted])],
         hosts: vec![host(2, Uid(12))],
         ..ViewSources::default()
