@@ -134,3 +134,25 @@ fn make_room<T>(entries: &mut Vec<T>) {
         entries.reserve_exact(entries.len().clamp(4, (MOST + 1).saturating_sub(entries.len()).max(4)));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chunk_makes_room_for_twice_its_entries_and_no_more_than_it_can_have() {
+        let mut chunk = Chunk::of(0, ());
+        let rooms = (1..MOST).map(|key| {
+            chunk.insert(key, ());
+            chunk.keys.capacity()
+        });
+        let mut rooms = Vec::from_iter(rooms);
+        rooms.dedup();
+        assert_eq!(rooms, [5, 10, 20, 40, 80, MOST + 1]);
+
+        let (keys, values) = ((0..100).collect(), vec![0; 100]);
+        let mut copy = Chunk { keys, values }.clone();
+        copy.insert(100, 0);
+        assert_eq!([copy.keys.capacity(), copy.values.capacity()], [MOST + 1; 2]);
+    }
+}

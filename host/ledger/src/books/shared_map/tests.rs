@@ -137,3 +137,15 @@ fn chunks_in_ascending_order_are_full_and_those_that_shrink_are_joined() {
     assert!(map.chunks.len() <= 3 * 1_250 / MOST, "{} chunks", map.chunks.len());
     check(&map);
 }
+
+#[test]
+fn chunks_that_were_joined_have_room_for_a_quarter_more() {
+    let lens = |map: &SharedMap<u32, usize>| {
+        map.chunks.iter().map(|indexed| indexed.chunk.entries(0, None).count()).collect::<Vec<_>>()
+    };
+    let mut map: SharedMap<u32, usize> = (0..256).map(|key| (key, 0)).collect();
+    (0..64).chain(128..223).for_each(|key| _ = map.remove(&key));
+    assert_eq!(lens(&map), [64, 33]);
+    map.remove(&223);
+    assert_eq!(lens(&map), [MOST - MOST / 4]);
+}
