@@ -208,8 +208,11 @@ fn fullness(book: &Book, index: usize, percent: u8) -> Option<String> {
 mod tests {
     use std::sync::Arc;
 
-    use tenure_ledger::Defined;
-    use tenure_types::{DefinedPool, Definer, Definition, Moment, NetworkName, Pool, PoolName, Range};
+    use tenure_ledger::{Defined, LedgerFact};
+    use tenure_types::{
+        Attributes, ContainerId, DefinedPool, Definer, Definition, InterfaceName, Moment, NetworkName, Owner,
+        PolicyName, PolicyStamp, Pool, PoolName, Proposal, Range, Request, RequestContext, Sandbox,
+    };
 
     use super::*;
 
@@ -221,8 +224,11 @@ mod tests {
             let ranges = Vec::from_iter(Some(range.unwrap()).filter(|_| !empty.contains(name)));
             DefinedPool { pool: Pool { need: *need, ..Pool::new(PoolName::new(*name).unwrap()) }, ranges }
         });
-        let definition = Definition { pools: pools.collect(), ..Definition::default() };
-        let defined = Defined { config: &Arc::default(), definition: &definition, by: Definer::Request };
+        defined(&Definition { pools: pools.collect(), ..Definition::default() })
+    }
+
+    fn defined(definition: &Definition) -> Book {
+        let defined = Defined { config: &Arc::default(), definition, by: Definer::Request };
         let mut book = Book::empty(&NetworkName::new("net").unwrap());
         for fact in book.redefine(defined, Moment::default()).unwrap() {
             book.apply(book.through() + 1, &fact).unwrap();
@@ -262,5 +268,44 @@ mod tests {
         );
         book = self::book(&[("a", Need::Always)], &["a"]);
         assert_eq!(fullness(&book, 0, 0), None, "it has no addresses, which is worse");
+    }
+
+    /// A book of four addresses, as many of them held.
+    fn book_of_four(held: u8, attributes: Attributes) -> Book {
+        let range =
+            Range::new("10.0.0.0/24".parse().unwrap(), [10, 0, 0, 1].into(), [10, 0, 0, 4].into(), None, 24);
+        let pool = Pool::new(PoolName::new("a").unwrap());
+        let pools = vec![DefinedPool { pool, ranges: vec![range.unwrap()] }];
+        let mut book = defined(&Definition { pools, attributes, ..Definition::default() });
+        let policy = Arc::new(PolicyStamp { name: PolicyName::new("p").unwrap(), digest: "d".into() });
+        for last in 1..=held {
+            let container = ContainerId::new(format!("c{last}")).unwrap();
+            let request = Request {
+                network: book.name().clone(),
+                owner: Owner::Attachment { container, interface: InterfaceName::new("eth0").unwrap() },
+                requested: Vec::new(),
+                sandbox: Sandbox::default(),
+                supply_full: false,
+                context: RequestContext::default(),
+                requested_at: Moment::default(),
+            };
+            let proposal = Proposal::of([(0, [10, 0, 0, last].into())]);
+            let allocation = book.admit(&request, &proposal, &policy, Moment::default()).unwrap();
+            book.apply(book.through() + 1, &LedgerFact::Allocated(Arc::new(allocation))).unwrap();
+        }
+        book
+    }
+
+    #[test]
+    fn a_share_is_of_what_is_held_and_of_a_delegate_nobody_knows_it() {
+        let plain = Attributes::default();
+        let book = book_of_four(3, plain.clone());
+        let told = "pool a of network net is nearly full: 3 of 4 in use";
+        assert_eq!((fullness(&book, 0, 75).as_deref(), fullness(&book, 0, 76)), (Some(told), None));
+        let full = book_of_four(4, plain);
+        assert_eq!((fullness(&full, 0, 75), exhaustion(&full, 0).is_some()), (None, true));
+
+        let delegated = |held| book_of_four(held, Attributes::new([(DELEGATED, "host-local")]).unwrap());
+        assert_eq!((fullness(&delegated(3), 0, 75), exhaustion(&delegated(4), 0)), (None, None));
     }
 }
