@@ -66,6 +66,8 @@ impl Watch {
 
 #[cfg(test)]
 mod tests {
+    use tenure_types::PolicyName;
+
     use super::*;
 
     #[test]
@@ -84,5 +86,24 @@ mod tests {
         assert!(over(3, 3, 1) && over(299, 3, 1) && !over(300, 3, 1));
         assert!(over(3, 3, 0) && over(1_000_000, 3, 0));
         assert!(!over(10, 10, 100), "100 percent never rolls back");
+    }
+    #[test]
+    fn a_policy_is_measured_by_the_one_before_unless_that_one_has_done_worse() {
+        let stamp = |name: &str| PolicyStamp { name: PolicyName::new(name).unwrap(), digest: "d".into() };
+        let over = |worse, comparable, measure: Option<&str>| Watch {
+            worse,
+            measure: measure.map(stamp),
+            ..Watch::new(comparable)
+        };
+        for (over, comparable, measure, is_comparable) in [
+            (over(0, false, Some("older")), true, None, true),
+            (over(1, true, None), true, Some("before"), true),
+            (over(1, true, Some("older")), true, Some("older"), true),
+            (over(1, false, None), true, Some("before"), false),
+            (over(1, true, None), false, Some("before"), false),
+        ] {
+            let next = Watch::new(comparable).in_turn(over, Some(stamp("before")));
+            assert_eq!((next.measure, next.comparable), (measure.map(stamp), is_comparable));
+        }
     }
 }
