@@ -107,6 +107,21 @@ fn a_doubtful_owner_keeps_everything_but_its_good_name() {
 }
 
 #[test]
+fn either_mark_is_a_quarantine_and_the_doubts_are_listed_in_order() {
+    let mut book = small(Cooling::Strict);
+    assert!(!book.has_quarantine());
+    quarantine(&mut book, ip(6));
+    assert!(book.has_quarantine() && book.doubts().next().is_none());
+    lift(&mut book, ip(6), 0);
+    for (number, address) in [(1, ip(2)), (2, ip(3)), (3, ip(4))] {
+        give(&mut book, number, address);
+    }
+    [3, 1].into_iter().for_each(|number| doubt(&mut book, number));
+    let doubtful = [1, 3].map(|number| book.owned_by(&owner(number)).unwrap().generation);
+    assert_eq!((book.has_quarantine(), Vec::from_iter(book.doubts())), (true, doubtful.to_vec()));
+}
+
+#[test]
 fn a_doubt_ends_when_it_is_lifted_or_the_owner_asks_again() {
     let mut book = small(Cooling::Strict);
     give(&mut book, 1, ip(2));
