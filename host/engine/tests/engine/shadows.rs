@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tenure_engine::ports::{Again, Answer, Catalogue, CatalogueEntry, Offered, Policy, TakenIn};
-use tenure_engine::{Difference, ReplaceState, ShadowReport, Verdict};
+use tenure_engine::{Difference, ExchangeSettings, ReplaceState, Settings, ShadowReport, Verdict};
 use tenure_fixtures::ports::policy;
 use tenure_ledger::Component;
 use tenure_types::{Error, ErrorCode, Moment, NetworkName, PolicyName, PolicySelector, PolicyStamp};
@@ -160,6 +160,28 @@ async fn a_candidate_that_refuses_what_is_served_is_promoted_only_at_once() {
         why,
         "promoted from the shadow by an operator: 16 requests compared, 16 decided differently; alice"
     );
+}
+
+#[tokio::test]
+async fn a_candidate_may_refuse_a_share_of_what_is_served() {
+    let refusal = Difference {
+        at: Moment::default(),
+        owner: "web-0".into(),
+        verdict: Verdict::OtherRefusal,
+        refuses: true,
+        served: "10.0.0.2".into(),
+        candidate: "not on a Sunday".into(),
+    };
+    for (refused, result) in [(2, Ok(())), (3, Err(ErrorCode::ShadowInconclusive))] {
+        let different = vec![refusal.clone(); refused];
+        let (bench, _) = recorded(Again { same: 20 - refused as u64, different, unanswered: 0 });
+        let exchange = ExchangeSettings { worse_percent: 10, ..ExchangeSettings::default() };
+        bench.engine.set(Settings { exchange, ..bench.engine.settings().as_ref().clone() });
+        bench.address(1).await.unwrap();
+        bench.shadow("last").await;
+        let promoted = bench.engine.promote(&network(), false, false, "").await;
+        assert_eq!(promoted.map(drop).map_err(|error| error.code), result, "{refused} of 20");
+    }
 }
 
 #[tokio::test]
