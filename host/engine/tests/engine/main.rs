@@ -31,6 +31,7 @@ mod naming;
 mod networks;
 mod optional;
 mod planning;
+mod predecessors;
 mod presence;
 mod quarantine;
 mod ranges;
