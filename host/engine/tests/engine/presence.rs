@@ -47,6 +47,19 @@ async fn a_confirmation_is_durable_when_it_is_answered_and_makes_no_claim() {
 }
 
 #[tokio::test]
+async fn claims_may_lapse_as_long_as_one_has_a_lease_or_waits_for_its_agent() {
+    let bench = Bench::with_network().await;
+    bench.claimed("cilium", &ask("router")).await.unwrap();
+    assert!(!bench.engine.claims_may_lapse());
+    bench.claimed("cilium", &leasing("health", 60)).await.unwrap();
+    assert!(bench.engine.claims_may_lapse());
+    bench.engine.release_claim(&key("cilium", "health")).await.unwrap();
+    assert!(!bench.engine.claims_may_lapse());
+    let bench = bench.restarted(true);
+    assert!(bench.engine.claims_may_lapse(), "its agent may be gone");
+}
+
+#[tokio::test]
 async fn a_confirmation_renews_a_lease() {
     let bench = Bench::with_network().await;
     bench.claimed("cilium", &leasing("router", 60)).await.unwrap();

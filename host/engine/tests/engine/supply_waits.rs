@@ -108,3 +108,22 @@ async fn requests_wait_as_long_as_one_of_two_executors_attends() {
     drop(second);
     assert_eq!(waits.await.unwrap_err().code, ErrorCode::NotYet);
 }
+
+#[tokio::test]
+async fn a_request_that_waits_looks_again_when_an_address_has_cooled_down() {
+    let bench = Bench::with_block().await;
+    let mut attending = bench.engine.attend(&network());
+    let number = (1..).find(|number| poll_once(pin!(bench.takes(*number))).is_pending()).unwrap();
+    let mut waits = pin!(bench.takes(number));
+    assert!(poll_once(waits.as_mut()).is_pending() && is_demanded(&mut attending));
+    bench.engine.del(bench.del(1)).await.unwrap();
+    bench.engine.wake_for_room(&network()).await;
+    assert!(poll_once(waits.as_mut()).is_pending() && !is_demanded(&mut attending), "it cools down");
+    bench.engine.supply_lacks(&network(), "no block is left");
+    let why = bench.engine.why_waiting(&network()).unwrap().cause;
+    assert!(why.ends_with("; no block is left"), "{why}");
+    bench.tick(30_000);
+    assert!(poll_once(waits.as_mut()).is_pending(), "nobody has said so");
+    bench.engine.wake_for_room(&network()).await;
+    assert!(poll_once(waits.as_mut()).is_ready());
+}

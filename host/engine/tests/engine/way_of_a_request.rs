@@ -2,10 +2,12 @@
 
 use std::collections::HashSet;
 use std::pin::pin;
+use std::sync::{Arc, Mutex};
 
 use tenure_engine::Gc;
+use tenure_engine::ports::{DelRecord, ServedDel};
 use tenure_ledger::{Fact, LedgerFact};
-use tenure_types::{ConditionName, Error, ErrorCode, PolicyFailure};
+use tenure_types::{ConditionName, Error, ErrorCode, Moment, NetworkName, Owner, PolicyFailure};
 
 use crate::support::{Bench, activate, fits, network, owner, poll_once};
 
@@ -229,6 +231,36 @@ async fn every_failure_of_a_policy_is_told_by_its_kind() {
     ];
     assert_eq!(heard.failures, failures, "a policy's own refusal is not a failure");
     assert_eq!(heard.calls, 7, "each call counts: five definitions and two proposals");
+}
+
+/// The DELs that an engine has served.
+#[derive(Debug, Default)]
+struct Dels(Mutex<Vec<ServedDel>>);
+
+impl DelRecord for Dels {
+    fn served(&self, network: &NetworkName, owner: &Owner, began: Moment, served: Moment) {
+        let (network, owner) = (network.clone(), owner.clone());
+        self.0.lock().unwrap().push(ServedDel { network, owner, began, served });
+    }
+}
+
+#[tokio::test]
+async fn an_add_that_a_del_has_overtaken_at_an_earlier_engine_is_refused() {
+    let (bench, dels) = (Bench::new(8, 8), Arc::new(Dels::default()));
+    let since = bench.now();
+    bench.engine.remember_dels(since, [], Arc::clone(&dels) as _);
+    let add = bench.add(1);
+    bench.tick(1);
+    bench.engine.del(bench.del(1)).await.unwrap();
+    let served = dels.0.lock().unwrap().clone();
+    let now = bench.now();
+    assert_eq!(served, [ServedDel { network: network(), owner: owner(1), began: now, served: now }]);
+
+    let next = Bench::new(8, 8);
+    next.engine.remember_dels(since, served, Arc::new(Dels::default()));
+    next.tick(2);
+    assert_eq!(next.engine.add(add, fits).await.unwrap_err().code, ErrorCode::Superseded);
+    next.address(1).await.expect("an ADD that began later is served");
 }
 
 #[tokio::test]

@@ -170,6 +170,21 @@ async fn a_claim_that_an_operator_releases_after_a_loss_stays_released() {
 }
 
 #[tokio::test]
+async fn a_version_says_that_claims_have_changed_or_are_awaited() {
+    let bench = Bench::with_network().await;
+    let before = bench.engine.witnessed_version();
+    bench.claimed("cilium", &ask("router")).await.unwrap();
+    let claimed = bench.engine.witnessed_version();
+    assert_ne!(claimed, before);
+    let (key, addresses) = (key("cilium", "health"), vec!["10.0.0.6".parse().unwrap()]);
+    let claimant = Claimant::default();
+    bench.engine.await_claims([WitnessedClaim { key, addresses, is_awaited: false, claimant }]);
+    let awaited = bench.engine.witnessed_version();
+    assert_ne!(awaited, claimed);
+    assert_eq!(bench.engine.witnessed_version(), awaited, "nothing has changed");
+}
+
+#[tokio::test]
 async fn a_witness_is_told_what_has_changed_and_nothing_else() {
     let bench = Bench::with_network().await;
     let mut witness = WitnessedClaims::default();
