@@ -41,7 +41,7 @@ const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 /// The socket is renamed to its final name after its mode is set, which also replaces a dead daemon's socket: no caller ever sees
 /// a socket with the wrong mode, or none.
 ///
-/// Returns the identity of the file, too: whoever may write to the directory may have put another in its place since.
+/// Returns the identity of the file, too, since another one may be in its place by then: a container may write to the directory.
 ///
 /// # Errors
 /// `AddrInUse` if another process listens there; `AlreadyExists` if the path is not a socket.

@@ -10,11 +10,10 @@ use tenure_types::{
 };
 
 use super::*;
-use crate::fake::FakeRuntime;
+use crate::{Runtime, fake::FakeRuntime, netns};
 
 mod foreign;
 mod pods;
-use crate::{Runtime, netns};
 
 fn network() -> NetworkName {
     NetworkName::new("net").unwrap()
