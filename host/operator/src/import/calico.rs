@@ -23,8 +23,8 @@ struct IpamBlockSpec {
     cidr: String,
     #[serde(default)]
     affinity: Option<String>,
-    #[serde(default)]
-    allocations: Vec<Option<i64>>,
+    /// `null` if there are none.
+    allocations: Option<Vec<Option<i64>>>,
     #[serde(default)]
     deleted: Value,
 }
@@ -88,7 +88,7 @@ async fn of_all_groups<S: DeserializeOwned>(
 
 /// The user of a block; `None` if nobody uses it.
 fn owner(block: &IpamBlockSpec) -> Option<String> {
-    let count = block.allocations.iter().flatten().count();
+    let count = block.allocations.iter().flatten().flatten().count();
     let affinity = block.affinity.as_deref().filter(|affinity| !affinity.is_empty());
     match affinity.map(|affinity| affinity.split_once(':').unwrap_or(("host", affinity))) {
         Some((kind, name)) => Some(format!("{kind} {name}, {count} addresses in use")),

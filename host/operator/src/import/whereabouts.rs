@@ -20,8 +20,8 @@ const VERSION: &str = "v1alpha1";
 #[derive(Debug, Deserialize)]
 struct IpPoolSpec {
     range: String,
-    #[serde(default)]
-    allocations: BTreeMap<String, PodAllocation>,
+    /// `null` if there are none.
+    allocations: Option<BTreeMap<String, PodAllocation>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -43,7 +43,7 @@ pub(super) async fn read(client: &Client, namespace: Option<&str>) -> anyhow::Re
     let reservations = list::<PodAllocation>(client, &reservation, namespace).await?.unwrap_or_default();
     let mut found = Vec::new();
     for pool in pools {
-        for (offset, allocation) in &pool.spec.allocations {
+        for (offset, allocation) in pool.spec.allocations.iter().flatten() {
             let address = address_at(&pool.spec.range, offset)
                 .with_context(|| format!("IPPool {}: allocation {offset}", pool.name))?;
             found.push(FoundUse { cidr: address.into(), owner: owner(allocation) });
