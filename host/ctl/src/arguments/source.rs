@@ -52,7 +52,7 @@ pub(crate) enum ImportSource {
 #[derive(Debug, Args)]
 pub(crate) struct DefiningConfig {
     /// The CNI configuration that defines the network; required if the network does not exist yet.
-    #[arg(long = "config", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(id = "config", long = "config", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) file: Option<PathBuf>,
 }
 
