@@ -6,8 +6,8 @@ use tenure_cluster::objects::reference::ClaimReference;
 use tenure_leases::{MachineHash, PoolKey, RangeId, Uid};
 
 use super::*;
-use crate::decide::held;
 use crate::decide::sample::{NOW, host, leader, pool, pool_with, said, space};
+use crate::decide::{WaitingNodes, held};
 use crate::view::{HostView, KeptObject, PoolView, ViewSources, view};
 
 const BLOCK: &str = "default.10-0-0-9.32";

@@ -1,5 +1,7 @@
 //! More claims than one pass writes about.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::json;
 use tenure_cluster::objects::reference::ClaimReference;
 use tenure_leases::{PoolKey, RangeId, Uid};
