@@ -111,7 +111,7 @@ pub(crate) fn release(
 /// Whether nobody on the node uses an address or prefix of an interface, or the whole of it. EC2 is not asked: it may have taken it already.
 ///
 /// # Errors
-/// Who does, or that it is not known, for people.
+/// Names who uses it, or says that this is not known, in words for people.
 pub(crate) fn in_use(
     situation: &Situation,
     witness: &dyn UseWitness,

@@ -97,7 +97,7 @@ mod tests {
         let most = take(many(4096, 0), many(64, 504));
         assert_eq!((most.labels.len(), most.annotations.len(), most.unread()), (4096, 64, None));
         let mut more = many(100, 504);
-        // One that decides is kept, whatever is beside it.
+        // An annotation that decides about the pod's addresses is kept, however many others there are.
         more.as_mut().unwrap().insert(POOLS_ANNOTATION.to_owned(), "gold".to_owned());
         let more = take(many(70_000, 0), more);
         assert_eq!((more.labels.len(), more.annotations.len()), (0, 65));

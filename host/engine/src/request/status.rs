@@ -69,7 +69,7 @@ impl Engine {
         match book.as_deref() {
             Some(book) if is_same => {
                 self.core.check_book(&bounds, book).map_err(named)?;
-                // A network that is full for good is told by its condition: code 50 would take all pods of the node out of their Services.
+                // A network that is full for good has its condition: code 50 would take all pods of the node out of their Services.
                 let is_supplying = self.effects.demands.is_attended(name);
                 let full = exhausted(book, &self.core.kept_pools(), is_supplying);
                 full.map_or(Ok(()), |message| Err(unavailable(message)))
