@@ -82,7 +82,7 @@ impl AgentClaims {
             let now = self.core.now();
             let Layout { mut plan, missing } = self.lay_out(&alone, portion, given, now)?;
             let Some((policy, missing)) = missing else { return Ok(Consulted { alone, plan }) };
-            self.imports.admits_beside_others(portion.network, None, None).await?;
+            self.imports.admits_beside_others(portion.network, None).await?;
             // A change of a policy's state voids its proposals, so a policy with a state is asked in one turn.
             let in_one_turn = round >= PATIENCE || policy.keeps_state();
             let base = through(&alone);

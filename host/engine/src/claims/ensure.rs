@@ -53,7 +53,7 @@ impl AgentClaims {
             Held::Nothing => {
                 let number = self.core.committer.node().claims.count(&agent.name);
                 check_number(agent, number + 1)?;
-                self.imports.admits_beside_others(&ask.network, None, None).await?;
+                self.imports.admits_beside_others(&ask.network, None).await?;
                 let (policy, book) = self.deciding(&alone, &ask.network, now)?;
                 if let Some(delegate) = policy.delegate() {
                     drop((book, alone));

@@ -82,7 +82,7 @@ impl AgentClaims {
         give_way().await;
         let mut piece = self.piece(slot).await;
         let (policy, _) = self.deciding(&piece.alone, portion.network, now)?;
-        self.imports.admits_beside_others(portion.network, None, None).await?;
+        self.imports.admits_beside_others(portion.network, None).await?;
         if policy.delegate().is_some() {
             self.plan_delegated(&mut plan, &missing, policy.as_ref(), given, now)?;
             return Ok(plan);
@@ -150,7 +150,7 @@ impl AgentClaims {
         if missing.is_empty() {
             return Ok(());
         }
-        self.imports.admits_beside_others(portion.network, None, None).await?;
+        self.imports.admits_beside_others(portion.network, None).await?;
         for one in missing {
             piece = self.next_change(slot, piece, done).await?;
             let facts = self.making(&piece.alone, portion, &one, given).await?;

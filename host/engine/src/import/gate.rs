@@ -7,15 +7,14 @@
 use std::sync::{Arc, PoisonError};
 
 use tenure_ledger::{Book, Move, Moves};
-use tenure_types::{
-    Allocation, ConditionName, Error, ErrorCode, NetworkConfig, NetworkName, Owner, PolicyName, Result,
-};
+use tenure_types::{Allocation, ConditionName, Error, ErrorCode, NetworkConfig, NetworkName, Owner, Result};
 
 use super::NetworkImports;
 use crate::core::committer::Committer;
 use crate::lock::hold;
 use crate::network::slot::Served;
 use crate::ports::{Compared, IsKnown, OtherIpams, Reservation};
+use crate::request::define::Serving;
 
 /// By how much the time of a file may lag behind the clock. A reservation this close to a DEL counts as later, which is safe.
 const FILE_TICK_MS: u64 = 10;
@@ -40,20 +39,19 @@ impl NetworkImports {
     }
 
     /// Refuses a new owner while another IPAM has addresses of the network that the ledger does not account for. The caller has
-    /// the network's turn, if the network exists. `config` and `policy` are the caller's, if it names any.
+    /// the network's turn, if the network exists. `serving` says what the owner would be served by, if that is not what serves the network now.
     pub(crate) async fn admits_beside_others(
         &self,
         name: &NetworkName,
-        config: Option<&Arc<NetworkConfig>>,
-        policy: Option<&PolicyName>,
+        serving: Option<Serving>,
     ) -> Result<()> {
         let Some(others) = self.others() else { return Ok(()) };
         // A network's delegate may be that other IPAM itself, which continues with its own addresses.
-        let compared = match policy.is_some_and(|policy| policy.delegate().is_some()) {
-            true => None,
-            false => self.compared(name, config),
+        let config = match serving {
+            Some(serving) => Some(serving.config).filter(|_| serving.delegate.is_none()),
+            None => self.config_without_delegate(name),
         };
-        let Some(compared) = compared else {
+        let Some(compared) = config.map(|config| self.compared(name, config)) else {
             self.is_accounted_for(name);
             return Ok(());
         };
@@ -70,11 +68,8 @@ impl NetworkImports {
         let Some(others) = self.others() else { return };
         let refused: Vec<Compared> = hold(&self.unaccounted).values().map(|(of, _)| of.clone()).collect();
         for before in refused {
-            let Some(compared) = self.compared(&before.network, Some(&before.config)) else {
-                self.is_accounted_for(&before.network);
-                continue;
-            };
-            let refused = others.look(&compared, self.is_known(&before.network)).await.err();
+            let compared = self.compared(&before.network, before.config);
+            let refused = others.look(&compared, self.is_known(&compared.network)).await.err();
             self.note_unaccounted(compared, refused.as_ref());
         }
     }
@@ -106,20 +101,21 @@ impl NetworkImports {
         self.others.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Returns the configuration to compare with; `None` if a delegate serves the network, or the network is unknown.
-    fn compared(&self, name: &NetworkName, config: Option<&Arc<NetworkConfig>>) -> Option<Compared> {
-        let config = match config {
-            Some(config) => Arc::clone(config),
-            None => Arc::clone(&self.core.networks.get(name)?.state().as_ref()?.book.network().config),
-        };
+    /// The network's present configuration; `None` if a delegate serves the network, or the network is unknown.
+    fn config_without_delegate(&self, name: &NetworkName) -> Option<Arc<NetworkConfig>> {
+        let slot = self.core.networks.get(name)?;
+        let config = Arc::clone(&slot.state().as_ref()?.book.network().config);
+        let choice = self.core.committer.choice(name);
+        let is_delegated = choice.is_some_and(|choice| choice.policy.name.delegate().is_some());
+        Some(config).filter(|_| !is_delegated)
+    }
+
+    /// What a network with this configuration is compared with.
+    fn compared(&self, name: &NetworkName, config: Arc<NetworkConfig>) -> Compared {
         let node = self.core.committer.node();
-        let choice = node.choices.of(name);
-        if choice.is_some_and(|served| served.now.policy.name.delegate().is_some()) {
-            return None;
-        }
         let sources = node.moves.sources(name).map(Arc::clone).collect();
         let (removals, now_ms) = (self.core.networks.removals(), self.core.now().wall_ms);
-        Some(Compared { network: name.clone(), config, sources, removals, now_ms })
+        Compared { network: name.clone(), config, sources, removals, now_ms }
     }
 
     /// Remembers why a network is refused, if it is.

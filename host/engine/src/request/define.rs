@@ -29,9 +29,25 @@ pub(crate) struct AskedDelegate {
     pub(crate) ipam: Arc<str>,
 }
 
+/// By what an ADD would be served.
+#[derive(Debug, Clone)]
+pub(crate) struct Serving {
+    /// The delegate that would be asked; `None` if the addresses are not a delegate's, or the ADD would be refused.
+    pub(crate) delegate: Option<DelegateName>,
+    /// The network's configuration: its own where a caller's does not count.
+    pub(crate) config: Arc<NetworkConfig>,
+}
+
 impl Engine {
     /// The delegate that an ADD with a caller's configuration would ask; `None` if the addresses are not a delegate's, or the ADD would be refused.
     pub(crate) fn delegate_for(&self, caller: CallerConfig<'_>) -> Option<AskedDelegate> {
+        let Serving { delegate, config } = self.would_serve(caller);
+        Some(AskedDelegate { delegate: delegate?, ipam: config.ipam.as_str().into() })
+    }
+
+    /// By what an ADD with a caller's configuration would be served. What the caller names does not count for a network that tenured.toml or an
+    /// operator has defined, or whose policy an operator has chosen.
+    pub(crate) fn would_serve(&self, caller: CallerConfig<'_>) -> Serving {
         let CallerConfig { network: name, policy, config } = caller;
         let bounds = self.core.bounds();
         let slot = self.core.networks.get(name);
@@ -49,13 +65,21 @@ impl Engine {
                 choice.policy.name.delegate()
             }
             _ => {
-                bounds.check_policy(name, policy).ok()?;
-                self.exchange.named(name, policy, config, choice.as_ref()).ok()?.delegate().cloned()
+                let checked = bounds.check_policy(name, policy);
+                let named = checked.and_then(|()| self.exchange.named(name, policy, config, choice.as_ref()));
+                named.ok().and_then(|policy| policy.delegate().cloned())
             }
         };
         let own = network.filter(|_| is_fixed);
-        let ipam = own.as_ref().map_or(&config.ipam, |network| &network.config.ipam);
-        Some(AskedDelegate { delegate: delegate?, ipam: ipam.as_str().into() })
+        let config = own.as_ref().map_or(config, |network| &network.config);
+        Serving { delegate, config: Arc::clone(config) }
+    }
+
+    /// Refuses a new owner while another IPAM has addresses of the network that the ledger does not account for: by what would serve the owner, no
+    /// matter what the caller names. The caller has the network's turn, if the network exists.
+    pub(crate) async fn admits_beside_others(&self, caller: CallerConfig<'_>) -> Result<()> {
+        let serving = self.would_serve(caller);
+        self.imports.admits_beside_others(caller.network, Some(serving)).await
     }
 
     /// Brings a network in line with a caller's configuration, which names a policy: creates it on first use, and redefines it when the

@@ -34,10 +34,11 @@ impl Engine {
         let alone = slot.alone().await;
         self.core.admits()?;
         self.imports.admits_beside_moves(alone.state().as_ref())?;
-        self.imports.admits_beside_others(network, Some(config), Some(policy)).await?;
+        let caller = CallerConfig { network, policy, config };
+        self.admits_beside_others(caller).await?;
         let defined = || alone.state().as_ref().map(|served| Arc::clone(served.book.network()));
         let before = defined();
-        self.define(&alone, CallerConfig { network, policy, config }, self.core.now()).await?;
+        self.define(&alone, caller, self.core.now()).await?;
         let changed = defined() != before;
         drop(alone);
         // It may have been changed by a request that is not durable yet.

@@ -95,8 +95,8 @@ impl Engine {
         let Sandbox { pod, link, .. } = &add.request.sandbox;
         self.links.has_a_name_of_its_own(link.as_deref(), (&add.request.owner, pod.as_ref()))?;
         self.imports.admits_beside_moves(alone.state().as_ref())?;
-        self.imports.admits_beside_others(&add.request.network, Some(&add.config), Some(&add.policy)).await?;
         let caller = CallerConfig { network: &add.request.network, policy: &add.policy, config: &add.config };
+        self.admits_beside_others(caller).await?;
         let (policy, book) = self.define(&alone, caller, now).await?;
         if let Some(delegate) = policy.delegate() {
             // It proposes in the policy's stead.

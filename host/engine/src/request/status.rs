@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tenure_ledger::{Book, Chooser};
 use tenure_types::{Definer, Error, ErrorCode, NetworkConfig, NetworkName, PolicyName, Result};
 
+use super::define::CallerConfig;
 use crate::core::strikes::Requester;
 use crate::engine::Engine;
 use crate::engine::conditions::{exhausted, unavailable};
@@ -35,7 +36,7 @@ impl Engine {
         if let Some(slot) = self.core.networks.get(name) {
             self.imports.admits_beside_moves(slot.state().as_ref()).map_err(named)?;
         }
-        self.imports.admits_beside_others(name, Some(config), Some(policy)).await.map_err(named)?;
+        self.admits_beside_others(CallerConfig { network: name, policy, config }).await.map_err(named)?;
         // Find the policy that an ADD would use, and whether it would redefine the network.
         let bounds = self.core.bounds();
         let book = self.core.book(name).await;

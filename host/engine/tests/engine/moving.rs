@@ -3,13 +3,13 @@
 use std::sync::{Arc, Mutex};
 
 use tenure_engine::ports::{Answer, Compared, IsKnown, OtherIpams, Reservation};
-use tenure_engine::{Abandon, Claim, Import, ImportOrigin, Imported, Importing, Place};
+use tenure_engine::{Abandon, Activate, Claim, Import, ImportOrigin, Imported, Importing, Place};
 use tenure_fixtures::ports::{ManualJournal, policy};
 use tenure_ledger::{Fact, LedgerFact, MoveFact};
 use tenure_types::{ConditionName, Error, ErrorCode, NetworkConfig, Owner, PolicyName};
 
 use crate::delegating::without_network;
-use crate::support::{Bench, fits, network, owner};
+use crate::support::{Bench, activate, fits, network, owner};
 
 fn claim(number: u32, address: &str, claimed_at_ms: Option<u64>) -> Claim {
     let claim = claimed_at_ms.unwrap_or_default().to_string();
@@ -19,14 +19,15 @@ fn claim(number: u32, address: &str, claimed_at_ms: Option<u64>) -> Claim {
 
 /// Another IPAM, with its reservations: addresses, claims and the numbers of their owners.
 #[derive(Default)]
-struct Other(Mutex<Vec<(&'static str, &'static str, u32)>>);
+struct Other(Mutex<Vec<(&'static str, &'static str, u32)>>, Mutex<String>);
 
 impl OtherIpams for Other {
     fn is_unchanged(&self, _: &Compared) -> bool {
         false
     }
 
-    fn look<'a>(&'a self, _: &'a Compared, is_known: IsKnown) -> Answer<'a, ()> {
+    fn look<'a>(&'a self, compared: &'a Compared, is_known: IsKnown) -> Answer<'a, ()> {
+        compared.config.ipam.clone_into(&mut self.1.lock().unwrap());
         let unknown = |(address, claim, number): &&(&'static str, &'static str, u32)| {
             let owner: &dyn Fn() -> Option<Owner> = &|| (*number > 0).then(|| owner(*number));
             let claimed_at_ms = claim.parse().ok();
@@ -229,12 +230,55 @@ async fn a_row_that_came_without_its_end_ends_when_it_is_imported_again() {
     assert_eq!(bench.engine.book(&network()).await.unwrap().allocations().len(), 0);
 }
 
+/// An engine with a delegate and without a network, beside another IPAM with a reservation.
+fn beside(reservation: (&'static str, &'static str, u32)) -> (Bench, Arc<Other>) {
+    let other = Arc::new(Other(Mutex::new(vec![reservation]), Mutex::default()));
+    let (bench, _foreign) = without_network();
+    bench.engine.compare_with_others(Arc::clone(&other) as _);
+    (bench, other)
+}
+
+/// Regression: the policy in the caller's configuration counted, although another one serves.
+#[tokio::test]
+async fn whoever_names_a_delegate_that_does_not_serve_is_refused_as_well() {
+    let is_refused = async |bench: &Bench, policy: &str| {
+        let refused = bench.engine.add(bench.add_with(8, policy, "10.0.0.0/29"), fits).await;
+        let config = bench.add_with(8, policy, "10.0.0.0/29").config;
+        let named = PolicyName::new(policy).unwrap();
+        let status = bench.engine.status(&network(), &named, &config).await.map_err(|error| error.code);
+        refused.is_err_and(|error| error.code == ErrorCode::NotTakenOver)
+            && status == Err(ErrorCode::Unavailable)
+    };
+    // The delegate had the network, and an operator has chosen a policy.
+    let (bench, _) = beside(("10.0.0.2", "5", 1));
+    bench.engine.add(bench.add_with(7, "delegate.foreign", "10.0.0.0/29"), fits).await.unwrap();
+    let chosen = Activate { change_ranges: true, unchecked: true, ..activate("first") };
+    bench.engine.activate(&chosen).await.unwrap();
+    assert!(is_refused(&bench, "delegate.foreign").await);
+
+    // An operator has defined the network, with a policy.
+    let (bench, other) = beside(("10.0.0.2", "5", 1));
+    bench.define("net", "10.0.0.0/28").await;
+    assert!(is_refused(&bench, "delegate.foreign").await && is_refused(&bench, "delegate.bogus").await);
+    assert!(bench.is_refused(8).await);
+    assert_eq!(*other.1.lock().unwrap(), "10.0.0.0/28", "a caller's configuration does not count there");
+}
+
+/// Regression: the first owner after the delegate was judged as one of the delegate.
+#[tokio::test]
+async fn the_first_owner_that_a_delegate_does_not_serve_any_more_is_refused() {
+    let (bench, _) = beside(("10.0.0.2", "5", 1));
+    bench.engine.add(bench.delegated(7), fits).await.unwrap();
+    assert!(bench.is_refused(8).await);
+    bench.engine.compare_again().await;
+    assert_eq!(bench.unfinished(), ["10.0.0.2"]);
+    bench.engine.add(bench.delegated(9), fits).await.unwrap();
+}
+
 /// Regression: the condition stayed until the daemon's restart.
 #[tokio::test]
 async fn a_network_of_which_a_delegate_takes_care_is_not_unfinished_any_more() {
-    let other = Arc::new(Other(Mutex::new(vec![("10.0.0.2", "5", 1)])));
-    let (bench, _foreign) = without_network();
-    bench.engine.compare_with_others(other);
+    let (bench, _) = beside(("10.0.0.2", "5", 1));
     assert!(bench.is_refused(7).await);
     assert_eq!(bench.unfinished(), ["10.0.0.2"]);
     bench.engine.add(bench.delegated(7), fits).await.unwrap();
