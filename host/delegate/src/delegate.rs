@@ -118,7 +118,12 @@ impl DelegateProgram {
             let (_turn, _place) = (turn, place);
             exchange::run(&settings, calls.file(), &environment, &input)
         });
-        running.await.map_err(|error| unusable(&error))?
+        let ran = running.await.map_err(|error| unusable(&error))?;
+        if ran.is_err() {
+            // It is asked anew, which shows whether it runs again.
+            *hold(&self.version) = None;
+        }
+        ran
     }
 
     /// Waits for a place, for as long as a call may take.

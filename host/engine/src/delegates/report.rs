@@ -63,11 +63,28 @@ impl DelegateClient {
         all.into_iter().map(pending).collect()
     }
 
+    /// Whether a delegate has such a delegation.
+    fn has_delegations(&self, name: &DelegateName, such: impl Fn(&Pending) -> bool) -> bool {
+        self.delegations().iter().any(|pending| pending.delegation.delegate == *name && such(pending))
+    }
+
     /// Asks the delegates that fail whether they work again, and updates the condition.
     pub(super) async fn look_at_delegates(&self) {
         let asked = self.memory.failing().into_iter().map(|(name, _)| async move {
-            let (Ok(port), Some(call)) = (self.delegate(&name), question()) else { return };
-            if port.tell(&call, &DelegateVerb::Status).await.is_ok() {
+            let Ok(port) = self.delegate(&name) else {
+                // It is configured no more, and of no consequence once it has nothing to take back.
+                if !self.has_delegations(&name, |_| true) {
+                    self.memory.works(&name);
+                }
+                return;
+            };
+            let Some(call) = question() else { return };
+            let works = match port.tell(&call, &DelegateVerb::Status).await {
+                // It knows no STATUS, and has said only that it runs. Whether it works shows by what it has to take back.
+                Ok(false) => !self.has_delegations(&name, |pending| pending.attempts > 0),
+                answer => answer.is_ok(),
+            };
+            if works {
                 self.memory.works(&name);
             }
         });

@@ -116,6 +116,41 @@ async fn nobody_waits_for_a_delegate_that_is_known_to_fail() {
     assert_eq!(pending, [1, 0], "the second was not tried");
 }
 
+/// Regression: one that knows no STATUS counted as working as soon as nobody called it.
+#[tokio::test]
+async fn a_delegate_that_knows_no_status_works_once_it_has_taken_back_what_it_has_to() {
+    let (bench, foreign) = Bench::with_owners(3).await;
+    foreign.is_old();
+    foreign.fails(true);
+    bench.dels(1).await;
+    bench.engine.tidy().await;
+    bench.dels(2).await;
+    let pending = || -> Vec<u32> { bench.engine.delegations().iter().map(|of| of.attempts).collect() };
+    assert_eq!(pending(), [1, 0, 0], "the second was not tried, and the third is in use");
+    foreign.fails(false);
+    bench.tick(60_000);
+    bench.engine.tidy().await;
+    assert_eq!((bench.failing(), pending()), (vec![], vec![0]));
+    // Where it has nothing to take back, that it runs will do.
+    foreign.fails(true);
+    bench.engine.add(bench.delegated(4), fits).await.unwrap_err();
+    bench.engine.tidy().await;
+    assert_eq!(bench.failing(), [""; 0]);
+}
+
+/// Regression: the condition stayed until the daemon's restart.
+#[tokio::test]
+async fn a_delegate_that_is_configured_no_more_fails_no_more() {
+    let (bench, foreign) = start().await;
+    foreign.fails(true);
+    bench.engine.add(bench.delegated(1), fits).await.unwrap_err();
+    bench.engine.tidy().await;
+    assert_eq!(bench.failing(), ["it does not run"]);
+    foreign.is_configured(false);
+    bench.engine.tidy().await;
+    assert_eq!(bench.failing(), [""; 0]);
+}
+
 #[tokio::test]
 async fn what_cannot_be_given_back_is_tried_ever_more_rarely_up_to_once_a_minute() {
     let (bench, foreign) = Bench::with_owners(1).await;

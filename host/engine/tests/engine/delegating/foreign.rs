@@ -24,6 +24,8 @@ pub(super) struct State {
     calls: Vec<String>,
     refuses: bool,
     fails: bool,
+    /// Whether it knows no STATUS.
+    old: bool,
     /// How the next ADD fails.
     failure: Option<DelegateFailure>,
     /// The point at which the next call stops for ever: an ADD before it gives (0), or after (1), or a DEL before it takes back (3).
@@ -80,6 +82,11 @@ impl Foreign {
 
     pub(crate) fn fails(&self, fails: bool) {
         self.state().fails = fails;
+    }
+
+    /// Knows no STATUS, like one that speaks an older version of CNI.
+    pub(crate) fn is_old(&self) {
+        self.state().old = true;
     }
 
     pub(crate) fn hold(&self, stage: usize) {
@@ -163,6 +170,7 @@ impl Delegate for Port {
         }
         let mut state = self.0.state();
         let answer = match verb {
+            DelegateVerb::Status if state.old => Ok(false),
             _ if state.fails => Err(Error::new(ErrorCode::DelegateUnavailable, "it does not run")),
             DelegateVerb::Del => {
                 state.calls.push(format!("DEL {}", call.container));
