@@ -43,11 +43,7 @@ impl PolicyExchange {
         let policy = taken.policy.stamp().as_ref().clone();
         let component =
             Component { policy: policy.clone(), source, signer: taken.signer.clone(), at: self.core.now() };
-        self.change_components(ComponentFact::Loaded(component), || ComponentFact::Unloaded {
-            policy: policy.clone(),
-            at: self.core.now(),
-        })
-        .await?;
+        self.change_components(&policy, ComponentFact::Loaded(component)).await?;
         // Its verdict is shown, and is there when the first request names it.
         if let Err(error) = self.vet_in_general(&taken.policy).await {
             tracing::warn!(%error, "only an operator can activate this policy");
@@ -77,7 +73,7 @@ impl PolicyExchange {
         self.core.ports.journal.health()?;
         let policy = component.policy.clone();
         let unloaded = ComponentFact::Unloaded { policy: policy.clone(), at: self.core.now() };
-        self.change_components(unloaded, || ComponentFact::Loaded(component)).await?;
+        self.change_components(&policy, unloaded).await?;
         self.free_policies();
         tracing::info!(%policy, "unloaded a policy");
         Ok(policy)
@@ -124,22 +120,31 @@ impl PolicyExchange {
         self.core.committer.node().components.all().to_vec()
     }
 
-    /// Commits a change of the loaded policies, and its opposite if it cannot be made durable.
-    async fn change_components(
-        &self,
-        fact: ComponentFact,
-        opposite: impl FnOnce() -> ComponentFact,
-    ) -> Result<()> {
+    /// Commits a change of the loaded policies. If it cannot be made durable, the policies are again those of before, in their order, since a name
+    /// stands for the last one that was loaded under it.
+    async fn change_components(&self, policy: &PolicyStamp, fact: ComponentFact) -> Result<()> {
+        let before = self.components();
         let ticket = self.core.committer.commit_node(|_| Some(fact));
         let durable = match ticket {
             Some(ticket) => ticket.durable().await,
             None => Ok(()),
         };
         if durable.is_err() {
-            self.core.committer.commit_node(|_| Some(opposite()));
+            for fact in self.restoring(&before, policy) {
+                self.core.committer.commit_node(|_| Some(fact));
+            }
         }
         let loaded = self.components();
         self.core.ports.catalogue.set_loaded(&loaded);
         durable
+    }
+
+    /// The facts that bring a policy back to where it was: each one that is loaded moves to the end.
+    fn restoring(&self, before: &[Component], policy: &PolicyStamp) -> Vec<ComponentFact> {
+        let from = before.iter().position(|component| component.policy == *policy);
+        match from.and_then(|from| before.get(from..)) {
+            Some(moved) => moved.iter().cloned().map(ComponentFact::Loaded).collect(),
+            None => vec![ComponentFact::Unloaded { policy: policy.clone(), at: self.core.now() }],
+        }
     }
 }

@@ -6,17 +6,18 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_engine::ports::{Answer, Catalogue, Policy};
+use tenure_engine::ports::{Answer, Catalogue, Offered, Policy};
 use tenure_engine::{ExchangeSettings, Settings};
 use tenure_fixtures::ports::catalogue::LookUp;
 use tenure_fixtures::ports::{ManualClock, policy};
 use tenure_ledger::Book;
 use tenure_types::{
     ConditionName, Definition, Error, ErrorCode, NetworkConfig, NetworkName, Outcome, PolicyName,
-    PolicyStamp, Request,
+    PolicySelector, PolicyStamp, Request,
 };
 
 use crate::support::{Bench, activate, fits, network, poll_once};
+use crate::versions::{bench as versioned, mine};
 
 impl Bench {
     fn serves(&self) -> String {
@@ -330,7 +331,7 @@ async fn a_shadow_that_falls_behind_begins_again() {
 #[tokio::test]
 async fn policies_are_loaded_and_unloaded_and_neither_while_they_are_used() {
     let bench = Bench::new(8, 8);
-    let offered = |name: &str| tenure_engine::ports::Offered {
+    let offered = |name: &str| Offered {
         name: PolicyName::new(name).unwrap(),
         bytes: Vec::new(),
         sha256: String::new(),
@@ -361,4 +362,41 @@ async fn policies_are_loaded_and_unloaded_and_neither_while_they_are_used() {
         assert_eq!(load.await.unwrap_err().code, ErrorCode::CheckpointFailed);
     }
     assert_eq!(bench.engine.components(), []);
+}
+
+/// Regression: a failed change left the policy out that was loaded before, or another version of it as the one that its name stands for.
+#[tokio::test]
+async fn a_change_of_what_is_loaded_that_cannot_be_made_durable_leaves_all_as_it_was() {
+    let (bench, _) = versioned("first", false);
+    let offered = |digest: &str| Offered {
+        name: PolicyName::new("mine").unwrap(),
+        bytes: Vec::new(),
+        sha256: digest.into(),
+        signature: String::new(),
+        source: "a test".into(),
+        older: false,
+    };
+    let digests = || -> Vec<String> {
+        bench.engine.components().iter().map(|component| component.policy.digest.to_string()).collect()
+    };
+    for digest in ["first", "last", "refuses-live"] {
+        bench.engine.load_policy(offered(digest)).await.unwrap();
+    }
+    let failed = Err(Error::new(ErrorCode::CheckpointFailed, "no sync"));
+    for again in ["first", "last", "refuses-live"] {
+        bench.journal.hold();
+        let mut load = pin!(bench.engine.load_policy(offered(again)));
+        assert!(poll_once(load.as_mut()).is_pending());
+        bench.journal.resolve(&failed);
+        load.await.unwrap_err();
+        assert_eq!(digests(), ["first", "last", "refuses-live"], "{again} was loaded again");
+
+        bench.journal.hold();
+        let selector = PolicySelector { name: mine(again).name, digest: again.into() };
+        let mut unload = pin!(bench.engine.unload_policy(&selector));
+        assert!(poll_once(unload.as_mut()).is_pending());
+        bench.journal.resolve(&failed);
+        unload.await.unwrap_err();
+        assert_eq!(digests(), ["first", "last", "refuses-live"], "{again} was unloaded");
+    }
 }
