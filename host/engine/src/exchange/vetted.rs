@@ -1,4 +1,5 @@
-//! The verdict of the conformance suite on each component, by its digest, and the checks that wait.
+//! The verdict of the conformance suite on each policy, and the checks that wait. What a component may use is granted to the policy's name, so
+//! the same component has a verdict under each of its names.
 //!
 //! Verdicts are kept in memory: what has served a network is known from its history. They are behind a
 //! `std::sync::Mutex`, held to read and to change them.
@@ -18,16 +19,16 @@ const MOST_ODD: usize = 64;
 /// How many passes with a network's own configuration are remembered.
 const MOST_PASSED: usize = 64;
 
-/// The standing of a component.
+/// The standing of a policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// The component is being checked, or waits for that.
+    /// The policy is being checked, or waits for that.
     Waiting,
-    /// The component may serve.
+    /// The policy may serve.
     Passed,
-    /// The component does not pass, for this reason.
+    /// The policy does not pass, for this reason.
     Failed(String),
-    /// The component did not accept a configuration, so the suite has no verdict.
+    /// The policy did not accept a configuration, so the suite has no verdict.
     Odd,
 }
 
@@ -38,7 +39,7 @@ pub(super) struct Check {
     pub(super) config: Arc<NetworkConfig>,
 }
 
-/// A policy has passed the suite. What it may use is granted to its name.
+/// A policy has passed the suite.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Passed {
     pub(super) policy: Arc<PolicyStamp>,
@@ -49,52 +50,52 @@ pub(super) struct Passed {
 /// The verdicts, and the checks that wait.
 #[derive(Default)]
 pub(crate) struct Vetting {
-    known: Mutex<HashMap<Arc<str>, Standing>>,
+    known: Mutex<HashMap<PolicyStamp, Standing>>,
     /// Which policies have passed with the configurations of which networks, the latest last.
     passed: Mutex<VecDeque<Passed>>,
-    /// Which components have not accepted which configurations, the latest last.
-    odd: Mutex<VecDeque<(Arc<str>, Arc<NetworkConfig>)>>,
+    /// Which policies have not accepted which configurations, the latest last.
+    odd: Mutex<VecDeque<(Arc<PolicyStamp>, Arc<NetworkConfig>)>>,
     waiting: Mutex<VecDeque<Check>>,
     due: Notify,
 }
 
 impl Vetting {
-    pub(super) fn standing(&self, digest: &Arc<str>) -> Option<Standing> {
-        hold(&self.known).get(digest).cloned()
+    pub(super) fn standing(&self, policy: &PolicyStamp) -> Option<Standing> {
+        hold(&self.known).get(policy).cloned()
     }
 
-    pub(super) fn set(&self, digest: &Arc<str>, standing: Standing) {
-        hold(&self.known).insert(Arc::clone(digest), standing);
+    pub(super) fn set(&self, policy: &PolicyStamp, standing: Standing) {
+        hold(&self.known).insert(policy.clone(), standing);
     }
 
     /// Queues a check.
     pub(super) fn begin(&self, check: Check) {
-        self.set(&check.policy.stamp().digest, Standing::Waiting);
+        self.set(check.policy.stamp(), Standing::Waiting);
         hold(&self.waiting).push_back(check);
         self.due.notify_one();
     }
 
     /// Notes the outcome of a check.
     pub(super) fn end(&self, check: &Check, failure: Option<String>, skipped: bool) {
-        let digest = &check.policy.stamp().digest;
+        let policy = check.policy.stamp();
         let standing = match (failure, skipped) {
             (Some(why), _) => {
-                tracing::warn!(policy = %check.policy.stamp(), why, "a policy does not pass the conformance suite");
+                tracing::warn!(%policy, why, "a policy does not pass the conformance suite");
                 Standing::Failed(why)
             }
             (None, false) => Standing::Passed,
             (None, true) => {
-                let odd = (Arc::clone(digest), Arc::clone(&check.config));
+                let odd = (Arc::clone(policy), Arc::clone(&check.config));
                 keep(&mut hold(&self.odd), MOST_ODD, odd);
                 Standing::Odd
             }
         };
-        self.set(digest, standing);
+        self.set(policy, standing);
     }
 
-    /// Whether a component has not accepted a configuration.
-    pub(super) fn is_odd(&self, digest: &str, config: &NetworkConfig) -> bool {
-        hold(&self.odd).iter().any(|odd| (&*odd.0, &*odd.1) == (digest, config))
+    /// Whether a policy has not accepted a configuration.
+    pub(super) fn is_odd(&self, policy: &PolicyStamp, config: &NetworkConfig) -> bool {
+        hold(&self.odd).iter().any(|odd| (&*odd.0, &*odd.1) == (policy, config))
     }
 
     /// Whether a policy has passed just so. The verdict would be the same: neither the suite nor the policy reads a clock.

@@ -1,5 +1,5 @@
-//! The conformance suite for policies that a configuration names, and no operator: each passes it once, by its digest,
-//! before it first serves. It runs beside the requests; an ADD that needs its verdict is told to try again.
+//! The conformance suite for policies that a configuration names, and no operator: each passes it once, under its name and
+//! by its digest, before it first serves. It runs beside the requests; an ADD that needs its verdict is told to try again.
 //!
 //! ```text
 //! unknown ──listed, or named by a request──▶ waiting ──passes──▶ passed
@@ -117,9 +117,9 @@ impl PolicyExchange {
         if !self.core.ports.catalogue.needs_vetting(policy) {
             return Some(Standing::Passed);
         }
-        let known = self.vetting.standing(&policy.digest);
+        let known = self.vetting.standing(policy);
         if known.is_none() && self.has_served(policy) {
-            self.vetting.set(&policy.digest, Standing::Passed);
+            self.vetting.set(policy, Standing::Passed);
             return Some(Standing::Passed);
         }
         known
@@ -128,19 +128,19 @@ impl PolicyExchange {
     /// The same with a network's configuration: with one that it does not accept, it serves nobody anyway.
     fn known_with(&self, policy: &PolicyStamp, config: &NetworkConfig) -> Option<Standing> {
         match self.known(policy) {
-            Some(Standing::Odd | Standing::Waiting) if self.vetting.is_odd(&policy.digest, config) => {
+            Some(Standing::Odd | Standing::Waiting) if self.vetting.is_odd(policy, config) => {
                 Some(Standing::Passed)
             }
             known => known,
         }
     }
 
-    /// Whether a component serves a network, or has served one.
+    /// Whether a policy serves a network, or has served one.
     fn has_served(&self, policy: &PolicyStamp) -> bool {
         let node = self.core.committer.node();
         node.choices.all().any(|(_, served)| {
             let mut choices = [&served.now].into_iter().chain(&served.before);
-            choices.any(|choice| choice.policy.digest == policy.digest)
+            choices.any(|choice| choice.policy == *policy)
         })
     }
 

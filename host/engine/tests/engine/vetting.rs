@@ -5,7 +5,7 @@ use std::pin::pin;
 use tenure_fixtures::ports::{ManualJournal, restored};
 use tenure_types::{ErrorCode, NetworkName};
 
-use crate::support::{Bench, network, poll_once};
+use crate::support::{Bench, fits, network, poll_once};
 use crate::versions::{Versions, bench, bench_of, mine};
 
 #[tokio::test]
@@ -109,4 +109,29 @@ async fn what_has_served_needs_no_check_after_a_restart() {
     let restarted = Bench::of(state, journal, |_| versions, 8, 8);
     let other = NetworkName::new("other").unwrap();
     assert_eq!(restarted.add_to(&other, 1, "10.0.1.0/24").await, Ok(()));
+}
+
+/// Regression: the verdict counted for the component, although what it may use is granted to the policy's name.
+#[tokio::test]
+async fn a_verdict_under_one_name_says_nothing_about_the_same_component_under_another() {
+    let second = NetworkName::new("second").unwrap();
+    for starved_first in [true, false] {
+        let starved = "starved";
+        let (bench, _) = bench_of(Versions { stands_for: "first".into(), starved, ..Versions::default() });
+        let mut names =
+            [(network(), starved, Err(ErrorCode::PolicyNonconforming)), (second.clone(), "mine", Ok(()))];
+        if !starved_first {
+            names.reverse();
+        }
+        for (network, name, outcome) in names {
+            let add = async || {
+                let mut add = bench.add_with(1, name, "10.0.0.0/24");
+                add.request.network = network.clone();
+                bench.engine.add(add, fits).await.map(drop).map_err(|error| error.code)
+            };
+            assert_eq!(add().await, Err(ErrorCode::Preparing), "{name} is checked");
+            bench.checked().await;
+            assert_eq!(add().await, outcome, "{name}");
+        }
+    }
 }
