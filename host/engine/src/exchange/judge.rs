@@ -89,8 +89,13 @@ impl PolicyExchange {
         measure: Option<PolicyStamp>,
     ) -> bool {
         let Some(before) = measure.or_else(|| self.core.policy_before(&request.network)) else { return true };
-        // One that cannot be called says nothing in defence of the new one.
-        let Ok(policy) = self.core.ports.catalogue.find_pinned(&before) else { return true };
+        let policy = match self.core.ports.catalogue.find_pinned(&before) {
+            Ok(policy) => policy,
+            // It is asked at the next request, once it is loaded.
+            Err(error) if error.code == ErrorCode::Preparing => return false,
+            // One that cannot be called says nothing in defence of the new one.
+            Err(_) => return true,
+        };
         match self.tried(policy, request, Arc::clone(book)).await {
             Ok(_) => true,
             Err(error) => !comparable && error.code != ErrorCode::PolicyFailed,

@@ -13,11 +13,11 @@ use tenure_types::{Error, ErrorCode, Moment, NetworkName, PolicyName, PolicySele
 use crate::support::{Bench, fits, network, poll_once};
 
 /// The plain policies, of which each has made the same recorded decisions again.
-struct Recorded {
+pub(crate) struct Recorded {
     plain: Arc<dyn Catalogue>,
     again: Again,
     /// Why the node's own copies cannot be used now.
-    pinned: Mutex<Option<ErrorCode>>,
+    pub(crate) pinned: Mutex<Option<ErrorCode>>,
 }
 
 impl Catalogue for Recorded {
@@ -61,7 +61,7 @@ impl Catalogue for Recorded {
     }
 }
 
-fn recorded(again: Again) -> (Bench, Arc<Recorded>) {
+pub(crate) fn recorded(again: Again) -> (Bench, Arc<Recorded>) {
     let recorded = Arc::new(Recorded { plain: policy::catalogue(), again, pinned: Mutex::default() });
     (Bench::with(8, 8, |_| Arc::clone(&recorded) as _), recorded)
 }

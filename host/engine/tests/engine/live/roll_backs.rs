@@ -1,6 +1,8 @@
 //! Exchanges that are watched, and rolled back by the daemon or by an operator.
 
 use super::*;
+use crate::shadows::recorded;
+use tenure_engine::ports::Again;
 
 #[tokio::test]
 async fn a_policy_that_does_worse_than_the_one_before_is_rolled_back() {
@@ -88,6 +90,22 @@ async fn a_fault_that_was_there_before_rolls_nothing_back() {
     bench.engine.tend().await;
     assert_eq!(bench.history(), ["kept last", "chosen last", "chosen first"]);
     assert!(!bench.engine.policies_of(&network()).unwrap().now.watched);
+}
+
+/// Regression: one that is being loaded counted as one that would have answered.
+#[tokio::test]
+async fn a_policy_before_that_is_being_loaded_is_asked_once_it_is_there() {
+    let (bench, catalogue) = recorded(Again::default());
+    bench.address(1).await.unwrap();
+    bench.engine.activate(&activate("refuses-live")).await.unwrap();
+    for (is_loaded, serves) in [(false, "refuses-live"), (true, "first")] {
+        *catalogue.pinned.lock().unwrap() = (!is_loaded).then_some(ErrorCode::Preparing);
+        for number in 2..=20 {
+            assert_eq!(bench.add_code(number).await, Err(ErrorCode::PolicyRefused));
+        }
+        bench.engine.tend().await;
+        assert_eq!(bench.serves(), serves);
+    }
 }
 
 #[tokio::test]
