@@ -22,13 +22,15 @@ pub struct Changed {
     pub exchanged: Vec<NetworkName>,
     /// The networks that another version keeps serving, and why.
     pub kept: Vec<(NetworkName, Error)>,
+    /// Whether the new version serves a network already.
+    pub serves: bool,
 }
 
 impl Changed {
     /// Whether the policy's name should stand for the new version: it serves a network, or none was to be exchanged.
     #[must_use]
     pub fn holds(&self) -> bool {
-        !self.exchanged.is_empty() || self.kept.is_empty()
+        self.serves || !self.exchanged.is_empty() || self.kept.is_empty()
     }
 }
 
@@ -37,7 +39,7 @@ impl PolicyExchange {
     pub(crate) async fn apply_changed(&self, policy: &PolicyStamp) -> Result<Changed> {
         let loaded = self.core.ports.catalogue.load(policy).await?;
         self.vet_in_general(&loaded).await?;
-        let mut changed = Changed::default();
+        let mut changed = Changed { serves: self.serves(policy), ..Changed::default() };
         for network in self.behind(policy) {
             let exchange = self.exchange_changed(&network, &loaded);
             match self.core.observed("activate", &network, None, exchange).await {
@@ -75,13 +77,18 @@ impl PolicyExchange {
 
     /// Serves [`Engine::given_up_for`](crate::Engine::given_up_for).
     pub(crate) fn given_up_for(&self, policy: &PolicyStamp) -> Option<PolicyStamp> {
-        let node = self.core.committer.node();
-        if node.choices.all().any(|(_, served)| served.now.policy == *policy) {
+        if self.serves(policy) {
             return None;
         }
+        let node = self.core.committer.node();
         let left = node.choices.all().map(|(_, served)| served).filter(|served| was_left(served, policy));
         let to = left.map(|served| &served.now.policy).find(|to| to.name == policy.name);
         to.cloned()
+    }
+
+    /// Whether a network is served by this version.
+    fn serves(&self, policy: &PolicyStamp) -> bool {
+        self.core.committer.node().choices.all().any(|(_, served)| served.now.policy == *policy)
     }
 
     async fn exchange_changed(&self, network: &NetworkName, policy: &Arc<dyn Policy>) -> Result<()> {

@@ -114,6 +114,21 @@ async fn a_network_that_is_removed_meanwhile_refuses_nothing() {
     assert_eq!((changed.exchanged, changed.kept), (vec![network()], vec![]));
 }
 
+/// Regression: after a restart, the name stood for the version to which one network had returned, also where another one is served by the newer.
+#[tokio::test]
+async fn a_version_that_serves_one_network_holds_where_another_was_rolled_back() {
+    let (bench, _) = bench("first", true);
+    let other = NetworkName::new("other").unwrap();
+    bench.define_versioned(&network(), "10.0.0.0/24").await.unwrap();
+    bench.define_versioned(&other, "10.0.1.0/24").await.unwrap();
+    assert_eq!(bench.apply("last").await.exchanged.len(), 2);
+    bench.engine.roll_back(&network(), "").await.unwrap();
+    assert_eq!(bench.digest(), "first");
+    // What a start finds in the file.
+    let again = bench.apply("last").await;
+    assert_eq!((again.exchanged.len(), again.kept.len(), again.holds()), (0, 1, true), "{again:?}");
+}
+
 #[tokio::test]
 async fn versions_stay_as_long_as_a_network_may_return_to_them() {
     let (bench, versions) = bench("first", true);
