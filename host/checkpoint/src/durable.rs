@@ -13,7 +13,8 @@ use crate::names;
 
 /// Records how far the log has come.
 pub trait Witness: Send + Sync + 'static {
-    /// Called when this end is durable, before those who wait for it are answered. It must be quick, and cannot fail.
+    /// Called when this end is durable, before those who wait for it are answered, and now and then with the same end. It must be quick, and
+    /// cannot fail.
     fn durable(&self, durable: &Durable);
 }
 

@@ -5,7 +5,7 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use tenure_types::BootId;
@@ -107,13 +107,16 @@ fn line(boot: &BootId, lost: bool, durable: &Durable) -> String {
     format!("{:08x} {body}\n", crc32c::crc32c(body.as_bytes()))
 }
 
+/// The device and the inode of a file.
+type FileIdentity = (u64, u64);
+
 /// Writes the mark.
 #[derive(Debug)]
 pub struct Pen {
     path: PathBuf,
     boot: BootId,
-    /// The mark's file, once this daemon has created it.
-    file: Option<File>,
+    /// The mark's file with its device and inode, once this daemon has created it.
+    file: Option<(File, FileIdentity)>,
 }
 
 impl Pen {
@@ -129,15 +132,17 @@ impl Pen {
         &self.path
     }
 
-    /// Records what is durable, and whether the previous state is lost.
+    /// Records what is durable, and whether the previous state is lost. A file that is no longer in its place, such as one whose directory was
+    /// deleted, is made again: no start would read it.
     ///
     /// # Errors
     /// If the mark cannot be written; it is then unchanged or unreadable.
     pub fn write(&mut self, lost: bool, durable: &Durable) -> io::Result<()> {
         let line = line(&self.boot, lost, durable);
-        let written = match &self.file {
+        let present = self.file.as_ref().filter(|(_, identity)| self.identity() == Some(*identity));
+        let written = match present {
             // In effect a single call: if the daemon is killed, the line is either written or not.
-            Some(file) => file.write_all_at(line.as_bytes(), 0),
+            Some((file, _)) => file.write_all_at(line.as_bytes(), 0),
             None => self.replace(line.as_bytes()).map(|file| self.file = Some(file)),
         };
         if written.is_err() {
@@ -146,13 +151,19 @@ impl Pen {
         written
     }
 
+    /// The file that a start would read.
+    fn identity(&self) -> Option<FileIdentity> {
+        fs::symlink_metadata(&self.path).ok().map(|of| (of.dev(), of.ino()))
+    }
+
     /// Creates the mark's file, replacing the existing one, if any.
-    fn replace(&self, line: &[u8]) -> io::Result<File> {
+    fn replace(&self, line: &[u8]) -> io::Result<(File, FileIdentity)> {
         let draft = self.path.with_extension("tmp");
         let file = File::create(&draft)?;
         file.write_all_at(line, 0)?;
+        let of = file.metadata()?;
         fs::rename(draft, &self.path)?;
-        Ok(file)
+        Ok((file, (of.dev(), of.ino())))
     }
 }
 
@@ -242,5 +253,19 @@ mod tests {
         fs::create_dir(&run).unwrap();
         pen.write(false, &DURABLE).unwrap();
         assert_eq!(Mark::read(&run, &boot("a")).unwrap(), Mark::Seen(Some(DURABLE)));
+        // Regression: the next marks went into the file that nobody reads any more.
+        for remake in [true, false] {
+            fs::remove_dir_all(&run).unwrap();
+            assert!(pen.write(false, &DURABLE).is_err(), "the directory is gone");
+            fs::create_dir(&run).unwrap();
+            if remake {
+                fs::write(run.join(NAME), "somebody's").unwrap();
+            }
+            pen.write(false, &DURABLE).unwrap();
+            assert_eq!(Mark::read(&run, &boot("a")).unwrap(), Mark::Seen(Some(DURABLE)));
+        }
+        fs::remove_file(run.join(NAME)).unwrap();
+        pen.write(true, &DURABLE).unwrap();
+        assert_eq!(Mark::read(&run, &boot("a")).unwrap(), Mark::Lost);
     }
 }

@@ -119,9 +119,13 @@ impl Writer {
         let worked = !group.is_empty();
         if worked {
             self.write(group);
-        } else if let Some(Err(error)) = self.log.as_ref().map(Log::is_in_place) {
-            // Nobody waits, but the next request would; the node says now that it cannot serve it.
-            self.failed(group, error);
+        } else {
+            match self.log.as_ref().map(Log::is_in_place) {
+                // Nobody waits, but the next request would; the node says now that it cannot serve it.
+                Some(Err(error)) => self.failed(group, error),
+                // What it recorded may have been deleted meanwhile.
+                _ => self.tell_witness(),
+            }
         }
         self.keep_room();
         let compacted = self.compact(source);

@@ -166,7 +166,9 @@ impl ClaimsSeen {
         let mut written = hold(&self.written);
         // What changes after this is written the next time.
         let version = engine.witnessed_version();
-        if written.as_ref().is_some_and(|written| written.version == version) {
+        let is_current =
+            |written: &WrittenClaims| written.version == version && self.is_in_place(&written.file);
+        if written.as_ref().is_some_and(is_current) {
             return Ok(());
         }
         let before = written.take().filter(|written| self.is_in_place(&written.file));
