@@ -108,7 +108,7 @@ async fn once(daemon: &Daemon, arguments: &InstallArguments) -> Result<InstallRe
         notes: Vec::new(),
     };
     if arguments.apply {
-        put_plugin(&mut store, &plugin).await?;
+        put_plugin(&mut store, &plugin, arguments.rollback).await?;
     }
     for link in &arguments.links {
         report.files.push(links::lead(&plugin.target, link, arguments.apply)?);
@@ -134,7 +134,7 @@ async fn new_plugin(store: &RecordStore, arguments: &InstallArguments) -> Result
         _ => arguments.directories.cni_bin_dir.join(IPAM_PLUGIN),
     };
     if arguments.rollback {
-        let (kept, content) = store.previous()?;
+        let (kept, content) = store.to_return_to(place::content(&target)?.as_deref())?;
         return NewFile::new(target, content, kept.version);
     }
     let source = match &arguments.plugin {
@@ -226,12 +226,15 @@ fn elsewhere(recorded: Option<&InstalledFile>, target: &Path, flags: &str) -> Re
     Err(Error::new(ErrorCode::FileInTheWay, cause))
 }
 
-/// Puts the plugin into its place. The one that is there is kept, also if somebody else installed it.
-async fn put_plugin(store: &mut RecordStore, new: &NewFile) -> Result<(), Error> {
+/// Puts the plugin into its place. The one that is there is kept, also if somebody else installed it; a rollback keeps its own copy, too, until
+/// that is in its place.
+async fn put_plugin(store: &mut RecordStore, new: &NewFile, is_rollback: bool) -> Result<(), Error> {
     let is_unchanged = new.outcome() == FileOutcome::Unchanged;
-    if is_unchanged && new.is_recorded(store.record.plugin.as_ref()) {
+    let is_settled = store.record.returning.is_none();
+    if is_unchanged && is_settled && new.is_recorded(store.record.plugin.as_ref()) {
         return Ok(());
     }
+    let returning = if is_rollback { store.kept_with(&new.sha256).cloned() } else { None };
     if let Some(found) = new.found.as_deref().filter(|_| !is_unchanged) {
         let version = version_of(store, &new.target, &sha256(found)).await;
         store.record.previous = Some(store.keep(found, &version)?);
@@ -239,8 +242,16 @@ async fn put_plugin(store: &mut RecordStore, new: &NewFile) -> Result<(), Error>
         store.record.previous = None;
     }
     store.record.plugin = Some(new.recorded());
-    store.save()?;
-    if is_unchanged { Ok(()) } else { place::write(&new.target, &new.content, PLUGIN_MODE) }
+    if !is_unchanged {
+        store.record.returning = returning;
+        store.save()?;
+        place::write(&new.target, &new.content, PLUGIN_MODE)?;
+        if store.record.returning.is_none() {
+            return Ok(());
+        }
+    }
+    store.record.returning = None;
+    store.save()
 }
 
 /// The version of the plugin that is about to be replaced: from the record, or else as it says itself; empty if it is not known.

@@ -74,7 +74,7 @@ pub(in crate::verbs) fn remove(path: &Path) -> Result<(), Error> {
 }
 
 /// The name beside a file under which the next one is written: no runtime reads or runs a file of such a name.
-fn temporary(path: &Path) -> PathBuf {
+pub(super) fn temporary(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.new"))
 }

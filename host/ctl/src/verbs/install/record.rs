@@ -37,6 +37,9 @@ pub(in crate::verbs) struct InstallationRecord {
     pub(in crate::verbs) plugin: Option<InstalledFile>,
     /// The plugin before the present one.
     pub(super) previous: Option<KeptPlugin>,
+    /// The kept plugin that a rollback is putting into its place, until it is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) returning: Option<KeptPlugin>,
     pub(in crate::verbs) configuration: Option<InstalledFile>,
 }
 
@@ -62,7 +65,7 @@ pub(super) struct KeptPlugin {
 
 impl Default for InstallationRecord {
     fn default() -> Self {
-        Self { format: FORMAT, plugin: None, previous: None, configuration: None }
+        Self { format: FORMAT, plugin: None, previous: None, returning: None, configuration: None }
     }
 }
 
@@ -132,12 +135,14 @@ impl RecordStore {
                 .map_err(|error| Error::new(ErrorCode::Internal, error))?;
             place::write(&self.path, &text, 0o600)?;
         }
-        let kept = self.record.previous.as_ref().map(|kept| kept.file.as_str());
+        let kept = [&self.record.previous, &self.record.returning];
+        let is_kept =
+            |name: &str| kept.iter().any(|kept| kept.as_ref().is_some_and(|kept| kept.file == name));
         // A copy too many does no harm, and the next change removes it.
         for entry in fs::read_dir(self.kept()).into_iter().flatten().flatten() {
             let name = entry.file_name();
-            let is_ours = name.to_string_lossy().starts_with(KEPT_NAME);
-            if is_ours && name.to_str() != kept {
+            let name = name.to_string_lossy();
+            if name.starts_with(KEPT_NAME) && !is_kept(&name) {
                 let _ = fs::remove_file(entry.path());
             }
         }
@@ -155,12 +160,16 @@ impl RecordStore {
         Ok(KeptPlugin { file, sha256: digest, version: version.to_owned() })
     }
 
-    /// The plugin that is kept, with its content.
+    /// The plugin that a rollback puts into the place where `found` is, with its content: the one that another rollback did not bring there to the end,
+    /// or else the one before the present one.
     ///
     /// # Errors
     /// `NotInstalled` if there is none, and `InputOutput` if its copy is damaged.
-    pub(super) fn previous(&self) -> Result<(KeptPlugin, Vec<u8>), Error> {
-        let Some(kept) = self.record.previous.clone() else {
+    pub(super) fn to_return_to(&self, found: Option<&[u8]>) -> Result<(KeptPlugin, Vec<u8>), Error> {
+        let digest = found.map(sha256);
+        let returning =
+            self.record.returning.clone().filter(|kept| digest.as_deref() != Some(kept.sha256.as_str()));
+        let Some(kept) = returning.or_else(|| self.record.previous.clone()) else {
             let cause = format_args!("{} names no plugin before the present one", self.path.display());
             return Err(Error::new(ErrorCode::NotInstalled, cause));
         };
@@ -171,6 +180,12 @@ impl RecordStore {
             return Err(Error::new(ErrorCode::InputOutput, cause));
         }
         Ok((kept, content))
+    }
+
+    /// The kept plugin with this digest.
+    pub(super) fn kept_with(&self, digest: &str) -> Option<&KeptPlugin> {
+        let mut kept = [&self.record.previous, &self.record.returning].into_iter().flatten();
+        kept.find(|kept| kept.sha256 == digest)
     }
 
     /// The path of the plugin that is kept.

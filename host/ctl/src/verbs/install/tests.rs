@@ -174,6 +174,35 @@ async fn a_crash_between_the_record_and_the_file_is_gone_on_with() {
 }
 
 #[tokio::test]
+async fn a_rollback_that_was_not_brought_to_its_end_goes_on_with_the_same_command() {
+    let tree = Tree::new();
+    let [one, two] = ["1.0.0", "2.0.0"].map(|version| tree.plugin(version));
+    for plugin in [&one, &two] {
+        tree.run(&["install", "--plugin", plugin, "--apply"]).await.unwrap();
+    }
+    let rollback = ["install", "--rollback", "--apply"];
+    // The file cannot be written, since something has the name under which it begins.
+    let blocked = place::temporary(&tree.path("bin/tenure"));
+    fs::create_dir(&blocked).unwrap();
+    assert_eq!(tree.run(&rollback).await.unwrap_err().code, ErrorCode::InputOutput);
+    assert_eq!(tree.installed(), "2.0.0");
+    fs::remove_dir(&blocked).unwrap();
+    assert_eq!(tree.outcomes(&rollback).await, ["replaced"]);
+    assert_eq!((tree.installed(), tree.record().returning), ("1.0.0".to_owned(), None));
+    assert_eq!(tree.record().previous.unwrap().version, "2.0.0");
+    assert_eq!(fs::read_dir(tree.path("state/installed.plugins")).unwrap().count(), 1, "one is kept");
+
+    // As if the end had come between the file and the record: the next one returns to the version before.
+    let mut store = RecordStore::open(&tree.path("state/installed.json"), true).await.unwrap();
+    let content = fs::read(tree.path("bin/tenure")).unwrap();
+    store.record.returning = Some(store.keep(&content, "1.0.0").unwrap());
+    store.save().unwrap();
+    drop(store);
+    assert_eq!(tree.outcomes(&rollback).await, ["replaced"]);
+    assert_eq!((tree.installed(), tree.record().returning), ("2.0.0".to_owned(), None));
+}
+
+#[tokio::test]
 async fn a_configuration_waits_for_the_daemon_and_overwrites_nobody_s() {
     let tree = Tree::new();
     let (one, file) = (tree.plugin("1.0.0"), tree.path("pods.conflist").display().to_string());
