@@ -136,28 +136,36 @@ impl PullRound {
         made.await.map_err(|error| Error::new(ErrorCode::Internal, error))?
     }
 
-    /// Pulls what the directory does not have, and removes what is no longer named.
+    /// Pulls what the directory does not have, and removes what is no longer named. What one policy's place does not permit keeps no other back.
     fn run(&self, pull: impl Fn(&str) -> Result<Pulled, Error>) -> Result<PullReport, Error> {
         let mut record = PullRecord::open(&self.directory)?;
         let mut policies = Vec::new();
         for name in record.names().filter(|name| !self.references.contains_key(name)) {
-            self.remove(&name)?;
-            let reference = record.forget(&name)?;
-            policies.push(PulledPolicy::new(&name, reference, PullOutcome::Removed));
+            let removed = self.remove(&name);
+            let reference = if removed.is_ok() { record.forget(&name)? } else { record.reference(&name) };
+            policies.push(outcome(&name, &reference, removed.map(|()| PullOutcome::Removed)));
         }
         for (name, reference) in &self.references {
-            let component = self.component(name);
-            let found = place::content(&component)?.map(|content| sha256(&content));
-            if found.is_some() && found == record.digest(name, reference) {
-                policies.push(PulledPolicy::new(name, reference.clone(), PullOutcome::Unchanged));
-                continue;
-            }
-            let put = pull(reference).and_then(|pulled| self.put(name, &pulled, &mut record, reference));
-            let outcome = if put.is_ok() { PullOutcome::Pulled } else { PullOutcome::Failed };
-            let problem = put.err().map(|error| error.to_string()).unwrap_or_default();
-            policies.push(PulledPolicy { problem, ..PulledPolicy::new(name, reference.clone(), outcome) });
+            let made = self.provide(name, reference, &mut record, &pull);
+            policies.push(outcome(name, reference, made));
         }
         Ok(PullReport { policies })
+    }
+
+    /// Pulls a component, unless its place has it.
+    fn provide(
+        &self,
+        name: &PolicyName,
+        reference: &str,
+        record: &mut PullRecord,
+        pull: impl Fn(&str) -> Result<Pulled, Error>,
+    ) -> Result<PullOutcome, Error> {
+        let found = place::content(&self.component(name))?.map(|content| sha256(&content));
+        if found.is_some() && found == record.digest(name, reference) {
+            return Ok(PullOutcome::Unchanged);
+        }
+        self.put(name, &pull(reference)?, record, reference)?;
+        Ok(PullOutcome::Pulled)
     }
 
     /// Puts a component into its place, after its signature: the daemon reads both once neither changes any more.
@@ -186,6 +194,13 @@ impl PullRound {
     fn component(&self, name: &PolicyName) -> PathBuf {
         self.directory.join(format!("{name}.wasm"))
     }
+}
+
+/// The row of a policy.
+fn outcome(name: &PolicyName, reference: &str, made: Result<PullOutcome, Error>) -> PulledPolicy {
+    let problem = made.as_ref().err().map(ToString::to_string).unwrap_or_default();
+    let outcome = made.unwrap_or(PullOutcome::Failed);
+    PulledPolicy { problem, ..PulledPolicy::new(name, reference.to_owned(), outcome) }
 }
 
 fn signature_of(component: &Path) -> PathBuf {

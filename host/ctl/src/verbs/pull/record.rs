@@ -48,6 +48,11 @@ impl PullRecord {
         Some(component.sha256.clone())
     }
 
+    /// The reference by which a policy was pulled; empty if none was.
+    pub(super) fn reference(&self, name: &PolicyName) -> String {
+        self.components.get(name).map(|component| component.reference.clone()).unwrap_or_default()
+    }
+
     /// Notes a component that is in its place.
     ///
     /// # Errors

@@ -93,3 +93,23 @@ fn what_is_no_longer_named_is_removed() {
     assert_eq!(found, outcomes(&[("one", PullOutcome::Removed), ("two", PullOutcome::Unchanged)]));
     assert_eq!((tree.file("one.wasm"), tree.file("one.wasm.minisig")), (None, None));
 }
+
+#[test]
+fn what_is_in_the_way_of_one_policy_keeps_no_other_back() {
+    let tree = Tree::new();
+    tree.round(&[("gone", "oci://r/gone")]);
+    let path = |name: &str| tree.directory.path().join(name);
+    fs::remove_file(path("gone.wasm")).unwrap();
+    for name in ["gone.wasm", "one.wasm"] {
+        fs::create_dir(path(name)).unwrap();
+    }
+    let wanted = [("one", "oci://r/one"), ("two", "oci://r/two")];
+    let failed = [("gone", PullOutcome::Failed), ("one", PullOutcome::Failed), ("two", PullOutcome::Pulled)];
+    assert_eq!(tree.round(&wanted), outcomes(&failed));
+    for name in ["gone.wasm", "one.wasm"] {
+        fs::remove_dir(path(name)).unwrap();
+    }
+    let after =
+        [("gone", PullOutcome::Removed), ("one", PullOutcome::Pulled), ("two", PullOutcome::Unchanged)];
+    assert_eq!(tree.round(&wanted), outcomes(&after));
+}
