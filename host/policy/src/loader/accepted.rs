@@ -5,6 +5,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 use tenure_types::PolicyName;
 
@@ -13,11 +14,15 @@ use super::release::{ReleaseVersion, SignedRelease};
 
 /// A directory of accepted releases.
 #[derive(Debug)]
-pub(crate) struct AcceptedReleases(PrivateDirectory);
+pub(crate) struct AcceptedReleases {
+    directory: PrivateDirectory,
+    /// Held from reading what was accepted before to writing what is accepted now: two loaders may have two versions of a policy.
+    noting: Mutex<()>,
+}
 
 impl AcceptedReleases {
     pub(crate) fn new(directory: PathBuf) -> Self {
-        Self(PrivateDirectory::new(directory))
+        Self { directory: PrivateDirectory::new(directory), noting: Mutex::new(()) }
     }
 
     /// Checks that a component's release is not older than the newest that was accepted under its name; `None` is a signature
@@ -44,17 +49,19 @@ impl AcceptedReleases {
         Ok(())
     }
 
-    /// Notes that a release was accepted; durable when this returns. An older one than before changes nothing.
+    /// Notes that a release was accepted; durable when this returns. An older one than before changes nothing. Nor does any where the one before
+    /// cannot be read, since it may be newer.
     pub(crate) fn note(&self, name: &PolicyName, digest: &str, version: &ReleaseVersion) -> io::Result<()> {
-        match self.newest(name) {
-            Ok(Some((newest, _))) if *version <= newest => Ok(()),
-            _ => self.0.write(&file_name(name), format!("{version} {digest}\n").as_bytes()),
+        let _one_at_a_time = self.noting.lock().unwrap_or_else(PoisonError::into_inner);
+        match self.newest(name)? {
+            Some((newest, _)) if *version <= newest => Ok(()),
+            _ => self.directory.write(&file_name(name), format!("{version} {digest}\n").as_bytes()),
         }
     }
 
     /// The newest release that was accepted under a name, and the digest of its component.
     fn newest(&self, name: &PolicyName) -> io::Result<Option<(ReleaseVersion, String)>> {
-        let bytes = match self.0.read(&file_name(name)) {
+        let bytes = match self.directory.read(&file_name(name)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             read => read?,
         };
@@ -96,6 +103,9 @@ mod tests {
         accepted().note(&name("zones"), "aa", &release("1.1").version).unwrap();
         assert!(check("aa", "1.1").is_err());
         std::fs::write(directory.path().join("policies/zones.release"), "x").unwrap();
+        assert!(check("cc", "1.3").unwrap_err().contains("zones.release is damaged"));
+        // Nor does what is loaded already, or else an older version would pass from then on.
+        assert!(accepted().note(&name("zones"), "aa", &release("1.0").version).is_err());
         assert!(check("cc", "1.3").unwrap_err().contains("zones.release is damaged"));
     }
 }
