@@ -13,7 +13,7 @@ use super::{
     removal,
 };
 use crate::names::INTENT_TAG;
-use crate::port::{Assign, Attachment, CallError, Ec2Interface, Failure, Status, Which};
+use crate::port::{Assign, Attachment, Ec2Interface, Failure, Status, Which};
 
 /// For how long the kernel's link is waited for before EC2 is asked.
 const LATEST: Duration = Duration::from_secs(15);
@@ -203,15 +203,18 @@ fn heard_attaching(
                 memory.tried.insert(*device);
                 memory.must_look = true;
                 if memory.tried.len() >= MOST_INDEXES {
-                    undo(reached, memory, error);
+                    undo(reached, memory, error.to_string());
                 }
             }
-            _ => undo(reached, memory, error),
+            _ => undo(reached, memory, error.to_string()),
         },
         StepEvent::Shown(Some(shown)) => match &shown.attachment {
             Some(attachment) if attachment.instance == instance && shown.status != Status::Detaching => {
                 reached.attachment = Some(attachment.id.clone());
                 memory.moved();
+            }
+            Some(attachment) if attachment.instance != instance => {
+                undo(reached, memory, attached_elsewhere(&attachment.instance));
             }
             Some(_) => memory.wait(),
             None => memory.must_look = false,
@@ -240,7 +243,7 @@ fn heard_keeping(
         StepEvent::Answer(_, Err(error)) => match error.failure {
             Failure::Throttled | Failure::Unknown | Failure::InstanceState => memory.wait(),
             Failure::NotFound if memory.tries < 8 => memory.wait(),
-            _ => undo(reached, memory, error),
+            _ => undo(reached, memory, error.to_string()),
         },
         StepEvent::Shown(_) | StepEvent::Waited => {}
     }
@@ -257,7 +260,7 @@ fn heard_arriving(
     let is_late = memory.unsure_for(facts.now) >= PATIENCE;
     let at = shown.and_then(|shown| shown.attachment.as_ref()).map(|attachment| attachment.instance.as_str());
     let why = match (shown, at) {
-        (_, Some(other)) if other != instance => format!("somebody has attached it to {other}"),
+        (_, Some(other)) if other != instance => attached_elsewhere(other),
         (Some(shown), Some(_)) if shown.status == Status::InUse => {
             memory.attached = Some(Box::new((*shown).clone()));
             return;
@@ -265,10 +268,11 @@ fn heard_arriving(
         _ if is_late => format!("it was not attached within {} s", PATIENCE.as_secs()),
         _ => return memory.wait(),
     };
-    reached.why = Some(why);
-    memory.moves_since = None;
-    memory.moved();
-    memory.must_look = true;
+    undo(reached, memory, why);
+}
+
+fn attached_elsewhere(instance: &str) -> String {
+    format!("somebody has attached it to {instance}")
 }
 
 /// Whether the answer to a creation has all that the interface is to carry.
@@ -282,8 +286,8 @@ fn is_complete(order: &IntentOrder, created: &Ec2Interface) -> bool {
 }
 
 /// Begins to take everything back.
-fn undo(reached: &mut IntentProgress, memory: &mut IntentMemory, error: &CallError) {
-    reached.why = Some(error.to_string());
+fn undo(reached: &mut IntentProgress, memory: &mut IntentMemory, why: String) {
+    reached.why = Some(why);
     memory.moves_since = None;
     memory.moved();
     memory.must_look = true;

@@ -369,6 +369,18 @@ fn an_interface_that_somebody_attaches_elsewhere_while_it_arrives_is_let_go_at_o
 }
 
 #[test]
+fn an_interface_that_somebody_attaches_elsewhere_before_it_is_attached_is_let_go_at_once() {
+    let mut run = Run::attach();
+    run.created();
+    run.fails(Failure::InUse);
+    let mut elsewhere = at(1);
+    elsewhere.attachment.as_mut().unwrap().instance = "i-2".to_owned();
+    run.shows(Some(&elsewhere));
+    run.shows(Some(&elsewhere));
+    assert_eq!(run.step(), Step::Undone("somebody has attached it to i-2".to_owned()));
+}
+
+#[test]
 fn an_interface_that_ec2_says_was_created_before_is_looked_for_until_describes_show_it() {
     let mut run = Run::attach();
     run.fails(Failure::TokenReused);
