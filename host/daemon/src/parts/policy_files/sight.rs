@@ -16,7 +16,7 @@ use super::print::Print;
 const SOON: u32 = 5;
 
 /// After how many looks a component that was refused is tried again: what it lacked may have been the node's memory.
-const LATER: u32 = 300;
+const LATER: u32 = 150;
 
 /// The action after a look.
 #[derive(Debug, PartialEq, Eq)]
