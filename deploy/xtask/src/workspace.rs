@@ -52,6 +52,11 @@ impl Workspace {
         self.target.join("debug")
     }
 
+    /// The folder of the binaries that demonstrations build, by the profile `demo`.
+    pub(crate) fn demo_binaries(&self) -> PathBuf {
+        self.target.join("demo")
+    }
+
     /// The folder of the book.
     pub(crate) fn book(&self) -> PathBuf {
         self.root.join("deploy/book")

@@ -31,7 +31,7 @@ const DEFINITIONS: &str = "deploy/kubernetes/definitions";
 /// # Errors
 /// When a guarantee is broken.
 pub(super) fn show(enclave: &Enclave, workspace: &Workspace, programs: PathBuf, tell: Teller) -> Result<()> {
-    let binaries = &workspace.binaries();
+    let binaries = &workspace.demo_binaries();
     let mut plane = DemoPlane::start(enclave, programs)?;
     let mut nodes = Vec::new();
     for name in ["red", "green", "blue"] {
@@ -79,7 +79,7 @@ fn join(
     wait::holds("the kinds to be served", || {
         Ok(plane.apply("/apis/ipam.tenure.dev/v1alpha1/addresspools/pods", POOL).is_ok())
     })?;
-    start_operator(plane, &workspace.binaries())?;
+    start_operator(plane, &workspace.demo_binaries())?;
     tell.line("a real API server and etcd are running, tenure-operator, and the AddressPool 10.90.0.0/26");
     for node in &mut *nodes {
         plane.create("/api/v1/nodes", &node.object()?)?;

@@ -31,9 +31,11 @@ const AFTER: usize = 8;
 /// How many pods may be added in total, before the demonstration counts as failed.
 const MOST: usize = 200;
 
-/// The arguments of `cargo build`, without AWS and with it. A `tenurectl` for operators will do: without the verbs for authors and
+/// The arguments of `cargo build`, without a wing, with AWS, and with the cluster. A `tenurectl` for operators will do: without the verbs for authors and
 /// without registries, a quarter of all crates need not be compiled.
-const BUILD: [&str; 7] = [
+const BUILD: [&str; 9] = [
+    "--profile",
+    "demo",
     "--no-default-features",
     "--package",
     "tenure-daemon",
@@ -89,7 +91,7 @@ pub(crate) fn demo(workspace: &Workspace, scene: DemoScene) -> Result<()> {
     );
     match scene {
         DemoScene::Bridge => show(&enclave, workspace, &tell),
-        DemoScene::Aws => aws::show(&enclave, &workspace.binaries(), tell),
+        DemoScene::Aws => aws::show(&enclave, &workspace.demo_binaries(), tell),
         DemoScene::Cluster => {
             cluster::show(&enclave, workspace, crate::kubernetes::api_server(workspace)?, tell)
         }
@@ -98,7 +100,7 @@ pub(crate) fn demo(workspace: &Workspace, scene: DemoScene) -> Result<()> {
 
 /// Runs the demonstration in four acts.
 fn show(enclave: &Enclave, workspace: &Workspace, tell: &Teller) -> Result<()> {
-    let binaries = workspace.binaries();
+    let binaries = workspace.demo_binaries();
     let runtime = &DemoRuntime::bridge(enclave, &binaries);
     let node = DemoNode::start(enclave, binaries.clone())?;
     tell.line("tenured is running, without a configuration file");
