@@ -121,7 +121,7 @@ fn cargo_tool(workspace: &Workspace, (tool, version): (&str, &str)) -> Result<()
             .cargo()
             .args(["install", "--quiet", "--locked", "--version", version, tool])
             .env("CARGO_PROFILE_RELEASE_LTO", "off")
-            .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1")
+            .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0")
             .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")
             .env("CARGO_PROFILE_RELEASE_DEBUG", "0"),
     )
