@@ -48,8 +48,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
+use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt as _, StreamExt as _};
 use kube::Api;
 use kube::runtime::watcher::{self, Event};
 use tenure_effects::budget::Jitter;
@@ -97,8 +98,8 @@ pub struct AgentHandle {
 
 impl AgentHandle {
     /// The agent's status now.
-    pub async fn status(&self) -> AgentStatus {
-        status::status(&self.core).await
+    pub fn status(&self) -> BoxFuture<'_, AgentStatus> {
+        status::status(&self.core).boxed()
     }
 
     /// The addresses of a claim that a pod names, once they are this node's: one, or one of each family. The addresses of a claim that are this
@@ -106,32 +107,35 @@ impl AgentHandle {
     ///
     /// # Errors
     /// [`ClaimWait`] if they are not this node's within seconds.
-    pub async fn addresses_of(
-        &self,
-        claim: &ClaimName,
-        pod: &ClaimingPod,
-    ) -> Result<Vec<ClaimAddress>, ClaimWait> {
-        turns::addresses_of(&self.core, claim, pod).await
+    pub fn addresses_of<'a>(
+        &'a self,
+        claim: &'a ClaimName,
+        pod: &'a ClaimingPod,
+    ) -> BoxFuture<'a, Result<Vec<ClaimAddress>, ClaimWait>> {
+        turns::addresses_of(&self.core, claim, pod).boxed()
     }
 
     /// The AddressPool of an AddressClaim. If the claim's address is this node's, no API server is needed.
     ///
     /// # Errors
     /// [`ClaimWait`] if it is not known.
-    pub async fn pool_of(&self, claim: &ClaimName) -> Result<String, ClaimWait> {
-        turns::pool_of(&self.core, claim).await
+    pub fn pool_of<'a>(&'a self, claim: &'a ClaimName) -> BoxFuture<'a, Result<String, ClaimWait>> {
+        turns::pool_of(&self.core, claim).boxed()
     }
 
     /// The plan that a network's policy would make now. Nothing begins.
     ///
     /// # Errors
     /// `NoPlan` if no blocks are leased for the network or its policy does not plan, and the error with which the policy fails.
-    pub async fn explain(&self, network: &NetworkName) -> tenure_types::Result<Explained> {
-        let Some(executor) = self.executors.get(network) else {
-            let words = format!("no blocks are leased for network {network}");
-            return Err(Error::new(ErrorCode::NoPlan, words));
+    pub fn explain<'a>(&'a self, network: &'a NetworkName) -> BoxFuture<'a, tenure_types::Result<Explained>> {
+        let explained = async move {
+            let Some(executor) = self.executors.get(network) else {
+                let words = format!("no blocks are leased for network {network}");
+                return Err(Error::new(ErrorCode::NoPlan, words));
+            };
+            executor.explain().await
         };
-        executor.explain().await
+        explained.boxed()
     }
 }
 
@@ -140,20 +144,23 @@ impl Agent {
     ///
     /// # Errors
     /// If the kubeconfig, or the pod's service account, cannot be used.
-    pub async fn connect(
+    pub fn connect(
         engine: Arc<Engine>,
         clock: Arc<dyn Clock>,
         timer: Arc<dyn Timer>,
         settings: AgentSettings,
         pods: Option<Arc<dyn KnownPodLabels>>,
-    ) -> Result<Self, ConnectError> {
-        // Another part of the program may have installed it.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = connect(settings.kubeconfig.as_deref().map(Path::new)).await?;
-        let core = Arc::new(AgentCore::new(engine, client, clock, settings, pods));
-        let networks = core.settings.networks.keys();
-        let executors = networks.map(|network| executor(&core, network, &timer)).collect();
-        Ok(Self { core, executors })
+    ) -> BoxFuture<'static, Result<Self, ConnectError>> {
+        let connected = async move {
+            // Another part of the program may have installed it.
+            let _ = rustls::crypto::ring::default_provider().install_default();
+            let client = connect(settings.kubeconfig.as_deref().map(Path::new)).await?;
+            let core = Arc::new(AgentCore::new(engine, client, clock, settings, pods));
+            let networks = core.settings.networks.keys();
+            let executors = networks.map(|network| executor(&core, network, &timer)).collect();
+            Ok(Self { core, executors })
+        };
+        connected.boxed()
     }
 
     /// A handle, to ask about it while it runs.
@@ -164,18 +171,21 @@ impl Agent {
 
     /// Works until it is dropped; returns only if an executor failed. Before `confirmed`, the ledger may not be the node's: no plan is made or
     /// carried out.
-    pub async fn run(self, confirmed: impl Future<Output = ()>) -> tenure_effects::TaskFailure {
-        let handles = self.handles();
-        let Self { core, executors } = self;
-        let carried_out = async {
-            confirmed.await;
-            let mut running: FuturesUnordered<_> = executors.into_iter().map(Executor::run).collect();
-            running.next().await
+    pub fn run<'a>(self, confirmed: BoxFuture<'a, ()>) -> BoxFuture<'a, tenure_effects::TaskFailure> {
+        let running = async move {
+            let handles = self.handles();
+            let Self { core, executors } = self;
+            let carried_out = async {
+                confirmed.await;
+                let mut running: FuturesUnordered<_> = executors.into_iter().map(Executor::run).collect();
+                running.next().await
+            };
+            tokio::select! {
+                Some(failure) = carried_out => failure,
+                never = work(&core, &handles) => match never {},
+            }
         };
-        tokio::select! {
-            Some(failure) = carried_out => failure,
-            never = work(&core, &handles) => match never {},
-        }
+        running.boxed()
     }
 
     /// The handles to the executors, by network.

@@ -17,6 +17,9 @@
 //!
 //! [`client`] is the connection, and [`access`] the rights that a node's daemon needs in the API server. The operator's loop is a program of its own; the node's is `agent`, with the feature of that name, as is what the
 //! API server says about the pods of a node, `pods`, the choice of their pools, `pools`, and what it says about the node itself, `own_node`.
+//!
+//! What the daemon awaits of them is boxed: an `async fn` is compiled by the crate that awaits it, and would be built with the daemon's own code and lie
+//! among it, in the memory of nodes without a cluster, too.
 #![forbid(unsafe_code)]
 
 pub mod access;

@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use kube::Client;
 use kube::api::{Api, Patch, PatchParams};
 use serde_json::json;
@@ -45,7 +47,11 @@ impl OwnNodeWatch {
     }
 
     /// Watches for as long as it is polled. `keys` are those by which the Node names its ENIConfig, if one is wanted.
-    pub async fn follow(&self, mut keys: watch::Receiver<Option<EniConfigKeys>>) {
+    pub fn follow(&self, keys: watch::Receiver<Option<EniConfigKeys>>) -> BoxFuture<'_, ()> {
+        self.follow_both(keys).boxed()
+    }
+
+    async fn follow_both(&self, mut keys: watch::Receiver<Option<EniConfigKeys>>) {
         let mut node = NamedObject::<OwnNode>::new(self.client.clone(), &self.node);
         let (mut config, mut last) = (None::<NamedObject<ENIConfig>>, None::<Arc<OwnNode>>);
         loop {
@@ -77,13 +83,20 @@ impl OwnNodeWatch {
     ///
     /// # Errors
     /// If the call fails.
-    pub async fn remove_taint(&self, node: &OwnNode, key: &str) -> Result<(), ApiCallError> {
-        let Some(others) = node.taints_without(key) else { return Ok(()) };
-        let read = json!({ "uid": node.metadata.uid, "resourceVersion": node.metadata.resource_version });
-        let patch = json!({ "metadata": read, "spec": { "taints": others } });
-        let nodes: Api<OwnNode> = Api::all(self.client.clone());
-        call(nodes.patch(&self.node, &PatchParams::default(), &Patch::Merge(&patch))).await?;
-        Ok(())
+    pub fn remove_taint<'a>(
+        &'a self,
+        node: &'a OwnNode,
+        key: &'a str,
+    ) -> BoxFuture<'a, Result<(), ApiCallError>> {
+        let removed = async move {
+            let Some(others) = node.taints_without(key) else { return Ok(()) };
+            let read = json!({ "uid": node.metadata.uid, "resourceVersion": node.metadata.resource_version });
+            let patch = json!({ "metadata": read, "spec": { "taints": others } });
+            let nodes: Api<OwnNode> = Api::all(self.client.clone());
+            call(nodes.patch(&self.node, &PatchParams::default(), &Patch::Merge(&patch))).await?;
+            Ok(())
+        };
+        removed.boxed()
     }
 }
 

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 use tenure_types::PodIdentity;
@@ -21,24 +23,33 @@ impl PodsOfNode {
     ///
     /// # Errors
     /// [`LookupError`] if the watch does not show the pod within 200 ms, and one GET does not either.
-    pub async fn labels(&self, pod: &PodIdentity) -> Result<Arc<ObjectLabels>, LookupError> {
-        if let Ok(labels) = timeout(WATCH_PATIENCE, self.shown(pod)).await {
-            return Ok(labels);
-        }
-        let pods: Api<Pod> = Api::namespaced(self.client.clone(), &pod.namespace);
-        let mut found = in_time(pods.get_metadata(&pod.name)).await?;
-        match pod.uid.is_empty() || has_uid(&found.metadata, &pod.uid) {
-            true => Ok(Arc::new(ObjectLabels::take(&mut found.metadata))),
-            false => Err(LookupError::Replaced),
-        }
+    pub fn labels<'a>(
+        &'a self,
+        pod: &'a PodIdentity,
+    ) -> BoxFuture<'a, Result<Arc<ObjectLabels>, LookupError>> {
+        let read = async move {
+            if let Ok(labels) = timeout(WATCH_PATIENCE, self.shown(pod)).await {
+                return Ok(labels);
+            }
+            let pods: Api<Pod> = Api::namespaced(self.client.clone(), &pod.namespace);
+            let mut found = in_time(pods.get_metadata(&pod.name)).await?;
+            match pod.uid.is_empty() || has_uid(&found.metadata, &pod.uid) {
+                true => Ok(Arc::new(ObjectLabels::take(&mut found.metadata))),
+                false => Err(LookupError::Replaced),
+            }
+        };
+        read.boxed()
     }
 
     /// The labels and annotations of a namespace, as of at most a minute ago.
     ///
     /// # Errors
     /// [`LookupError`] if the API server has never answered, or has no such namespace.
-    pub async fn namespace_labels(&self, namespace: &str) -> Result<Arc<ObjectLabels>, LookupError> {
-        self.namespaces.read(&self.client, namespace).await
+    pub fn namespace_labels<'a>(
+        &'a self,
+        namespace: &'a str,
+    ) -> BoxFuture<'a, Result<Arc<ObjectLabels>, LookupError>> {
+        self.namespaces.read(&self.client, namespace).boxed()
     }
 
     /// Waits until the watch shows a pod.

@@ -3,6 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+
 use super::events::{PodEventWriter, PodEvents, pod_events};
 use super::watch::PodWatch;
 use super::witness::PodsOfNode;
@@ -23,18 +26,27 @@ impl NodePods {
     ///
     /// # Errors
     /// If the configuration cannot be read or used.
-    pub async fn connect(kubeconfig: Option<&Path>, node: &str) -> Result<Self, ConnectError> {
-        // Another part of the program may have installed it.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = connect(kubeconfig).await?;
-        let witness = Arc::new(PodsOfNode::new(client.clone()));
-        let watch = PodWatch::new(client.clone(), node, Arc::clone(&witness));
-        let (events, writer) = pod_events(client, node);
-        Ok(Self { witness, events, watch, writer })
+    pub fn connect<'a>(
+        kubeconfig: Option<&'a Path>,
+        node: &'a str,
+    ) -> BoxFuture<'a, Result<Self, ConnectError>> {
+        let connected = async move {
+            // Another part of the program may have installed it.
+            let _ = rustls::crypto::ring::default_provider().install_default();
+            let client = connect(kubeconfig).await?;
+            let witness = Arc::new(PodsOfNode::new(client.clone()));
+            let watch = PodWatch::new(client.clone(), node, Arc::clone(&witness));
+            let (events, writer) = pod_events(client, node);
+            Ok(Self { witness, events, watch, writer })
+        };
+        connected.boxed()
     }
 
     /// Watches pods and writes events for as long as it is polled.
-    pub async fn run(mut self) {
-        tokio::join!(self.watch.follow(), self.writer.write());
+    pub fn run(mut self) -> BoxFuture<'static, ()> {
+        let running = async move {
+            tokio::join!(self.watch.follow(), self.writer.write());
+        };
+        running.boxed()
     }
 }

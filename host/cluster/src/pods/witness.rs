@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use futures_util::{StreamExt as _, stream};
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt as _, StreamExt as _, stream};
 use k8s_openapi::api::core::v1::Pod;
 use kube::core::ObjectMeta;
 use kube::runtime::watcher::Event;
@@ -98,7 +99,11 @@ impl PodsOfNode {
 
     /// The verdict about each pod. One that the watch has is there. Any other is asked about, if its pause and the bucket allow it; else the
     /// last answer holds. Until all pods have been listed once, nothing is known.
-    pub async fn look_for(&self, pods: &[&PodIdentity]) -> Vec<PodPresence> {
+    pub fn look_for<'a>(&'a self, pods: &'a [&'a PodIdentity]) -> BoxFuture<'a, Vec<PodPresence>> {
+        self.look_at_each(pods).boxed()
+    }
+
+    async fn look_at_each(&self, pods: &[&PodIdentity]) -> Vec<PodPresence> {
         let now = self.start.elapsed();
         let (mut verdicts, asked) = self.sort(pods, now);
         let answers = stream::iter(asked).map(async |index: usize| (index, self.ask(pods.get(index)).await));
@@ -118,11 +123,14 @@ impl PodsOfNode {
     }
 
     /// Reads a pod now, also one that the watch has, or as soon as the bucket allows it.
-    pub async fn confirm(&self, pod: &PodIdentity) -> PodPresence {
-        while !self.state().questions.take(self.start.elapsed()) {
-            tokio::time::sleep(TOKEN_EVERY).await;
-        }
-        self.ask(Some(&pod)).await
+    pub fn confirm<'a>(&'a self, pod: &'a PodIdentity) -> BoxFuture<'a, PodPresence> {
+        let confirmed = async move {
+            while !self.state().questions.take(self.start.elapsed()) {
+                tokio::time::sleep(TOKEN_EVERY).await;
+            }
+            self.ask(Some(&pod)).await
+        };
+        confirmed.boxed()
     }
 
     /// The failure of the watch, until the API server's next word; or that a list is not complete after 15 s.

@@ -98,7 +98,7 @@ impl ClusterPart {
         let handle = agent.handle();
         self.given.handle.send_replace(Some(handle.clone()));
         tokio::select! {
-            failure = agent.run(self.given.confirmed.passed()) => Err(failure.into()),
+            failure = agent.run(Box::pin(self.given.confirmed.passed())) => Err(failure.into()),
             () = self.tell(&handle) => Ok(()),
         }
     }
