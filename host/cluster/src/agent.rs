@@ -24,6 +24,7 @@ mod marks;
 mod outlook;
 mod pass;
 mod pause;
+mod pool_looks;
 mod ranges;
 mod reboot;
 mod rebuilding;

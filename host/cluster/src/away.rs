@@ -27,7 +27,7 @@ type AnswerBody = StreamBody<BoxStream<'static, Result<Frame<Bytes>, ConnectionE
 pub(crate) struct AbsentServer {
     leaves: Instant,
     returns: Instant,
-    /// The objects that can be read by their paths.
+    /// The objects that can be read by their paths; `null` where there is none.
     objects: Arc<BTreeMap<String, Value>>,
     /// The object that was applied last.
     applied: Arc<Mutex<Option<Value>>>,
@@ -90,7 +90,11 @@ impl AbsentServer {
             let items: Vec<Value> = self.applied.lock().unwrap().iter().cloned().collect();
             json!({ "metadata": { "resourceVersion": "7" }, "items": items })
         };
-        Ok(whole(&self.objects.get(&path).cloned().unwrap_or_else(list)))
+        match self.objects.get(&path) {
+            Some(Value::Null) => Ok(missing()),
+            Some(object) => Ok(whole(object)),
+            None => Ok(whole(&list())),
+        }
     }
 
     /// Applies a half of an object, whose other half is the one at the same path.
@@ -128,6 +132,14 @@ impl Service<Request<Body>> for AbsentServer {
         let server = self.clone();
         Box::pin(async move { server.answer(request).await })
     }
+}
+
+fn missing() -> Response<AnswerBody> {
+    let status =
+        json!({ "kind": "Status", "status": "Failure", "reason": "NotFound", "message": "", "code": 404 });
+    let mut response = whole(&status);
+    *response.status_mut() = http::StatusCode::NOT_FOUND;
+    response
 }
 
 fn whole(value: &Value) -> Response<AnswerBody> {

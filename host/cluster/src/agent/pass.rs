@@ -20,9 +20,6 @@ use crate::agent::rebuilding::read_back;
 use crate::agent::records::tombstone_key;
 use crate::agent::saying::say;
 
-/// The least time between two looks for a pool that is not there.
-const POOLS_EVERY: Duration = Duration::from_secs(3);
-
 /// The most tombstones that a pass writes, and forgets.
 const AGED_AT_ONCE: usize = 100;
 
@@ -33,7 +30,7 @@ pub(crate) struct AgentPass<'a> {
     pub(crate) jitter: &'a mut Jitter,
 }
 
-impl AgentPass<'_> {
+impl<'a> AgentPass<'a> {
     /// Looks at everything once.
     pub(crate) async fn run(&mut self) -> Result<(), AgentError> {
         if is_lost(self.core.engine.conditions()) {
@@ -164,21 +161,10 @@ impl AgentPass<'_> {
     }
 
     /// Looks up the pools that are not known, and those that the operator says are gone.
-    async fn pools(&self) -> Result<(), AgentError> {
-        let (now, due) = (self.core.now(), self.core.state().next_pools);
-        if now < due {
-            return Ok(());
-        }
-        let needs_look = |name: &&str| {
-            let state = self.core.state();
-            !state.pools.contains_key(*name) || state.is_gone(name)
-        };
-        let sought: Vec<&str> = self.core.settings.pools().filter(needs_look).collect();
-        if sought.is_empty() {
-            return Ok(());
-        }
-        self.core.state().next_pools = now.saturating_add(POOLS_EVERY);
-        for name in sought {
+    async fn pools(&mut self) -> Result<(), AgentError> {
+        let now = self.core.now();
+        for name in self.sought_pools(now) {
+            self.core.state().pool_looks.note(name, now, self.jitter);
             let pool = fetch::pool(&self.core.client, name).await?;
             let mut state = self.core.state();
             match pool {
@@ -192,6 +178,21 @@ impl AgentPass<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The pools that are to be looked up now.
+    fn sought_pools(&self, now: Duration) -> Vec<&'a str> {
+        let (settings, demands) = (&self.core.settings, self.core.engine.demands());
+        let is_awaited = |pool: &str| {
+            let network = settings.network_of(pool);
+            demands.iter().any(|demand| network == Some(&demand.network))
+        };
+        let mut state = self.core.state();
+        let is_sought = |name: &&str| !state.pools.contains_key(*name) || state.is_gone(name);
+        let sought: Vec<&str> = settings.pools().filter(is_sought).collect();
+        state.pool_looks.retain(&sought);
+        let is_due = |name: &&str| !state.pool_looks.is_early(name, is_awaited(name), now);
+        sought.into_iter().filter(is_due).collect()
     }
 
     /// Reads the pools of which a lower generation is told than is in force: the store was restored, or the operator's word is an old one.

@@ -13,6 +13,7 @@ use tenure_types::{NetworkName, PoolName};
 
 use crate::agent::asked::{AskedClaim, ShownClaim};
 use crate::agent::hesitation::Hesitations;
+use crate::agent::pool_looks::PoolLooks;
 use crate::agent::refused::RefusedBlocks;
 use crate::agent::settings::{PoolFamily, cluster_pool};
 use crate::agent::unread::GivenWarnings;
@@ -57,8 +58,8 @@ pub(crate) struct AgentState {
     pub(crate) refused: RefusedBlocks,
     /// The hints that were not followed.
     pub(crate) hesitations: Hesitations,
-    /// The next time at which missing pools are looked up, by the boot clock.
-    pub(crate) next_pools: Duration,
+    /// The looks for pools that are not there.
+    pub(crate) pool_looks: PoolLooks,
     /// The node's object, as the watch shows it.
     pub(crate) object: Option<Arc<NodeIPAM>>,
     /// The status of that object, as far as it could be read.
