@@ -70,6 +70,7 @@ fn run(
         CtlCommand::Ask(question) => {
             let report = block_on(verbs::ask(&daemon, question))??;
             print::report(&report, format)?;
+            report.failures().iter().for_each(|failure| print::error(failure, format));
             return Ok(report.exit());
         }
         CtlCommand::Node(verb) if verb.follows() => {

@@ -19,6 +19,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use tenure_policy::decisions::{DecisionOutcome, Function, RecordedDecision};
 use tenure_rpc::v1;
+use tenure_types::Error;
 
 pub(crate) use self::installed::{
     CheckVerdict, Diagnosis, FileChange, FileOutcome, InstallReport, InstalledKind, NodeCheck,
@@ -206,6 +207,9 @@ pub(crate) struct ImportReport {
     /// Files and rows that were left out.
     #[serde(rename = "left_out")]
     pub(crate) passed_over: Vec<PassedOver>,
+    /// Why networks could not be imported, or only in part. Their entries say so, too.
+    #[serde(skip)]
+    pub(crate) failures: Vec<Error>,
 }
 
 /// The imports of a network that were abandoned, or that would be.

@@ -1,6 +1,7 @@
 //! The result of an import, or of its dry run.
 
 use tenure_rpc::v1::ImportOutcome;
+use tenure_types::Error;
 
 use super::page::Page;
 use super::parts::{clean, counted, joined, or_dash, short};
@@ -56,6 +57,10 @@ impl Shown for ImportReport {
         };
         self.passed_over.is_empty() && !self.judged.iter().any(is_problem)
     }
+
+    fn failures(&self) -> &[Error] {
+        &self.failures
+    }
 }
 
 fn result(outcome: &ImportOutcome) -> String {
@@ -97,6 +102,7 @@ mod tests {
                 judged("c3", "10.1.0.3", "released", ""),
             ],
             passed_over: vec![PassedOver { what, why }],
+            failures: Vec::new(),
         }
     }
 

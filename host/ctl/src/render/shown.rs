@@ -16,6 +16,11 @@ pub(crate) trait Shown: Serialize {
     fn is_well(&self) -> bool {
         true
     }
+
+    /// The errors beside the answer, for standard error. The exit code is that of the first one.
+    fn failures(&self) -> &[Error] {
+        &[]
+    }
 }
 
 /// The result of a verb.
@@ -30,6 +35,7 @@ pub(crate) trait DynShown {
     fn page(&self, now_ms: u64) -> Page;
     fn json(&self) -> Result<Value, Error>;
     fn is_well(&self) -> bool;
+    fn failures(&self) -> &[Error];
 }
 
 impl<S: Shown> DynShown for S {
@@ -44,6 +50,10 @@ impl<S: Shown> DynShown for S {
     fn is_well(&self) -> bool {
         Shown::is_well(self)
     }
+
+    fn failures(&self) -> &[Error] {
+        Shown::failures(self)
+    }
 }
 
 impl Report {
@@ -52,8 +62,19 @@ impl Report {
         Self::Shown(Box::new(answer))
     }
 
+    /// The errors beside the answer.
+    pub(crate) fn failures(&self) -> &[Error] {
+        match self {
+            Self::Shown(answer) => answer.failures(),
+            Self::Raw(_) => &[],
+        }
+    }
+
     /// The program's exit code.
     pub(crate) fn exit(&self) -> Exit {
+        if let Some(first) = self.failures().first() {
+            return Exit::of(first.code);
+        }
         match self {
             Self::Shown(answer) if !answer.is_well() => Exit::Problems,
             Self::Shown(_) | Self::Raw(_) => Exit::Done,

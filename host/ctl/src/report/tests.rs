@@ -141,7 +141,10 @@ fn what_several_answers_say_together() {
     let entry = FoundAttachment { network: "pods".into(), entry: filled("ImportEntry") };
     let judged = vec![Judged { entry, outcome: filled("ImportOutcome") }];
     let left_out = || vec![PassedOver { what: "10.1.0.9".into(), why: "not an address".into() }];
-    snapshot("import", &ImportReport { applied: true, judged, passed_over: left_out() });
+    snapshot(
+        "import",
+        &ImportReport { applied: true, judged, passed_over: left_out(), failures: Vec::new() },
+    );
     let export = Export { file: "ipam.json".into(), written: 3, left_out: left_out() };
     snapshot("export", &export);
     let decision = RecordedDecision {

@@ -114,7 +114,7 @@ fn tables() -> Vec<String> {
     .page(now));
     let entry = FoundAttachment { network: name(), entry: longest("ImportEntry") };
     let judged = vec![Judged { entry, outcome: longest("ImportOutcome") }];
-    add(ImportReport { applied: true, judged, passed_over: Vec::new() }.page(now));
+    add(ImportReport { applied: true, judged, passed_over: Vec::new(), failures: Vec::new() }.page(now));
     add(repair().page(now));
     add(replayed().page(now));
     let list = AllocationList::new("", View { is_wide: false, ..View::default() }, now);

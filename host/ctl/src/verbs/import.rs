@@ -12,13 +12,14 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use tenure_rpc::v1;
-use tenure_types::{Error, ErrorCode};
+use tenure_types::{Error, ErrorCode, NetworkName};
 
 use self::found::Found;
 use super::config;
 use super::file::unreadable;
 use crate::arguments::ImportSource;
 use crate::daemon::Daemon;
+use crate::exit::Exit;
 use crate::render::Report;
 use crate::report::{AbandonedImport, FoundAttachment, ImportReport, Judged};
 
@@ -58,33 +59,66 @@ pub(super) async fn import(daemon: &Daemon, source: &ImportSource, apply: bool) 
             format_args!("found nothing to import for network {network}, which the configuration defines");
         return Err(Error::new(ErrorCode::InvalidConfig, cause));
     }
-    let mut import = ImportReport { applied: apply, judged: Vec::new(), passed_over };
+    let mut import = ImportReport { applied: apply, judged: Vec::new(), passed_over, failures: Vec::new() };
+    let (mut failures, mut is_answered, mut silence) = (Vec::new(), false, None::<Error>);
     let with_entries = entries.chunk_by(|one, next| one.network == next.network);
     let with_entries = with_entries.filter_map(|of| Some((of.first()?.network.clone(), of)));
-    for (network, of_network) in with_entries.chain(empty.into_iter().map(|name| (name, &[][..]))) {
+    for (network, own) in with_entries.chain(empty.into_iter().map(|name| (name, &[][..]))) {
         let config = config.as_ref().filter(|(name, _)| *name == network).map(|(_, text)| text.clone());
         let head = v1::ImportHead {
-            network,
+            network: network.clone(),
             config: config.unwrap_or_default(),
             apply,
             source: source.clone(),
             exclusive,
-            entries: of_network.len() as u64,
+            entries: own.len() as u64,
         };
-        let outcomes = match judged(daemon, head, of_network).await {
-            Ok(outcomes) => outcomes,
+        let (mut outcomes, failure) = match &silence {
+            Some(error) => (Vec::new(), Some(error.clone())),
+            None => judged(daemon, head, own).await,
+        };
+        is_answered |= failure.is_none() || !outcomes.is_empty();
+        if let Some(error) = failure {
             // The other networks can still be imported.
-            Err(error) if error.code == ErrorCode::UnknownNetwork => {
-                let reason = format!("{}; pass its configuration with --config", error.cause);
-                let refused = v1::ImportOutcome { outcome: "refused".to_owned(), reason };
-                vec![refused; of_network.len()]
+            let refused =
+                v1::ImportOutcome { outcome: "refused".to_owned(), reason: reason(&network, &error) };
+            outcomes.resize(own.len(), refused);
+            match error.code {
+                ErrorCode::UnknownNetwork => is_answered = true,
+                _ if silence.is_none() => {
+                    silence = (Exit::of(error.code) == Exit::Unreachable).then(|| error.clone());
+                    failures.push((network, error));
+                }
+                _ => {}
             }
-            Err(error) => return Err(error),
-        };
-        let judged = of_network.iter().cloned().zip(outcomes);
+        }
+        let judged = own.iter().cloned().zip(outcomes);
         import.judged.extend(judged.map(|(entry, outcome)| Judged { entry, outcome }));
     }
-    Ok(Report::of(import))
+    match failures.as_slice() {
+        // There is nothing to report but the error.
+        [(_, only)] if !is_answered => Err(only.clone()),
+        _ => {
+            import.failures =
+                failures.into_iter().map(|(network, error)| of_network(&network, error)).collect();
+            Ok(Report::of(import))
+        }
+    }
+}
+
+/// The reason for which the entries of a network were not imported.
+fn reason(network: &str, error: &Error) -> String {
+    match error.code {
+        // A configuration for such a name is refused as well.
+        ErrorCode::UnknownNetwork if NetworkName::new(network).is_err() => error.cause.clone(),
+        ErrorCode::UnknownNetwork => format!("{}; pass its configuration with --config", error.cause),
+        code => format!("{}: {}", code.name(), error.cause),
+    }
+}
+
+/// An error that names its network.
+fn of_network(network: &str, error: Error) -> Error {
+    Error { cause: format!("network {network}: {}", error.cause), ..error }
 }
 
 /// The networks of the source that have no entries any more, and an import that has not ended: it may end with nothing.
@@ -105,12 +139,28 @@ async fn unfinished(
     Ok(networks.intersection(&unfinished).cloned().collect())
 }
 
-/// Sends a network's entries to the daemon in parts, and returns their outcomes.
+/// Sends a network's entries to the daemon in parts, and returns their outcomes, as far as there are some, and why there are no more.
 async fn judged(
     daemon: &Daemon,
     head: v1::ImportHead,
     entries: &[FoundAttachment],
-) -> Result<Vec<v1::ImportOutcome>, Error> {
+) -> (Vec<v1::ImportOutcome>, Option<Error>) {
+    let mut outcomes = Vec::with_capacity(entries.len());
+    let failure = send(daemon, head, entries, &mut outcomes).await.err();
+    let are_all = outcomes.len() == entries.len();
+    let failure = failure.or_else(|| {
+        let cause = format_args!("the daemon answered only {} of {} entries", outcomes.len(), entries.len());
+        (!are_all).then(|| Error::new(ErrorCode::Unreachable, cause))
+    });
+    (outcomes, failure)
+}
+
+async fn send(
+    daemon: &Daemon,
+    head: v1::ImportHead,
+    entries: &[FoundAttachment],
+    outcomes: &mut Vec<v1::ImportOutcome>,
+) -> Result<(), Error> {
     let part = |part: &[FoundAttachment]| v1::ImportPart {
         entries: part.iter().map(|entry| entry.entry.clone()).collect(),
         ..v1::ImportPart::default()
@@ -124,15 +174,10 @@ async fn judged(
     }
     let mut answer =
         daemon.call(async |mut admin| admin.import_all(futures_util::stream::iter(parts)).await).await?;
-    let mut outcomes = Vec::with_capacity(entries.len());
     while let Some(part) = daemon.next(&mut answer).await? {
         outcomes.extend(part.outcomes);
     }
-    if outcomes.len() != entries.len() {
-        let cause = format_args!("the daemon answered only {} of {} entries", outcomes.len(), entries.len());
-        return Err(Error::new(ErrorCode::Unreachable, cause));
-    }
-    Ok(outcomes)
+    Ok(())
 }
 
 /// The canonical form of a path, so that a later import recognises the same source.

@@ -200,10 +200,17 @@ impl Admin for FakeAdmin {
         let mut parts = request.into_inner();
         let first = parts.message().await?.unwrap();
         let head = first.head.unwrap();
-        if head.network != "pods" {
-            return Err(unknown(&head.network));
-        }
         let taken = v1::ImportOutcome { outcome: "taken".into(), reason: String::new() };
+        match head.network.as_str() {
+            "pods" => {}
+            "full" => return Err(to_status(&Error::new(ErrorCode::CheckpointFailed, "no space left"))),
+            "half" => {
+                let failed = to_status(&Error::new(ErrorCode::CheckpointFailed, "no space left"));
+                let answers = [Ok(v1::ImportOutcomes { outcomes: vec![taken] }), Err(failed)];
+                return Ok(Response::new(Box::pin(stream::iter(answers))));
+            }
+            other => return Err(unknown(other)),
+        }
         let answer = move |entries: &[v1::ImportEntry]| {
             Ok(v1::ImportOutcomes { outcomes: vec![taken.clone(); entries.len()] })
         };

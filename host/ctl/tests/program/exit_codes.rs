@@ -237,6 +237,53 @@ async fn an_import_that_leaves_something_out_ends_with_1() {
 }
 
 #[tokio::test]
+async fn an_import_of_which_a_network_fails_says_what_became_of_the_others() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = |name: &str| {
+        let path = directory.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        // Each is another pod's.
+        std::fs::write(path, format!("{}\r\neth0", name.replace(['/', ' '], "-"))).unwrap();
+    };
+    let path = directory.path().to_str().unwrap();
+    file("full/10.1.0.2");
+    let output = ask(&["import", "--apply", "host-local", path]).await;
+    assert_eq!((code(&output), text(&output.stdout)), (1, ""), "an error says all: {output:?}");
+    assert!(text(&output.stderr).contains("checkpoint-failed: no space left"), "{output:?}");
+    for name in ["half/10.2.0.2", "half/10.2.0.3", "pods/10.3.0.2", "a network/10.4.0.2"] {
+        file(name);
+    }
+    let output = ask(&["--output", "json", "import", "--apply", "host-local", path]).await;
+    assert_eq!(code(&output), 1, "{output:?}");
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let outcomes = json["entries"].as_array().unwrap().iter().map(|entry| {
+        let word = |of: &str| entry[of].as_str().unwrap().to_owned();
+        (word("network"), word("outcome"))
+    });
+    let outcomes: Vec<_> = outcomes.collect();
+    let count = |network: &str, outcome: &str| {
+        outcomes.iter().filter(|(of, is)| of == network && is == outcome).count()
+    };
+    let counts = [
+        count("full", "refused"),
+        count("half", "taken"),
+        count("half", "refused"),
+        count("pods", "taken"),
+        count("a network", "refused"),
+    ];
+    assert_eq!((counts, outcomes.len()), ([1; 5], 5), "{json}");
+    let reason = |network: &str| {
+        let mut entries = json["entries"].as_array().unwrap().iter();
+        entries.find(|entry| entry["network"] == network).unwrap()["reason"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(reason("full"), "checkpoint-failed: no space left");
+    assert!(!reason("a network").contains("--config"), "no configuration can have that name: {json}");
+    let errors = text(&output.stderr);
+    assert!(errors.contains("network full: no space left"), "{errors}");
+    assert!(errors.contains("network half: no space left"), "{errors}");
+}
+
+#[tokio::test]
 async fn a_repair_takes_what_is_proven_from_a_report() {
     let directory = tempfile::tempdir().unwrap();
     let report = directory.path().join("report.json");
