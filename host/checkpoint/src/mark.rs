@@ -42,14 +42,22 @@ impl Mark {
         }
     }
 
+    /// Reads which boot the mark is from; `None` if there is none that can be decoded.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn boot(run_dir: &Path) -> io::Result<Option<BootId>> {
+        match fs::read(run_dir.join(NAME)) {
+            Ok(bytes) => {
+                Ok(read_line(&String::from_utf8_lossy(&bytes)).map(|(boot, _)| BootId(boot.to_owned())))
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     fn parse(text: &str, boot: &BootId) -> Self {
-        let line = text.lines().next().unwrap_or_default();
-        let (of, mark) = match *line.split(' ').collect::<Vec<_>>() {
-            // The format of older daemons.
-            [of, SEEN] => (of, Self::Seen(None)),
-            [of, LOST] => (of, Self::Lost),
-            _ => decode(line).unwrap_or((boot.0.as_str(), Self::Unreadable)),
-        };
+        let (of, mark) = read_line(text).unwrap_or((boot.0.as_str(), Self::Unreadable));
         if of == boot.0 { mark } else { Self::None }
     }
 
@@ -75,7 +83,18 @@ impl Mark {
     }
 }
 
-/// The boot that a line is from, and the mark.
+/// The boot that the first line is from, and the mark.
+fn read_line(text: &str) -> Option<(&str, Mark)> {
+    let line = text.lines().next().unwrap_or_default();
+    match *line.split(' ').collect::<Vec<_>>() {
+        // The format of older daemons.
+        [of, SEEN] => Some((of, Mark::Seen(None))),
+        [of, LOST] => Some((of, Mark::Lost)),
+        _ => decode(line),
+    }
+}
+
+/// The same for the present format.
 fn decode(line: &str) -> Option<(&str, Mark)> {
     let (checksum, body) = line.split_once(' ')?;
     if u32::from_str_radix(checksum, 16) != Ok(crc32c::crc32c(body.as_bytes())) {
@@ -188,6 +207,7 @@ mod tests {
         }
         assert_eq!(read("a"), Mark::Seen(Some(DURABLE)));
         assert_eq!(read("b"), Mark::None);
+        assert_eq!(Mark::boot(directory.path()).unwrap(), Some(boot("a")));
         pen.write(true, &DURABLE).unwrap();
         assert_eq!(read("a"), Mark::Lost);
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "no temporary file is left");

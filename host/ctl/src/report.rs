@@ -254,6 +254,8 @@ pub(crate) struct Export {
     pub(crate) file: PathBuf,
     /// How many were written.
     pub(crate) written: usize,
+    /// Attachments of any network that a boot has ended since the daemon stopped. They are not in the file.
+    pub(crate) ended_by_reboot: usize,
     /// Allocations that the other IPAM's file cannot express.
     pub(crate) left_out: Vec<PassedOver>,
 }

@@ -73,6 +73,9 @@ pub(crate) enum ExportTarget {
         /// The state directory of the daemon, which has stopped.
         #[arg(long, value_name = "DIR", default_value = "/var/lib/tenure", value_hint = ValueHint::DirPath)]
         state_dir: PathBuf,
+        /// The file with the id of the running boot: `node.boot_id_file` of tenured.toml, if that is set.
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        boot_id_file: Option<PathBuf>,
         /// Replace the file if it exists.
         #[arg(long)]
         replace: bool,

@@ -145,7 +145,7 @@ fn what_several_answers_say_together() {
         "import",
         &ImportReport { applied: true, judged, passed_over: left_out(), failures: Vec::new() },
     );
-    let export = Export { file: "ipam.json".into(), written: 3, left_out: left_out() };
+    let export = Export { file: "ipam.json".into(), written: 3, ended_by_reboot: 2, left_out: left_out() };
     snapshot("export", &export);
     let decision = RecordedDecision {
         number: 3,

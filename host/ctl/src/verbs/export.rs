@@ -6,7 +6,7 @@ use std::path::Path;
 
 use tenure_checkpoint::{FileDisk, Lock, LockError, Mark, boot_id, recover_after};
 use tenure_ledger::Book;
-use tenure_types::{Allocation, AssignedAddress, Error, ErrorCode, NetworkName, Owner};
+use tenure_types::{Allocation, AssignedAddress, BootId, Error, ErrorCode, NetworkName, Owner};
 
 use super::file::{self, unreadable};
 use super::ipamd::{Checkpoint, Metadata, Row, VERSION};
@@ -20,12 +20,14 @@ use crate::report::{Export, PassedOver};
 /// # Errors
 /// `InputOutput` if the state is not complete, or if it or the file cannot be used, and `UnknownNetwork`.
 pub(crate) fn export(target: &ExportTarget, run_dir: &Path) -> Result<Report, Error> {
-    let ExportTarget::Ipamd { file, network, name, state_dir, replace } = target;
+    let ExportTarget::Ipamd { file, network, name, state_dir, boot_id_file, replace } = target;
     let _lock = Lock::take(state_dir).map_err(|error| locked(state_dir, &error))?;
-    let book = book(state_dir, run_dir, network)?;
+    let boot = boot(boot_id_file.as_deref(), run_dir)?;
+    let (book, ended_by_reboot) = book(state_dir, run_dir, &boot, network)?;
     let (checkpoint, left_out) = checkpoint(&book, name);
     write(file, &checkpoint, *replace)?;
-    Ok(Report::of(Export { file: file.clone(), written: checkpoint.allocations.len(), left_out }))
+    let written = checkpoint.allocations.len();
+    Ok(Report::of(Export { file: file.clone(), written, ended_by_reboot, left_out }))
 }
 
 fn locked(directory: &Path, error: &LockError) -> Error {
@@ -41,12 +43,44 @@ fn locked(directory: &Path, error: &LockError) -> Error {
     }
 }
 
-/// The network's book as a daemon that starts now would have it.
-fn book(directory: &Path, run_dir: &Path, network: &NetworkName) -> Result<Book, Error> {
-    let boot = boot_id().map_err(|error| Error::new(ErrorCode::InputOutput, error))?;
-    let mark = Mark::read(run_dir, &boot).map_err(|error| unreadable(run_dir, &error))?;
+/// The id of the running boot, as the daemon had it. By another one, all of its pods would have ended.
+fn boot(file: Option<&Path>, run_dir: &Path) -> Result<BootId, Error> {
+    let boot = match file {
+        Some(file) => read_boot(file)?,
+        None => boot_id().map_err(|error| Error::new(ErrorCode::InputOutput, error))?,
+    };
+    // A boot clears the run directory.
+    let seen = Mark::boot(run_dir).map_err(|error| unreadable(run_dir, &error))?;
+    let Some(seen) = seen.filter(|seen| *seen != boot) else { return Ok(boot) };
+    let cause = format_args!(
+        "the daemon of {} last ran in boot {}, and this one is {}, in which all of its pods have ended",
+        run_dir.display(),
+        seen.0,
+        boot.0
+    );
+    Err(Error::new(ErrorCode::InputOutput, cause).to_be_solved_by(
+        "pass the file of `node.boot_id_file` in tenured.toml with --boot-id-file; without that key, start tenured and stop it again",
+    ))
+}
+
+fn read_boot(file: &Path) -> Result<BootId, Error> {
+    let text = std::fs::read_to_string(file).map_err(|error| unreadable(file, &error))?;
+    match text.trim() {
+        "" => Err(unreadable(file, &"it is empty")),
+        id => Ok(BootId(id.to_owned())),
+    }
+}
+
+/// The network's book as a daemon that starts now would have it, and the number of attachments of any network that ended with a boot since.
+fn book(
+    directory: &Path,
+    run_dir: &Path,
+    boot: &BootId,
+    network: &NetworkName,
+) -> Result<(Book, usize), Error> {
+    let mark = Mark::read(run_dir, boot).map_err(|error| unreadable(run_dir, &error))?;
     let disk = FileDisk::existing(directory);
-    let recovered = recover_after(&disk, &boot, clock::now(), mark.durable());
+    let recovered = recover_after(&disk, boot, clock::now(), mark.durable());
     let recovered = recovered.map_err(|error| unreadable(directory, &error))?;
     if mark.is_lost(&recovered.report) {
         let cause = format_args!(
@@ -57,7 +91,8 @@ fn book(directory: &Path, run_dir: &Path, network: &NetworkName) -> Result<Book,
     }
     let (mut meant, others): (Vec<_>, Vec<_>) =
         recovered.state.books.into_iter().partition(|book| book.network().name == *network);
-    meant.pop().ok_or_else(|| unknown(directory, network, &others))
+    let book = meant.pop().ok_or_else(|| unknown(directory, network, &others))?;
+    Ok((book, recovered.report.ended_by_reboot))
 }
 
 /// The error for a network that the state does not have. The daemon, which could list its networks, is stopped.

@@ -6,4 +6,5 @@ mod admin;
 mod author;
 mod cluster;
 mod exit_codes;
+mod export;
 mod install;

@@ -117,7 +117,10 @@ pub(crate) fn to_ipamd() -> anyhow::Result<()> {
     fs::remove_dir_all(&whole)?;
     fs::rename(&aside, &whole)?;
     let written = node.node.daemon.ctl(&export)?;
-    ensure!(written == json!({ "file": file, "written": 3, "left_out": [] }), "{written}");
+    ensure!(
+        written == json!({ "file": file, "written": 3, "ended_by_reboot": 0, "left_out": [] }),
+        "{written}"
+    );
     let again = node.node.daemon.ctl_output(&export)?;
     ensure!(String::from_utf8_lossy(&again.stderr).contains("--replace"), "{again:?}");
     node.all_have_their_way().context("while neither runs")?;
