@@ -77,6 +77,7 @@ pub use self::records::note_loss;
 pub use self::settings::{AgentSettings, PoolFamily, boot_of, machine_of};
 pub use self::status::{AgentStatus, BlockStatus, DemandStatus, PoolSettingsStatus};
 pub use self::wing::ClusterWing;
+pub use tenure_leases::node::MAX_POOLS;
 
 /// How often the agent looks although nothing has happened: pods come and go without a word to it.
 const LOOK_EVERY: Duration = Duration::from_secs(1);

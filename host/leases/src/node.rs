@@ -12,6 +12,12 @@ use crate::{
 /// The most entries of `held`, as the CRD limits the list. A node has no more blocks, since a restore would give away those that it cannot name.
 pub const MAX_HELD: usize = 256;
 
+/// The most AddressPools of a node, as the CRD limits the lists of `pools`.
+pub const MAX_POOLS: usize = 128;
+
+/// The most entries of `demand` and `waiting`, as the CRD limits them: one for each pool and family.
+pub const MAX_DEMANDS: usize = 2 * MAX_POOLS;
+
 /// A block that the agent's ledger has.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct HeldBlock {

@@ -59,7 +59,7 @@ pub struct NodeIPAMSpec {
     pub held: Vec<HeldEntry>,
     /// The demand, by pool and family.
     #[serde(default)]
-    #[schemars(length(max = 64))]
+    #[schemars(length(max = 256))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["poolUID".into(), "family".into()]))]
     pub demand: Vec<DemandEntry>,
     /// The uids of blocks beyond the reserve.
@@ -77,7 +77,7 @@ pub struct NodeIPAMSpec {
     pub acks: Vec<AckEntry>,
     /// The pools whose settings are in force on the node.
     #[serde(default)]
-    #[schemars(length(max = 64))]
+    #[schemars(length(max = 128))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["uid".into()]))]
     pub pools: Vec<EchoEntry>,
     /// The node's turns with addresses of claims.
@@ -112,12 +112,12 @@ pub struct NodeIPAMStatus {
     pub blocks: Vec<HintEntry>,
     /// The settings of the pools that the node has blocks or wants blocks of.
     #[serde(default)]
-    #[schemars(length(max = 64))]
+    #[schemars(length(max = 128))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["uid".into()]))]
     pub pools: Vec<PoolSettings>,
     /// The pools and families of which the node wants a block and gets none.
     #[serde(default)]
-    #[schemars(length(max = 64))]
+    #[schemars(length(max = 256))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["poolUID".into(), "family".into()]))]
     pub waiting: Vec<WaitingEntry>,
     /// IPBlocks of claims whose turn on this node ends once no pod has the address: another node wants it, or the claim is over.

@@ -69,6 +69,22 @@ fn checked(cluster: &Cluster) -> anyhow::Result<()> {
         (0..257).map(|n| json!({ "cidr": format!("10.{}.{}.0/24", n / 256, n % 256), "uid": uid })).collect();
     refused(change(json!({ "held": held })), "must have at most 256 items")?;
     change(json!({ "held": held[..256] }))?;
+    let demands = |count: u32| {
+        let pools = (0..count).map(|number| {
+            let mut demand = demand(if number % 2 == 0 { "IPv4" } else { "IPv6" }, 1);
+            demand["poolUID"] = json!(Uid(u128::from(number / 2)).to_string());
+            demand
+        });
+        json!({ "demand": pools.collect::<Vec<Value>>() })
+    };
+    refused(change(demands(257)), "must have at most 256 items")?;
+    change(demands(256))?;
+    let echoes = |count: u32| {
+        let echo = |number: u32| json!({ "uid": Uid(u128::from(number)).to_string(), "generation": 1 });
+        json!({ "pools": (0..count).map(echo).collect::<Vec<Value>>() })
+    };
+    refused(change(echoes(129)), "must have at most 128 items")?;
+    change(echoes(128))?;
     let of_group = |group: &str| json!({ "held": [{ "cidr": "10.0.0.0/24", "uid": uid, "group": group }] });
     refused(change(of_group("A.b")), "spec.held[0].group")?;
     change(of_group("a-b"))?;

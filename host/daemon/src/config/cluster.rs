@@ -18,7 +18,7 @@ const POLICY: &str = "cluster-range";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ClusterTable {
-    /// The networks whose addresses come from blocks, each with the AddressPools that its configuration may name, such as `{ pods = ["pods"] }`. A pool serves one network of a node. The definition of a network for which this changes waits for the restart, too.
+    /// The networks whose addresses come from blocks, each with the AddressPools that its configuration may name, such as `{ pods = ["pods"] }`; 128 AddressPools at most. A pool serves one network of a node. The definition of a network for which this changes waits for the restart, too.
     pub(crate) networks: BTreeMap<String, Vec<String>>,
     /// Whether the API server is asked which of this node's pods exist: with the container runtime's word, it proves that a pod without a known network namespace is gone, so that its address is freed. Needs `runtime.socket`. The default: if `networks` and `runtime.socket` are set.
     pub(crate) pods: Option<bool>,
@@ -129,6 +129,14 @@ impl ClusterTable {
                     );
                 }
             }
+        }
+        #[cfg(feature = "cluster")]
+        if used.len() > tenure_cluster::agent::MAX_POOLS {
+            let (named, most) = (used.len(), tenure_cluster::agent::MAX_POOLS);
+            return wrong(
+                "networks",
+                &format!("names {named} AddressPools, and a node can use {most} at most"),
+            );
         }
         if self.kubeconfig.as_ref().is_some_and(|path| !path.is_absolute()) {
             return wrong("kubeconfig", "must be an absolute path");
@@ -284,5 +292,22 @@ mod tests {
             let refusal = refusal(text);
             assert!(refusal.contains(expected), "{refusal}");
         }
+    }
+
+    #[cfg(feature = "cluster")]
+    #[test]
+    fn a_node_uses_no_more_pools_than_it_can_speak_of() {
+        let of = |count: usize| {
+            let names = |numbers: std::ops::Range<usize>| -> Vec<String> {
+                numbers.map(|number| format!("p{number}")).collect()
+            };
+            let (pods, other) = (names(0..64), names(64..count));
+            format!("networks = {{ pods = {pods:?}, other = {other:?} }}")
+        };
+        Config::parse(Path::new("tenured.toml"), &format!("[cluster]\n{}", of(128))).unwrap();
+        assert_eq!(
+            refusal(&of(129)),
+            "tenured.toml: cluster.networks: names 129 AddressPools, and a node can use 128 at most"
+        );
     }
 }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use ipnet::IpNet;
 
 use crate::agent::ledger::{LeaseHold, LedgerBlock};
-use crate::node::{MAX_HELD, PoolEcho};
+use crate::node::{MAX_DEMANDS, MAX_HELD, MAX_POOLS, PoolEcho};
 use crate::pool::MAX_WANT;
 use crate::{
     BlockHint, CallId, ClaimTurn, HeldBlock, HolderIdentity, MarkAck, NodeIpamSpec, PoolDemand, PoolKey,
@@ -105,8 +105,13 @@ pub fn compose(facts: AgentFacts<'_>) -> NodeIpamSpec {
 }
 
 /// Leaves out what is beyond the limits of the object's lists, for which the API server would refuse all of the words. What has been answered makes room for
-/// the rest. A turn that is held is never left out: another node would get the address.
+/// the rest. A turn that is held is never left out: another node would get the address. A demand for nothing is left out first.
 pub fn fit(said: &mut NodeIpamSpec) {
+    if said.demand.len() > MAX_DEMANDS {
+        said.demand.sort_by_key(|demand| demand.want == 0);
+        said.demand.truncate(MAX_DEMANDS);
+    }
+    said.pools.truncate(MAX_POOLS);
     said.idle.truncate(MAX_HELD);
     said.returned.truncate(MAX_HELD);
     said.acks.truncate(MAX_HELD);
@@ -231,6 +236,18 @@ mod tests {
         let turns: Vec<u64> = said.claims.iter().map(|turn| turn.turn.0).collect();
         assert_eq!((turns.len(), &turns[..2], turns[255]), (256, &[0, 10][..], 264));
         assert_eq!((said.returned.len(), said.idle.len(), said.acks.len()), (256, 256, 256));
+        let demand = |want| {
+            move |number| {
+                let pool = PoolKey { uid: Uid(number), ..sample::pool() };
+                PoolDemand { pool, is_ipv6: false, in_use: 0, cooling: 0, want }
+            }
+        };
+        said.demand = (0..200).map(demand(0)).chain((200..300).map(demand(1))).collect();
+        said.pools =
+            (0..300).map(|number| PoolEcho { uid: Uid(number), generation: 1, excluded_in_use: 0 }).collect();
+        fit(&mut said);
+        let wanted = said.demand.iter().filter(|demand| demand.want > 0).count();
+        assert_eq!((said.demand.len(), wanted, said.pools.len()), (256, 100, 128));
         said.claims = (0..258).map(|number| turn(number, TurnState::Held)).collect();
         fit(&mut said);
         assert_eq!(said.claims.len(), 258);

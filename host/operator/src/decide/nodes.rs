@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 use tenure_cluster::objects::node::{ExclusionEntry, HintEntry, NodeIPAMStatus, PoolSettings, WaitingEntry};
+use tenure_leases::node::MAX_POOLS;
 use tenure_leases::space::overlap;
 use tenure_leases::{BlockHint, RangeUse, Uid};
 
@@ -168,9 +169,11 @@ fn hint(view: &BlockView) -> Option<HintEntry> {
 fn settings(view: &ClusterView, said: &SaidView, blocks: &[&BlockView]) -> Vec<PoolSettings> {
     let turns = said.spec.claims.iter().filter_map(|turn| view.claim_block(&turn.block.to_string()));
     let blocks: Vec<&BlockView> = blocks.iter().copied().chain(turns).collect();
-    let held = blocks.iter().map(|view| view.block.pool.uid);
-    let uids: BTreeSet<Uid> = held.chain(said.spec.demand.iter().map(|demand| demand.pool.uid)).collect();
-    let pools = uids.into_iter().filter_map(|uid| view.pool(uid));
+    let held: BTreeSet<Uid> = blocks.iter().map(|view| view.block.pool.uid).collect();
+    let demanded = said.spec.demand.iter().map(|demand| demand.pool.uid);
+    let demanded: BTreeSet<Uid> = demanded.filter(|uid| !held.contains(uid)).collect();
+    // With more than the API server takes, the node would be told nothing. Those of its blocks come first.
+    let pools = held.into_iter().chain(demanded).filter_map(|uid| view.pool(uid)).take(MAX_POOLS);
     let settings = pools.map(|pool| settings_of(pool, &blocks));
     settings.map(|entry| (entry.name.clone(), entry)).collect::<BTreeMap<_, _>>().into_values().collect()
 }

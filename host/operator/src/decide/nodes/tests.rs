@@ -54,6 +54,28 @@ fn a_node_is_told_of_taken_addresses_also_where_it_has_the_address_of_a_claim() 
 }
 
 #[test]
+fn a_node_is_told_of_no_more_pools_than_the_api_server_takes() {
+    let (name, uid) = (|number: u32| format!("p{number}"), |number: u32| Uid(1000 + u128::from(number)));
+    let pool = |number: u32| {
+        let metadata = json!({
+            "name": name(number), "uid": uid(number).to_string(), "resourceVersion": "1", "generation": 1,
+        });
+        let spec = json!({ "usage": "Blocks", "ipv4": { "cidrs": ["10.0.0.0/28"], "blockPrefix": 30 } });
+        let object = json!({ "metadata": metadata, "spec": spec });
+        KeptObject::of(serde_json::from_value(object).unwrap())
+    };
+    let demand = |number: u32| json!({ "pool": name(number), "poolUID": uid(number).to_string(), "family": "IPv4", "want": 1 });
+    let demands: Vec<_> = (0..130).map(demand).collect();
+    let view = view(ViewSources {
+        pools: (0..130).map(pool).collect(),
+        said: vec![sample::saying(1, Uid(11), 0, &json!({ "demand": demands }))],
+        ..ViewSources::default()
+    });
+    assert!(view.unreadable.is_empty(), "{:?}", view.unreadable);
+    assert_eq!(settings(&view, &view.said["n1"], &[]).len(), MAX_POOLS);
+}
+
+#[test]
 fn nodes_get_their_statuses_in_turn() {
     let said = (0..MAX_HINTS + 100).map(said).collect();
     let (view, mut memory) =
