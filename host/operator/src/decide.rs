@@ -1,6 +1,7 @@
 //! Decisions: from a snapshot and a leader's memory to writes. Nothing here calls the API server, and the tables of `tenure-leases` have every say
 //! about a block.
 
+mod attested;
 mod claims;
 mod conditions;
 mod counts;

@@ -15,6 +15,7 @@ use tenure_leases::operator::held::{ClaimantState, HeldVerdict, heir};
 use tenure_leases::space::overlap;
 use tenure_leases::{AddressSpace, MarkAck, MarkAnswer, PoolDemand, RangeId, RangeState, RangeUse};
 
+use super::attested::attested_off;
 use super::held::{HeldClaim, HeldClaims};
 use super::{ADDRESSES_HELD, EXHAUSTED, FamilyKey, WaitReason, WaitingNodes, in_turn};
 use crate::memory::{OperatorMemory, WaitingNode};
@@ -266,6 +267,9 @@ impl Granting<'_> {
         })?;
         if pool.selector.is_none() {
             return Err(invalid_selector(pool));
+        }
+        if let Some(reason) = attested_off(view, &said.spec) {
+            return Err(reason);
         }
         let space = view.spaces.get(&*pool.group).ok_or_else(|| no_range(pool))?;
         let (range, cidr) = self.candidate(said, demand, pool, &space.space)?;

@@ -57,11 +57,22 @@ pub(super) fn space(usage: &str, cidr: &str, unit: u8) -> KeptObject<SpaceView> 
 
 /// The Node of a machine with this number, under a uid.
 pub(super) fn host(number: u32, uid: Uid) -> KeptObject<HostView> {
+    host_with(number, uid, &json!({}))
+}
+
+/// The same with more in its parts.
+pub(super) fn host_with(number: u32, uid: Uid, more: &Value) -> KeptObject<HostView> {
     let info = json!({
         "machineID": format!("m{number}"), "systemUUID": format!("s{number}"), "bootID": Uid(BOOT).to_string(),
         "operatingSystem": "linux",
     });
-    let object = json!({ "metadata": metadata(&format!("n{number}"), uid), "status": { "nodeInfo": info } });
+    let mut object =
+        json!({ "metadata": metadata(&format!("n{number}"), uid), "status": { "nodeInfo": info } });
+    for (part, fields) in more.as_object().into_iter().flatten() {
+        for (field, value) in fields.as_object().into_iter().flatten() {
+            object[part][field] = value.clone();
+        }
+    }
     KeptObject::of(serde_json::from_value(object).unwrap())
 }
 

@@ -8,6 +8,7 @@ use tenure_leases::operator::grant::GrantRefusal;
 use tenure_leases::operator::held::ClaimantState;
 use tenure_leases::{BlockPhase, ClaimTurn, NodeIpamSpec, TurnState};
 
+use super::super::attested::attested_off;
 use super::super::grants::{invalid_selector, refused};
 use super::super::{ADDRESSES_HELD, WaitReason, WaitingNodes};
 use super::is_leaving;
@@ -165,6 +166,9 @@ fn refusal(
     let pool = pool?;
     if pool.selector.is_none() {
         return Some(invalid_selector(pool));
+    }
+    if let Some(reason) = attested_off(view, said) {
+        return Some(reason);
     }
     if !view.admits(pool, said) {
         return Some(refused(&GrantRefusal::NotAdmitted));

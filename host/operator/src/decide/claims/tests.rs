@@ -1,12 +1,12 @@
 mod many;
 
 use serde_json::{Value, json};
-use tenure_cluster::IPBlock;
 use tenure_cluster::objects::reference::ClaimReference;
+use tenure_cluster::{FENCED_ANNOTATION, IPBlock};
 use tenure_leases::{MachineHash, PoolKey, RangeId, Uid};
 
 use super::*;
-use crate::decide::sample::{NOW, host, leader, pool, pool_with, said, space};
+use crate::decide::sample::{NOW, host, host_with, leader, pool, pool_with, said, space};
 use crate::decide::{WaitingNodes, held};
 use crate::view::{HostView, KeptObject, PoolView, ViewSources, view};
 
@@ -180,6 +180,8 @@ fn a_node_that_gets_no_turn_hears_why() {
     assert_eq!(waits(&selector("In", &["b"]), here()), Some("NotAdmitted"));
     assert_eq!(waits(&selector("Near", &["b"]), here()), Some("InvalidSelector"));
     assert_eq!(waits(&json!({}), None), Some("NotAdmitted"));
+    let fenced = json!({ "metadata": { "annotations": { FENCED_ANNOTATION: Uid(12).to_string() } } });
+    assert_eq!(waits(&json!({}), Some(host_with(2, Uid(12), &fenced))), Some("NodeFenced"));
 }
 
 /// The condition of the claim that has the address, if the address's range is in this state.

@@ -1,8 +1,8 @@
 use super::*;
 use crate::decide::held;
 use crate::decide::releases::family_capacity;
-use crate::decide::sample::{NOW, host, leader, leased, pool, pool_with, said, saying, space};
-use crate::view::{ViewSources, view};
+use crate::decide::sample::{NOW, host, host_with, leader, leased, pool, pool_with, said, saying, space};
+use crate::view::{OUT_OF_SERVICE, ViewSources, view};
 use serde_json::json;
 use tenure_leases::Uid;
 
@@ -69,6 +69,23 @@ fn each_cell_is_granted_once_and_the_last_one_is_found() {
     };
     let cells: BTreeSet<IpNet> = decisions.writes.iter().map(cell).collect();
     assert_eq!((cells.len(), decisions.writes.len()), (256, 256));
+}
+
+#[test]
+fn a_node_that_is_attested_to_be_off_gets_no_block_and_hears_by_what() {
+    let (node, taint) =
+        (Uid(100), json!({ "spec": { "taints": [{ "key": OUT_OF_SERVICE, "effect": "NoExecute" }] } }));
+    let view = view(ViewSources {
+        pools: vec![pool("Blocks", "10.0.0.0/24", 30)],
+        spaces: vec![space("Blocks", "10.0.0.0/24", 30)],
+        said: vec![said(0, node, 1, &[])],
+        hosts: vec![host_with(0, node, &taint)],
+        ..ViewSources::default()
+    });
+    let decisions = decided(&view, &mut leader());
+    let reasons: Vec<_> = decisions.waiting.values().flat_map(BTreeMap::values).collect();
+    let [only] = reasons.as_slice() else { panic!("{reasons:?}") };
+    assert_eq!((decisions.writes.len(), only.reason), (0, "NodeFenced"));
 }
 
 /// The grants to a node that wants so many blocks, holds the first so many of two, and has said or not that the first one is cordoned: somebody deletes
