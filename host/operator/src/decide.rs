@@ -96,9 +96,9 @@ pub fn decide(
     writes.extend(nodes::hints(view, &told, memory, now));
     writes.extend(taints::taints(view, startup_taint));
     writes.extend(claims::claims(view, (&facts, &held), memory, now));
-    writes.extend(pools::statuses(view, &granted.waiting, &spaces.overlapping, now));
+    writes.extend(pools::statuses(view, &granted.waiting, &spaces.refused, now));
     let mut notices = granted.notices;
     notices.extend(released.notices);
-    notices.extend(pools::notices(view, &granted.waiting, &spaces.overlapping));
+    notices.extend(pools::notices(view, &granted.waiting, &spaces.refused));
     Decisions { writes, notices, answers: released.answers, counts: counts::counts(view) }
 }

@@ -4,7 +4,8 @@
 //!   condition            True                                            False, with the reason
 //!   ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 //!   Ready                all others are as they should be                the first of the reasons below
-//!   Allocatable          a block would be granted                        Disabled, Deleting, RangeOverlap, InvalidSelector
+//!   Allocatable          a block would be granted                        Disabled, Deleting, RangeOverlap, SpaceFull,
+//!                                                                        InvalidSelector
 //!   Exhausted            no block is free and a node wants one           BlocksFree
 //!   Draining             a block is wanted back from a node in use       NothingToDrain
 //!   ExclusionsInForce    every holder echoed the pool's generation       WaitingForNodes
@@ -39,8 +40,10 @@ pub struct PoolCondition {
 /// The facts about a pool besides its capacity.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PoolSituation {
-    /// One of its ranges was refused by the space.
+    /// The space refused one of its ranges, which overlaps another.
     pub overlaps: bool,
+    /// The space refused one of its ranges, since it has as many as it can have.
+    pub is_space_full: bool,
     /// The selector of nodes is not valid.
     pub selects_nobody: bool,
     /// Nodes that want more blocks than they have.
@@ -76,6 +79,7 @@ pub fn conditions(pool: &LeasePool, capacity: &PoolCapacity, now: &PoolSituation
         (true, _, _) => condition("Allocatable", false, "Deleting"),
         (_, true, _) => condition("Allocatable", false, "Disabled"),
         (_, _, true) => condition("Allocatable", false, "RangeOverlap"),
+        _ if now.is_space_full => condition("Allocatable", false, "SpaceFull"),
         _ if now.selects_nobody => condition("Allocatable", false, "InvalidSelector"),
         _ => condition("Allocatable", true, "RangesOpen"),
     };
@@ -141,6 +145,7 @@ mod tests {
         let disabled = LeasePool { disabled: true, ..pool.clone() };
         assert_eq!(reasons(&disabled, &waiting)[0], (false, "Disabled"));
         assert_eq!(reasons(&pool, &PoolSituation { overlaps: true, ..calm })[0], (false, "RangeOverlap"));
+        assert_eq!(reasons(&pool, &PoolSituation { is_space_full: true, ..calm })[0], (false, "SpaceFull"));
         let typo = PoolSituation { selects_nobody: true, ..calm };
         assert_eq!(reasons(&pool, &typo)[0], (false, "InvalidSelector"));
         let deleting = LeasePool { deleting: true, ..pool };

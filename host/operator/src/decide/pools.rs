@@ -1,15 +1,17 @@
 //! The operator's half of each AddressPool, and its finalizer.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tenure_cluster::POOL_FINALIZER;
 use tenure_cluster::objects::pool::{AddressPool, AddressPoolStatus, PoolCapacityEntry};
 use tenure_leases::operator::account::{PoolCapacity, PoolSituation, conditions};
+use tenure_leases::space::MAX_RANGES;
 use tenure_leases::{MarkReason, RangeUse, Uid};
 
 use super::conditions::{WantedCondition, condition};
 use super::releases::family_capacity;
+use super::spaces::RefusedRanges;
 use super::{EXHAUSTED, WaitingNodes};
 use crate::reports::{EventReason, EventSubject, Notice};
 use crate::view::{ClusterView, PoolView};
@@ -41,11 +43,11 @@ fn finalizer(view: &ClusterView, pool: &PoolView, unsure: bool) -> Option<Operat
 pub(super) fn statuses(
     view: &ClusterView,
     waiting: &WaitingNodes,
-    overlapping: &BTreeSet<Uid>,
+    refused: &RefusedRanges,
     now: WriteTime,
 ) -> Vec<OperatorWrite> {
     let write = |pool: &Arc<PoolView>| {
-        let status = status(view, pool, waiting, overlapping, now);
+        let status = status(view, pool, waiting, refused, now);
         (pool.object.status.as_ref() != Some(&status)).then(|| {
             let object = AddressPool { status: Some(status), ..pool.object.clone() };
             OperatorWrite::PoolStatus(Box::new(object))
@@ -55,11 +57,7 @@ pub(super) fn statuses(
 }
 
 /// Reports pools without a free block that somebody wants, and overlaps.
-pub(super) fn notices(
-    view: &ClusterView,
-    waiting: &WaitingNodes,
-    overlapping: &BTreeSet<Uid>,
-) -> Vec<Notice> {
+pub(super) fn notices(view: &ClusterView, waiting: &WaitingNodes, refused: &RefusedRanges) -> Vec<Notice> {
     let mut notices = Vec::new();
     for pool in &view.pools {
         let (name, uid) = (&pool.lease.key.name, pool.lease.key.uid);
@@ -76,7 +74,7 @@ pub(super) fn notices(
                 notices.push(Notice::new(EventReason::PoolExhausted, subject(), note));
             }
         }
-        if overlapping.contains(&uid) {
+        if refused.overlapping.contains(&uid) {
             let note = format!(
                 "addresses of pool {name} are also those of another pool of group {}, or of a range that drains",
                 pool.group
@@ -91,7 +89,7 @@ fn status(
     view: &ClusterView,
     pool: &PoolView,
     waiting: &WaitingNodes,
-    overlapping: &BTreeSet<Uid>,
+    refused: &RefusedRanges,
     now: WriteTime,
 ) -> AddressPoolStatus {
     let uid = pool.lease.key.uid;
@@ -109,7 +107,8 @@ fn status(
         .unwrap_or_default();
     let generation = pool.object.metadata.generation.unwrap_or_default();
     let situation = PoolSituation {
-        overlaps: overlapping.contains(&uid),
+        overlaps: refused.overlapping.contains(&uid),
+        is_space_full: refused.without_room.contains(&uid),
         selects_nobody: pool.selector.is_none(),
         nodes_waiting: number(waits),
         draining: number(draining(view, uid)),
@@ -176,6 +175,7 @@ fn message(reason: &str, now: &PoolSituation) -> String {
             "a range overlaps one that another pool of the overlap group has, or that is not empty yet"
                 .to_owned()
         }
+        "SpaceFull" => format!("the AddressSpace of the overlap group has {MAX_RANGES} ranges, which is the most, taken ones included"),
         "BlocksInUse" => format!("{} blocks are wanted back from nodes that use them, or are addresses of claims that go to no further node", now.draining),
         "WaitingForNodes" => format!("{} nodes do not yet have the exclusions, the gateway and the routes in force", now.echoes_missing),
         "InvalidSelector" => {

@@ -19,8 +19,16 @@ use crate::writes::OperatorWrite;
 #[derive(Debug, Default)]
 pub(super) struct SpaceDecisions {
     pub(super) writes: Vec<OperatorWrite>,
-    /// The pools of which a range overlaps another.
+    pub(super) refused: RefusedRanges,
+}
+
+/// The pools of which a space has refused a range, by the reason.
+#[derive(Debug, Default)]
+pub(super) struct RefusedRanges {
+    /// A range overlaps another.
     pub(super) overlapping: BTreeSet<Uid>,
+    /// The space has as many ranges as it can have.
+    pub(super) without_room: BTreeSet<Uid>,
 }
 
 /// Brings each space to what the pools want. The oldest pool has its ranges first. Nothing is removed unless it may be (`may_remove`).
@@ -58,8 +66,11 @@ pub(super) fn spaces(view: &ClusterView, held: &HeldClaims, may_remove: bool) ->
                     None => add(view, &mut space, group, wanted),
                 },
             };
-            if result.is_err() {
-                decisions.overlapping.insert(wanted.pool.uid);
+            let refused = &mut decisions.refused;
+            match result {
+                Ok(()) => {}
+                Err(SpaceError::Full) => drop(refused.without_room.insert(wanted.pool.uid)),
+                Err(_) => drop(refused.overlapping.insert(wanted.pool.uid)),
             }
         }
         let version = read.map(|read| read.version);
@@ -186,6 +197,7 @@ fn removal(
 mod tests {
     use serde_json::json;
     use tenure_cluster::convert::BlockLease;
+    use tenure_leases::space::MAX_RANGES;
     use tenure_leases::{HolderIdentity, MachineHash};
 
     use super::*;
@@ -193,7 +205,11 @@ mod tests {
 
     /// A pool; one with a higher number is younger.
     fn pool(number: u128, cidrs: &[&str], prefix: u8) -> KeptObject<PoolView> {
-        let object = json!({
+        KeptObject::of(serde_json::from_value(pool_object(number, cidrs, prefix)).unwrap())
+    }
+
+    fn pool_object(number: u128, cidrs: &[&str], prefix: u8) -> serde_json::Value {
+        json!({
             "apiVersion": "ipam.tenure.dev/v1alpha1",
             "kind": "AddressPool",
             "metadata": {
@@ -203,8 +219,7 @@ mod tests {
                 "creationTimestamp": format!("2026-01-01T00:00:{number:02}Z"),
             },
             "spec": { "ipv4": { "cidrs": cidrs, "blockPrefix": prefix } },
-        });
-        KeptObject::of(serde_json::from_value(object).unwrap())
+        })
     }
 
     /// A block of a pool, leased in a range that is not there any more.
@@ -227,7 +242,7 @@ mod tests {
             other => panic!("{other:?}"),
         });
         let ranges = ranges.map(|range| format!("{} {} {}", range.pool.name, range.cidr, range.id));
-        (ranges.collect(), decisions.overlapping.into_iter().collect())
+        (ranges.collect(), decisions.refused.overlapping.into_iter().collect())
     }
 
     fn without_space(pools: Vec<KeptObject<PoolView>>, blocks: Vec<KeptObject<BlockView>>) -> ClusterView {
@@ -237,6 +252,20 @@ mod tests {
     /// The ranges without their random ids.
     fn names(ranges: &[String]) -> Vec<&str> {
         ranges.iter().map(|range| range.rsplit_once(' ').unwrap().0).collect()
+    }
+
+    #[test]
+    fn a_space_without_room_is_no_overlap() {
+        let taken = |number: usize| {
+            let cidr = format!("10.0.{}.{}/32", number / 256, number % 256);
+            json!({ "cidr": cidr, "source": "calico", "owner": "p" })
+        };
+        let mut object = pool_object(1, &["10.0.0.0/16"], 26);
+        object["spec"]["taken"] = (0..MAX_RANGES).map(taken).collect();
+        let first = KeptObject::of(serde_json::from_value(object).unwrap());
+        let view = without_space(vec![first, pool(2, &["10.2.0.0/24"], 26)], vec![]);
+        let refused = spaces(&view, &HeldClaims::default(), true).refused;
+        assert_eq!((refused.overlapping, refused.without_room), ([].into(), [Uid(1)].into()));
     }
 
     #[test]

@@ -9,9 +9,10 @@ use kube::{Api, Client, ResourceExt as _};
 use serde_json::json;
 use tenure_cluster::client::call;
 use tenure_cluster::objects::pool::TakenEntry;
+use tenure_cluster::objects::space::RangeEntry;
 use tenure_cluster::{AddressPool, AddressSpace, GROUP, IPBlock};
 use tenure_leases::RangeUse;
-use tenure_leases::space::overlap;
+use tenure_leases::space::{MAX_RANGES, overlap};
 use tokio::time::{Instant, sleep};
 
 use super::PeerIpam;
@@ -50,7 +51,7 @@ pub(super) fn writer(source: PeerIpam, namespace: Option<&str>) -> String {
 /// The entries that the pool has and would have no longer: what this writer wrote before, and does not find any more.
 ///
 /// # Errors
-/// If the API server refuses the entries.
+/// If the API server refuses the entries, or the space of the pool's group has no room for them.
 pub(super) async fn freed(
     client: &Client,
     pool: &AddressPool,
@@ -58,6 +59,14 @@ pub(super) async fn freed(
     plan: &ImportPlan,
 ) -> anyhow::Result<Vec<TakenEntry>> {
     let left = write(client, pool, &PatchParams::apply(writer).force().dry_run(), plan).await?.spec.taken;
+    let group = &pool.spec.overlap_group;
+    let others = space(client, pool).await?.iter().filter(|range| !is_taken_of(pool, range)).count();
+    if others.saturating_add(left.len()) > MAX_RANGES {
+        bail!(
+            "the pool would have {} taken ranges, and AddressSpace {group} has {others} others: it can have {MAX_RANGES}; use a shorter blockPrefix",
+            left.len()
+        )
+    }
     let stays = |entry: &TakenEntry| {
         left.iter().any(|other| (&other.cidr, &other.source) == (&entry.cidr, &entry.source))
     };
@@ -113,14 +122,21 @@ pub(super) async fn apply(
 
 /// Whether the pool's space has all entries.
 async fn has(client: &Client, pool: &AddressPool, plan: &ImportPlan) -> anyhow::Result<bool> {
+    let ranges = space(client, pool).await?;
+    Ok(plan
+        .entries
+        .iter()
+        .all(|entry| ranges.iter().any(|range| is_taken_of(pool, range) && range.cidr == entry.cidr)))
+}
+
+/// The ranges of the pool's overlap group.
+async fn space(client: &Client, pool: &AddressPool) -> anyhow::Result<Vec<RangeEntry>> {
     let api: Api<AddressSpace> = Api::all(client.clone());
     let space = call(api.get_opt(&pool.spec.overlap_group)).await.context("cannot read the AddressSpace")?;
-    let ranges = space.map(|space| space.spec.ranges).unwrap_or_default();
-    let uid = pool.uid();
-    Ok(plan.entries.iter().all(|entry| {
-        ranges.iter().any(|range| {
-            let is_taken = range.usage == RangeUse::Taken.as_str() && range.cidr == entry.cidr;
-            is_taken && Some(&range.pool.uid) == uid.as_ref()
-        })
-    }))
+    Ok(space.map(|space| space.spec.ranges).unwrap_or_default())
+}
+
+/// Whether a range is one that something else uses of the pool.
+fn is_taken_of(pool: &AddressPool, range: &RangeEntry) -> bool {
+    range.usage == RangeUse::Taken.as_str() && Some(&range.pool.uid) == pool.uid().as_ref()
 }
