@@ -114,7 +114,9 @@ async fn import_records(
     let found = match source {
         PeerIpam::Calico => calico::read(client).await,
         PeerIpam::Podcidr => nodes::read(client).await,
-        PeerIpam::Whereabouts | PeerIpam::WhereaboutsNetworks => whereabouts::read(client, namespace).await,
+        PeerIpam::Whereabouts | PeerIpam::WhereaboutsNetworks => {
+            whereabouts::read(client, namespace, &pool.ranges()?).await
+        }
     };
     let source_name = source.name();
     let found = found.with_context(|| format!("cannot read the records of {source_name}"))?;

@@ -10,6 +10,7 @@ use anyhow::{Context as _, bail};
 use ipnet::IpNet;
 use kube::Client;
 use serde::Deserialize;
+use tenure_cluster::convert::PoolRange;
 
 use super::plan::FoundUse;
 use super::records::{kind, list};
@@ -32,11 +33,15 @@ struct PodAllocation {
     podref: String,
 }
 
-/// Reads both kinds. An address that both name counts once.
+/// Reads both kinds, for a pool with these ranges. An address that both name counts once.
 ///
 /// # Errors
 /// If there are no such kinds, or an object cannot be understood.
-pub(super) async fn read(client: &Client, namespace: Option<&str>) -> anyhow::Result<Vec<FoundUse>> {
+pub(super) async fn read(
+    client: &Client,
+    namespace: Option<&str>,
+    ranges: &[PoolRange],
+) -> anyhow::Result<Vec<FoundUse>> {
     let pools = list::<IpPoolSpec>(client, &kind(GROUP, VERSION, "IPPool", "ippools"), namespace).await?;
     let Some(pools) = pools else { bail!("the API server has no IPPools of {GROUP}/{VERSION}") };
     let reservation = kind(GROUP, VERSION, "OverlappingRangeIPReservation", "overlappingrangeipreservations");
@@ -51,10 +56,12 @@ pub(super) async fn read(client: &Client, namespace: Option<&str>) -> anyhow::Re
     }
     for reservation in reservations {
         let name = reservation.name.rsplit('/').next().unwrap_or_default();
-        let Some(address) = reserved_address(name) else {
+        let addresses = reserved_addresses(name, ranges);
+        if addresses.is_empty() {
             bail!("OverlappingRangeIPReservation {}: its name is not an address", reservation.name)
-        };
-        found.push(FoundUse { cidr: address.into(), owner: owner(&reservation.spec) });
+        }
+        let used = |address: IpAddr| FoundUse { cidr: address.into(), owner: owner(&reservation.spec) };
+        found.extend(addresses.into_iter().map(used));
     }
     found.sort();
     found.dedup();
@@ -87,11 +94,16 @@ fn address_at(range: &str, offset: &str) -> anyhow::Result<IpAddr> {
     }
 }
 
-/// The address in a reservation's name: the longest end of it that is one.
-fn reserved_address(name: &str) -> Option<IpAddr> {
+/// The address in a reservation's name: an end of it that is one. The name of a network before it may end like the beginning of an address, such as
+/// `db` in `db-fd00--5`. So it is each end in one of the pool's ranges, of which one may be too many, or else the longest.
+fn reserved_addresses(name: &str, ranges: &[PoolRange]) -> Vec<IpAddr> {
     let starts = std::iter::once(0).chain(name.match_indices('-').map(|(index, _)| index + 1));
-    let mut ends = starts.filter_map(|start| name.get(start..));
-    ends.find_map(|end| end.parse().or_else(|_| end.replace('-', ":").parse()).ok())
+    let ends = starts.filter_map(|start| name.get(start..));
+    let ends = ends.filter_map(|end| end.parse().or_else(|_| end.replace('-', ":").parse()).ok());
+    let ends: Vec<IpAddr> = ends.collect();
+    let is_inside = |address: &&IpAddr| ranges.iter().any(|range| range.cidr.contains(*address));
+    let inside: Vec<IpAddr> = ends.iter().filter(is_inside).copied().collect();
+    if inside.is_empty() { ends.into_iter().take(1).collect() } else { inside }
 }
 
 #[cfg(test)]
@@ -114,11 +126,22 @@ mod tests {
 
     #[test]
     fn a_reservations_name_contains_its_address() {
-        let read = |name: &str| reserved_address(name).map(|address| address.to_string());
-        assert_eq!(read("10.0.0.5").as_deref(), Some("10.0.0.5"));
-        assert_eq!(read("storage-net-10.0.0.5").as_deref(), Some("10.0.0.5"));
-        assert_eq!(read("fd00--5").as_deref(), Some("fd00::5"));
-        assert_eq!(read("net-fd00-0-0-1--0").as_deref(), Some("fd00:0:0:1::"));
-        assert_eq!(read("net"), None);
+        let range = |cidr: &str| PoolRange { cidr: cidr.parse().unwrap(), unit: 128 };
+        let read_for = |ranges: &[PoolRange], name: &str| {
+            let addresses = reserved_addresses(name, ranges);
+            addresses.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        let read = |name: &str| read_for(&[], name);
+        assert_eq!(read("10.0.0.5"), ["10.0.0.5"]);
+        assert_eq!(read("storage-net-10.0.0.5"), ["10.0.0.5"]);
+        assert_eq!(read("fd00--5"), ["fd00::5"]);
+        assert_eq!(read("net-fd00-0-0-1--0"), ["fd00:0:0:1::"]);
+        assert_eq!(read("net"), [""; 0]);
+        // The name of the network ends in hexadecimal digits.
+        let pool = [range("fd00::/64")];
+        for name in ["db-fd00--5", "lab-a-fd00--5", "net-1-fd00--5", "cafe-fd00--5", "fd00--5"] {
+            assert_eq!(read_for(&pool, name), ["fd00::5"], "{name}");
+        }
+        assert_eq!(read_for(&pool, "db-fd01--5"), ["db:fd01::5"], "none of the pool's");
     }
 }
