@@ -58,7 +58,7 @@ impl Networks {
             Some(slot) => slot,
             None => {
                 let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
-                self.check_number(&slots, name)?;
+                self.check_number(&mut slots, name)?;
                 Arc::clone(slots.entry(name.clone()).or_default())
             }
         };
@@ -67,15 +67,19 @@ impl Networks {
 
     /// Refuses a network beyond the limit.
     pub(crate) fn check_room(&self, name: &NetworkName) -> Result<(), Error> {
-        self.check_number(&self.slots.read().unwrap_or_else(PoisonError::into_inner), name)
+        self.check_number(&mut self.slots.write().unwrap_or_else(PoisonError::into_inner), name)
     }
 
     fn check_number(
         &self,
-        slots: &BTreeMap<NetworkName, Arc<Slot>>,
+        slots: &mut BTreeMap<NetworkName, Arc<Slot>>,
         name: &NetworkName,
     ) -> Result<(), Error> {
         let most = self.most.load(Ordering::Relaxed);
+        if slots.len() >= most {
+            // A slot stays empty in the map if somebody looked at it when its last request ended.
+            slots.retain(|_, slot| Arc::strong_count(slot) > 1 || slot.state().is_some());
+        }
         if slots.len() < most || slots.contains_key(name) {
             return Ok(());
         }
@@ -126,7 +130,7 @@ impl Drop for Entered<'_> {
             return;
         }
         let mut slots = self.networks.slots.write().unwrap_or_else(PoisonError::into_inner);
-        // At most the map's reference and this one. Any other holder does the same check when it drops its own.
+        // At most the map's reference and this one. Another request does the same check when it drops its own; what only looks at the slot does not.
         if slots.get(&self.name).is_some_and(|slot| Arc::strong_count(slot) <= 2 && slot.state().is_none()) {
             slots.remove(&self.name);
         }
@@ -135,4 +139,26 @@ impl Drop for Entered<'_> {
 
 pub(crate) fn unknown_network(name: &NetworkName) -> Error {
     Error::new(ErrorCode::UnknownNetwork, format_args!("no network {name} on this node"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(name: &str) -> NetworkName {
+        NetworkName::new(name).unwrap()
+    }
+
+    #[test]
+    fn a_slot_that_stayed_empty_takes_no_networks_place() {
+        let networks = Networks::restore(vec![], 1);
+        let entered = networks.get_or_create(&name("refused")).unwrap();
+        assert!(networks.get_or_create(&name("other")).is_err(), "it may become a network yet");
+        let looked_at = networks.all();
+        drop(entered);
+        drop(looked_at);
+        assert!(networks.check_room(&name("other")).is_ok());
+        assert!(networks.get_or_create(&name("other")).is_ok());
+        assert!(networks.all().is_empty());
+    }
 }
