@@ -14,6 +14,8 @@ mod releases;
 mod sample;
 mod spaces;
 mod taints;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::ops::Bound;

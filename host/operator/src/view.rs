@@ -3,7 +3,7 @@
 //! Each object is read once, when a watch shows it, and the stores keep nothing but what was read: snapshots share it.
 //!
 //! What this version cannot read is left out and named: an IPBlock that cannot be read keeps its name taken all the same, and while a NodeIPAM does
-//! not say what its node holds nothing is granted.
+//! not say what its node holds nothing is granted. Of an AddressPool that cannot be read, nothing is granted and nothing taken away.
 
 mod claim;
 mod host;
@@ -14,7 +14,7 @@ mod store;
 mod watch;
 mod written;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ipnet::IpNet;
@@ -47,6 +47,8 @@ pub struct PoolView {
     pub lease: LeasePool,
     /// The overlap group.
     pub group: String,
+    /// The use of its addresses.
+    pub usage: RangeUse,
     /// The CIDRs.
     pub ranges: Vec<PoolRange>,
     /// The ranges of which something else hands out addresses.
@@ -178,6 +180,8 @@ pub struct HostView {
 pub struct ClusterView {
     /// The pools, the oldest first.
     pub pools: Vec<Arc<PoolView>>,
+    /// The uids of pools that cannot be read: nothing is granted of them, and nothing taken away.
+    pub unreadable_pools: BTreeSet<Uid>,
     /// The spaces by overlap group.
     pub spaces: BTreeMap<Arc<str>, Arc<SpaceView>>,
     /// The blocks, by name.
@@ -232,13 +236,6 @@ impl PoolView {
 }
 
 impl PoolView {
-    /// The use of its addresses.
-    #[must_use]
-    pub fn usage(&self) -> RangeUse {
-        // The API server admits no third one.
-        self.object.spec.usage.parse().unwrap_or(RangeUse::Blocks)
-    }
-
     /// Whether the claims of a namespace get addresses of it.
     #[must_use]
     pub fn serves_namespace(&self, namespace: &str) -> bool {
@@ -264,6 +261,12 @@ impl ClusterView {
     #[must_use]
     pub fn pool(&self, uid: Uid) -> Option<&PoolView> {
         self.pools.iter().map(Arc::as_ref).find(|pool| pool.lease.key.uid == uid)
+    }
+
+    /// Whether there is a pool with this uid, perhaps one that cannot be read.
+    #[must_use]
+    pub fn has_pool(&self, uid: Uid) -> bool {
+        self.pool(uid).is_some() || self.unreadable_pools.contains(&uid)
     }
 
     /// The blocks of a node's machine.

@@ -261,6 +261,11 @@ impl Granting<'_> {
             return Err(refused(&GrantRefusal::Barrier));
         }
         let view = self.view;
+        if view.unreadable_pools.contains(&demand.pool.uid) {
+            let name = &demand.pool.name;
+            let message = format!("this version of the operator cannot read AddressPool {name}");
+            return Err(WaitReason { reason: "OperatorWaits", message });
+        }
         let pool = view.pool(demand.pool.uid).ok_or_else(|| WaitReason {
             reason: "PoolGone",
             message: format!("there is no pool {} with the uid that the node names", demand.pool.name),

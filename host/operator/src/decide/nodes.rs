@@ -125,7 +125,7 @@ fn wants_nothing(view: &ClusterView, said: &SaidView) -> bool {
 /// Whether the pools that a node names are for claims alone: their addresses come one by one, without a block.
 pub(super) fn needs_no_block(view: &ClusterView, said: &SaidView) -> bool {
     let mut pools = said.spec.demand.iter().map(|demand| view.pool(demand.pool.uid));
-    let is_for_claims = |pool: Option<&PoolView>| pool.is_some_and(|pool| pool.usage() == RangeUse::Claims);
+    let is_for_claims = |pool: Option<&PoolView>| pool.is_some_and(|pool| pool.usage == RangeUse::Claims);
     !said.spec.demand.is_empty() && pools.all(is_for_claims)
 }
 
@@ -193,7 +193,7 @@ fn settings_of(pool: &PoolView, blocks: &[&BlockView]) -> PoolSettings {
         name: pool.lease.key.name.to_string(),
         uid: pool.lease.key.uid.to_string(),
         generation: pool.object.metadata.generation.unwrap_or_default(),
-        for_claims: pool.usage() == RangeUse::Claims,
+        for_claims: pool.usage == RangeUse::Claims,
         exclusions: spec.exclusions.iter().cloned().chain(taken).collect(),
         per_block_exclusions: spec.per_block_exclusions.clone(),
         gateway: spec.gateway.clone(),

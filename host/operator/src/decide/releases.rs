@@ -110,6 +110,9 @@ pub(super) fn releases(view: &ClusterView, memory: &mut OperatorMemory, now: Wri
         if block.block.phase == BlockPhase::Quarantined {
             continue;
         }
+        if view.unreadable_pools.contains(&block.block.pool.uid) {
+            continue;
+        }
         let pool = view.pool(block.block.pool.uid);
         if pool.is_none() && block.block.phase == BlockPhase::Leased {
             decisions.writes.push(OperatorWrite::block(block, BlockChange::Orphan));

@@ -51,7 +51,8 @@ pub(super) fn spaces(view: &ClusterView, held: &HeldClaims, may_remove: bool) ->
         let wanted = wanted(&pools);
         for range in before.ranges() {
             let is_wanted = wanted.iter().any(|wanted| wanted.is(range));
-            if !is_wanted && range.state == RangeState::Open {
+            let may_be_wanted = view.unreadable_pools.contains(&range.pool.uid);
+            if !is_wanted && !may_be_wanted && range.state == RangeState::Open {
                 // It is in the space.
                 let _ = space.close(range.id);
             }
@@ -104,7 +105,7 @@ fn wanted(pools: &[&PoolView]) -> Vec<WantedRange> {
         let wanted = |range: &PoolRange| WantedRange { pool: pool.lease.key.clone(), range: *range, usage };
         ranges.iter().map(wanted).collect::<Vec<_>>()
     };
-    let own = living().flat_map(|pool| of(pool, &pool.ranges, pool.usage()));
+    let own = living().flat_map(|pool| of(pool, &pool.ranges, pool.usage));
     own.chain(living().flat_map(|pool| of(pool, &pool.taken, RangeUse::Taken))).collect()
 }
 
@@ -144,7 +145,7 @@ fn foreign_block(view: &ClusterView, group: &str, wanted: &WantedRange) -> Optio
         // What something else uses may have been leased before.
         RangeUse::Taken => block.pool == wanted.pool,
         RangeUse::Blocks | RangeUse::Claims => {
-            is_cell(&block.cidr) && (block.pool == wanted.pool || view.pool(block.pool.uid).is_none())
+            is_cell(&block.cidr) && (block.pool == wanted.pool || !view.has_pool(block.pool.uid))
         }
     };
     let blocks = view.all_blocks().filter(|view| view.group == group).map(|view| &view.block);
@@ -181,7 +182,7 @@ fn removal(
 ) -> Option<OperatorWrite> {
     let has_blocks =
         |id: RangeId| view.all_blocks().any(|view| view.group == group && view.block.range == id);
-    let is_held = |range: &SpaceRange| view.pool(range.pool.uid).is_some() && held.has(group, range.cidr);
+    let is_held = |range: &SpaceRange| view.has_pool(range.pool.uid) && held.has(group, range.cidr);
     let is_empty = |range: &SpaceRange| !has_blocks(range.id) && !is_held(range);
     let closed = space.ranges().iter().filter(|range| range.state == RangeState::Closed);
     let ranges: Vec<RangeId> = closed.filter(|range| is_empty(range)).map(|range| range.id).collect();
@@ -252,6 +253,18 @@ mod tests {
     /// The ranges without their random ids.
     fn names(ranges: &[String]) -> Vec<&str> {
         ranges.iter().map(|range| range.rsplit_once(' ').unwrap().0).collect()
+    }
+
+    #[test]
+    fn the_addresses_of_a_pool_that_cannot_be_read_go_to_no_other_pool() {
+        let mut object = pool_object(1, &["10.0.0.0/24"], 26);
+        object["spec"]["usage"] = json!("Loans");
+        let later = || KeptObject::of(serde_json::from_value(object.clone()).unwrap());
+        let younger = || pool(2, &["10.0.0.0/24"], 26);
+        let blocks = || vec![block(1, "10.0.0.64/26")];
+        let refused = |pools| made(&without_space(pools, blocks())).1;
+        assert_eq!(refused(vec![later(), younger()]), [Uid(2)]);
+        assert_eq!(refused(vec![younger()]), [], "it is gone");
     }
 
     #[test]

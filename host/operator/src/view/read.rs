@@ -60,6 +60,8 @@ pub fn view(sources: ViewSources) -> ClusterView {
         let name = block.name.parse::<BlockName>().ok();
         view.unreadable_blocks.extend(name.map(|name| (name.group().to_owned(), name.cidr())));
     }
+    let unreadable_pools = sources.pools.iter().filter(|pool| pool.read.is_err());
+    view.unreadable_pools = unreadable_pools.filter_map(|pool| pool.uid).collect();
     view.pools = view.readable(sources.pools).map(|(_, pool)| pool).collect();
     view.pools.sort_by_key(|pool| age(&pool.object.metadata));
     view.spaces = view.readable(sources.spaces).collect();
@@ -145,6 +147,7 @@ impl FromObject for PoolView {
         Ok(Self {
             lease: (&object).try_into()?,
             group: object.spec.overlap_group.clone(),
+            usage: object.spec.usage.parse()?,
             ranges: object.ranges()?,
             taken: object.taken_ranges()?,
             excluded: PoolExclusions::of(&object.spec.exclusions, &object.spec.per_block_exclusions),
@@ -215,7 +218,7 @@ impl FromObject for IPAMClaim {
 /// one.
 fn wishes(claim: &IPAMClaim, pools: &[Arc<PoolView>]) -> Result<Vec<ClaimWish>, ConversionError> {
     let is_its = |pool: &&Arc<PoolView>| {
-        pool.usage() == RangeUse::Claims && pool.object.spec.networks.contains(&claim.spec.network)
+        pool.usage == RangeUse::Claims && pool.object.spec.networks.contains(&claim.spec.network)
     };
     let mut wishes = Vec::new();
     for is_ipv6 in [false, true] {

@@ -51,7 +51,7 @@ impl<'a> ClaimAddresses<'a> {
         let name = &wish.pool;
         let pool = self.view.pools.iter().find(|pool| *pool.lease.key.name == **name);
         let pool = pool.ok_or_else(|| because("PoolUnknown", format!("there is no AddressPool {name}")))?;
-        if pool.usage() != RangeUse::Claims {
+        if pool.usage != RangeUse::Claims {
             let message =
                 format!("AddressPool {name} has blocks for nodes; a pool for claims has usage: Claims");
             return Err(because("PoolNotForClaims", message));
