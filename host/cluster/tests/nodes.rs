@@ -21,6 +21,8 @@ mod deletions;
 mod families;
 #[path = "nodes/faults.rs"]
 mod faults;
+#[path = "nodes/identity.rs"]
+mod identity;
 #[path = "nodes/killed.rs"]
 mod killed;
 #[path = "nodes/labels.rs"]
@@ -88,6 +90,7 @@ fn main() -> ExitCode {
         moved::TESTS,
         killed::TESTS,
         versions::TESTS,
+        identity::TESTS,
         machine::LAST_TESTS,
     ]
     .concat();

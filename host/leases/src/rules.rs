@@ -47,6 +47,8 @@ words! {
         KeepOn404 = "compare: a missing IPBlock drops no open block",
         /// Agent: a new lease of the same machine for the same addresses takes the place of the old.
         Rebind = "compare: a lease made again is taken over",
+        /// Agent: a lease of another holder is contested, also under the uid that the ledger has.
+        OtherHolder = "compare: a lease of another holder is contested",
         /// Agent: a frozen block that was deleted is dropped.
         DropReleased = "compare: a released block is dropped",
         /// Agent: a contested block is dropped once nothing is in it.

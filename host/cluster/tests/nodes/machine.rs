@@ -25,7 +25,8 @@ pub(crate) const LAST_TESTS: &[Test] = &[
     ("machine::a_block_that_is_leased_to_another_node_gives_no_new_address_and_keeps_its_pods", contested),
 ];
 
-fn shown(world: &World, node: usize) -> anyhow::Result<Vec<Value>> {
+/// The blocks that `tenurectl cluster` shows on a node.
+pub(crate) fn shown(world: &World, node: usize) -> anyhow::Result<Vec<Value>> {
     let shown = world.nodes[node].daemon.ctl(&["cluster"])?;
     Ok(shown["blocks"].as_array().cloned().unwrap_or_default())
 }

@@ -6,13 +6,17 @@
 //!   no answer, an error                 keep                                          keep: it never unfreezes by itself
 //!   404                                 re-assert in held; an empty contested         drop and tombstone: released
 //!                                       block is dropped, and nothing else
-//!   same uid, no mark, not deleting     open (a cordon and a contest end)             open, if the last mark taken back is its own; else keep
-//!   same uid, no mark, deleting         keep: the operator will mark it               keep
-//!   same uid, marked                    keep: the mark is answered by its own table   frozen for that mark, and answered
+//!   same uid, this node and machine:
+//!     no mark, not deleting             open (a cordon and a contest end)             open, if the last mark taken back is its own; else keep
+//!     no mark, deleting                 keep: the operator will mark it               keep
+//!     marked                            keep: the mark is answered by its own table   frozen for that mark, and answered
 //!   another uid, this node and machine  take the new uid over                         drop and tombstone, then accept
-//!   another uid, another holder         contested: no new address, pods stay;         drop and tombstone: released
+//!   another holder, whichever uid       contested: no new address, pods stay;         drop and tombstone: released
 //!                                       one that is contested and empty is dropped
 //! ```
+//!
+//! The ledger names another holder's lease by its own uid where the node was renamed, where its machine id or system UUID changed, and where its disk was
+//! cloned. The operator counts such a block for that holder: if it counted here, too, the node would want as many blocks again with each grant.
 //!
 //! A frozen block may have been deleted and granted to another node before a restore brought its lease back without a mark, or with one that a
 //! leader then takes back. So it opens only when the leader took back the mark that it answered, and leaders take nothing back before every node
@@ -20,7 +24,7 @@
 //!
 //! A doubted block is compared once the node's pods are known; until then a 404 is re-asserted and nothing else is done.
 //!
-//! 404 and another uid release a block only where it is frozen or contested, and empty. A store that was restored, or a CRD that somebody deleted,
+//! 404 and another lease release a block only where it is frozen or contested, and empty. A store that was restored, or a CRD that somebody deleted,
 //! therefore takes no address from a pod. An operator notes each difference as a reason to stop granting for 2 minutes.
 //!
 //! A contested block gives no new address, so once it is empty the node has no use of it. If it went on saying that it holds the block, the conflict
@@ -61,6 +65,8 @@ pub fn compare(
     let contested = row.hold == LeaseHold::Contested;
     let useless = contested && row.usage.is_empty() && rules.has(LeaseRule::DropContested);
     let is_mine = |block: &IpBlock| block.is_held_by(&me.name, me.machine);
+    let is_own =
+        |block: &IpBlock| block.uid == row.uid && (is_mine(block) || !rules.has(LeaseRule::OtherHolder));
     let released =
         if rules.has(LeaseRule::DropReleased) { CompareVerdict::Drop } else { CompareVerdict::Keep };
     match fetched {
@@ -70,7 +76,7 @@ pub fn compare(
         FetchedBlock::Missing if useless => CompareVerdict::Drop,
         FetchedBlock::Missing if rules.has(LeaseRule::KeepOn404) => CompareVerdict::Reassert,
         FetchedBlock::Missing => CompareVerdict::Drop,
-        FetchedBlock::Found(block) if block.uid == row.uid => same_lease(rules, row, block),
+        FetchedBlock::Found(block) if is_own(block) => same_lease(rules, row, block),
         FetchedBlock::Found(_) if frozen => released,
         FetchedBlock::Found(block) if is_mine(block) && rules.has(LeaseRule::Rebind) => {
             CompareVerdict::Rebind(block.uid)
@@ -81,7 +87,7 @@ pub fn compare(
     }
 }
 
-/// Compares a block with its own lease.
+/// Compares a block with its lease, which names this node and machine.
 fn same_lease(rules: LeaseRules, row: &LedgerBlock, block: &IpBlock) -> CompareVerdict {
     let unmarked = block.mark.is_none() && !block.deleting;
     match row.hold {

@@ -38,6 +38,14 @@ fn each_row_of_the_table() {
     assert_eq!(found(|block| block.uid = Uid(2)), [again, again, Keep, again, Drop]);
     let others = found(|block| (block.uid, block.holder) = (Uid(2), sample::stranger()));
     assert_eq!(others, [Contest, Contest, Keep, Drop, Drop]);
+    let cloned = found(|block| block.holder = sample::stranger());
+    assert_eq!(cloned, [Contest, Contest, Keep, Drop, Drop]);
+    let other_machine = found(|block| block.holder.machine.0 = 0);
+    assert_eq!(other_machine, [Contest, Contest, Keep, Drop, Drop]);
+    let renamed = found(|block| block.holder.name = "n0".into());
+    assert_eq!(renamed, [Contest, Contest, Keep, Drop, Drop]);
+    let adopted = found(|block| (block.holder.uid, block.holder.boot) = (Uid(0), Uid(0)));
+    assert_eq!(adopted, [Keep, Open, Keep, Open, Keep], "another Node uid or boot is the same holder");
     let replaced = found(|block| (block.uid, block.holder.machine.0) = (Uid(2), 0));
     assert_eq!(replaced, [Contest, Contest, Keep, Drop, Drop]);
 }
@@ -57,6 +65,8 @@ fn a_contested_block_is_kept_while_anything_is_in_it() {
         let verdict = |fetched: FetchedBlock| compare(LeaseRules::ALL, &sample::holder(), &row, &fetched);
         let others = IpBlock { uid: Uid(2), holder: sample::stranger(), ..sample::block() };
         assert_eq!(verdict(FetchedBlock::Found(others)), Keep);
+        let cloned = IpBlock { holder: sample::stranger(), ..sample::block() };
+        assert_eq!(verdict(FetchedBlock::Found(cloned)), Keep);
         assert_eq!(verdict(FetchedBlock::Missing), Reassert);
         assert_eq!(verdict(FetchedBlock::Found(sample::block())), Open);
         let again = IpBlock { uid: Uid(2), ..sample::block() };

@@ -72,6 +72,8 @@ pub(super) struct Machine {
     answers: BTreeMap<Uid, MarkAck>,
     to_compare: BTreeSet<IpNet>,
     pending: Option<Pending>,
+    /// Blocks of the ledger of which it has read that another holder has them.
+    others: BTreeSet<IpNet>,
     /// Pods that wait for an address of each kind.
     pub(super) waiting: [u32; KINDS.len()],
     /// Pools of which a lower generation is told than is in force.
@@ -113,6 +115,7 @@ impl Machine {
             answers: BTreeMap::new(),
             to_compare: BTreeSet::new(),
             pending: None,
+            others: BTreeSet::new(),
             waiting: [0; KINDS.len()],
             doubted_pools: BTreeSet::new(),
             is_silent: false,
@@ -125,7 +128,15 @@ impl Machine {
         (self.watch, self.is_listed) = (Watch::default(), false);
         self.answers.clear();
         self.to_compare.clear();
+        self.others.clear();
         self.doubted_pools.clear();
+    }
+
+    /// The machine gets another name or other ids, and keeps its ledger. Its agent starts again.
+    pub(super) fn rename(&mut self, me: HolderIdentity) {
+        self.restart();
+        self.me = me;
+        self.excused = Some("has another identity");
     }
 
     /// The machine is switched off: no container of before lives.
@@ -227,6 +238,11 @@ impl Machine {
     /// Whether an address is excluded, as far as the node knows.
     pub(super) fn is_excluded(&self, address: IpAddr) -> bool {
         self.exclusions.iter().any(|of_pool| of_pool.addresses.contains(&address))
+    }
+
+    /// Whether another holder has the block of an address, as far as the node has read.
+    pub(super) fn is_others(&self, address: IpAddr) -> bool {
+        self.others.contains(&block_of(address))
     }
 
     /// A pod asks for an address of one of the kinds. `None` if there is none now.

@@ -105,11 +105,12 @@ pub(super) fn ended(machines: &[Machine], lease: &IpBlock, excuses: &mut Excuses
     }
 }
 
-/// Checks an address that was handed out: it is not excluded on the node.
+/// Checks an address that was handed out: it is not excluded on the node, nor of a block of which the node has read that another holder has it.
 pub(super) fn given(machine: &Machine, address: IpAddr) -> Result<(), String> {
-    match machine.is_excluded(address) {
-        true => Err(format!("the excluded address {address} was handed out")),
-        false => Ok(()),
+    match (machine.is_excluded(address), machine.is_others(address)) {
+        (true, _) => Err(format!("the excluded address {address} was handed out")),
+        (_, true) => Err(format!("the address {address} of another holder's block was handed out")),
+        (false, false) => Ok(()),
     }
 }
 

@@ -4,7 +4,7 @@ mod calls;
 mod faults;
 mod people;
 
-pub(super) use self::faults::{DELETED_NODE, NEW_LEADER, RESTORE};
+pub(super) use self::faults::{DELETED_NODE, NEW_LEADER, OTHER_IDENTITY, RESTORE};
 
 use std::sync::Arc;
 
@@ -229,6 +229,14 @@ impl World {
             if self.server.store.hosts.get(&name).is_none_or(|host| host.machine != me.machine) {
                 self.machines[index].switch_off();
             }
+        }
+        // A restore may have brought back the Node of an identity that no machine has any more.
+        let is_left = |(name, host): &(&Arc<str>, &NodeEvidence)| {
+            !self.machines.iter().any(|machine| machine.me.is_machine(name, host.machine))
+        };
+        let left = self.server.store.hosts.iter().filter(is_left).map(|(name, _)| Arc::clone(name));
+        for name in left.collect::<Vec<_>>() {
+            self.server.set_host(&name, None);
         }
     }
 

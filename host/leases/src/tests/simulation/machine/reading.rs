@@ -61,6 +61,7 @@ impl Machine {
         };
         if accept(self.rules, &case).is_ok() {
             self.rows.insert(hint.cidr, (hint.uid, LeaseHold::Open));
+            self.others.remove(&hint.cidr);
         }
     }
 
@@ -70,6 +71,13 @@ impl Machine {
             return;
         }
         self.to_compare.remove(&cidr);
+        match fetched {
+            FetchedBlock::Found(block) if !block.is_held_by(&self.me.name, self.me.machine) => {
+                // One in doubt is compared again once the pods are known.
+                self.others.extend((row.hold != LeaseHold::Doubted).then_some(cidr));
+            }
+            _ => drop(self.others.remove(&cidr)),
+        }
         match compare(self.rules, &self.me, &row, fetched) {
             CompareVerdict::Keep => {}
             CompareVerdict::Reassert => self.written = None,

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{NODES, World};
-use crate::Uid;
+use super::{NODES, World, evidence};
 use crate::operator::fence::NodeEvidence;
+use crate::{HolderIdentity, MachineHash, Uid};
 
 /// An operator begins again.
 pub(in crate::tests::simulation) const NEW_LEADER: u64 = 2;
@@ -14,6 +14,9 @@ pub(in crate::tests::simulation) const RESTORE: u64 = 6;
 
 /// A Node is deleted.
 pub(in crate::tests::simulation) const DELETED_NODE: u64 = 8;
+
+/// A machine gets another identity. It comes in a focus alone.
+pub(in crate::tests::simulation) const OTHER_IDENTITY: u64 = 14;
 
 impl World {
     pub(super) fn fault(&mut self) {
@@ -41,6 +44,7 @@ impl World {
             9 => self.not_ready(index),
             10 => self.replace(index),
             11 => self.overwrite(index),
+            OTHER_IDENTITY => self.change_identity(index),
             _ if self.has_host(index) => self.register_again(index),
             _ => {}
         }
@@ -165,6 +169,24 @@ impl World {
             let name = Arc::clone(&self.machines[index].me.name);
             self.join(name);
         }
+    }
+
+    /// A machine gets another name, or other ids, and keeps its ledger. Its Node of before is gone.
+    fn change_identity(&mut self, index: usize) {
+        if !self.machines[index].is_on || !self.has_host(index) {
+            return;
+        }
+        let new = self.server.uid();
+        let me = HolderIdentity { uid: new, ..self.machines[index].me.clone() };
+        let me = match self.random.below(2) {
+            0 => {
+                self.server.set_host(&me.name, None);
+                HolderIdentity { name: format!("n{}", new.0).into(), ..me }
+            }
+            _ => HolderIdentity { machine: MachineHash(new.0), ..me },
+        };
+        self.server.set_host(&me.name, Some(evidence(&me)));
+        self.machines[index].rename(me);
     }
 
     /// A kubelet registers under a new uid, in the same boot.
