@@ -39,6 +39,8 @@ mod node;
 mod pods;
 #[path = "nodes/releases.rs"]
 mod releases;
+#[path = "nodes/remade.rs"]
+mod remade;
 #[path = "nodes/settings.rs"]
 mod settings;
 #[path = "nodes/stateful.rs"]
@@ -92,6 +94,7 @@ fn main() -> ExitCode {
         versions::TESTS,
         identity::TESTS,
         machine::LAST_TESTS,
+        remade::TESTS,
     ]
     .concat();
     let exit = suite::run(start, TestOrder::OneByOne, tests, |world, test| {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 use tenure_leases::agent::compare::{CompareVerdict, compare};
 use tenure_leases::agent::ledger::{BlockUsage, LeaseHold, LedgerBlock};
-use tenure_leases::{BlockPhase, FetchedBlock, HolderIdentity, IpBlock, LeaseRules};
+use tenure_leases::{BlockPhase, FetchedBlock, HolderIdentity, IpBlock, LeaseRules, PoolKey};
 use tenure_ledger::Book;
 use tenure_types::{Attributes, agreed};
 
@@ -45,8 +45,10 @@ impl AgentCore {
         let times = self.was_compared(cidr, verdict);
         let leased = |block: &IpBlock| block.uid == lease.uid && block.phase == BlockPhase::Leased;
         let is_held = |block: &IpBlock| !is_over && leased(block) && block.is_held_by(&me.name, me.machine);
-        if matches!(&fetched, FetchedBlock::Found(block) if is_held(block)) {
-            self.confirm(lease).await?;
+        if let FetchedBlock::Found(block) = &fetched
+            && is_held(block)
+        {
+            self.confirm(lease, &block.pool).await?;
         }
         match verdict {
             CompareVerdict::Keep => {}
@@ -55,7 +57,11 @@ impl AgentCore {
             CompareVerdict::Open => self.set_hold(lease, LeaseHold::Open).await?,
             CompareVerdict::Rebind(uid) => {
                 tracing::warn!(block = %cidr, %uid, "the lease of a held block was made again");
-                self.rebind(lease, uid).await?;
+                let pool = match fetched {
+                    FetchedBlock::Found(block) => block.pool,
+                    FetchedBlock::Missing | FetchedBlock::Unreachable => lease.pool.clone(),
+                };
+                self.rebind(&HeldLease { pool, ..lease.clone() }, uid).await?;
                 self.state().unconfirmed.remove(&cidr);
             }
             CompareVerdict::Refreeze(mark) => match intent {
@@ -114,10 +120,12 @@ impl AgentCore {
         Ok((fetched, is_over && lease.hold != LeaseHold::Doubted))
     }
 
-    /// Notes that a block of an earlier boot is still this node's.
-    async fn confirm(&self, lease: &HeldLease) -> Result<(), AgentError> {
-        if self.state().unconfirmed.contains(&lease.cidr()) {
-            self.record(&HeldLease { boot: Some(self.settings.boot), ..lease.clone() }).await?;
+    /// Notes that a block of an earlier boot is still this node's, and of which pool it is: a version before kept the pool of a lease that was made again
+    /// for another one.
+    async fn confirm(&self, lease: &HeldLease, pool: &PoolKey) -> Result<(), AgentError> {
+        if lease.pool != *pool || self.state().unconfirmed.contains(&lease.cidr()) {
+            let boot = Some(self.settings.boot);
+            self.record(&HeldLease { boot, pool: pool.clone(), ..lease.clone() }).await?;
             self.state().unconfirmed.remove(&lease.cidr());
         }
         Ok(())
@@ -157,9 +165,9 @@ impl AgentCore {
     /// Records how far a block may be used.
     pub(crate) async fn set_hold(&self, lease: &HeldLease, hold: LeaseHold) -> Result<(), AgentError> {
         if lease.hold != hold {
-            // The record may name this boot by now.
-            let boot = self.leases().remove(&lease.cidr()).map_or(lease.boot, |recorded| recorded.boot);
-            self.record(&HeldLease { hold, boot, ..lease.clone() }).await?;
+            // The record may name this boot and another pool by now.
+            let recorded = self.leases().remove(&lease.cidr()).unwrap_or_else(|| lease.clone());
+            self.record(&HeldLease { hold, ..recorded }).await?;
         }
         Ok(())
     }

@@ -135,7 +135,7 @@ impl AgentCore {
         self.engine.objects_seen(&[], &[records::lease_key(name)]).await
     }
 
-    /// Replaces a lease's uid by that under which it was made again.
+    /// Replaces a lease's uid by that under which it was made again. The lease names the pool of which it was made again.
     pub(crate) async fn rebind(&self, lease: &HeldLease, uid: Uid) -> Result<()> {
         let mut objects = self.tombstones([lease.uid]).map_err(internal)?;
         let boot = Some(self.settings.boot);

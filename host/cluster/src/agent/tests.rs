@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 use tenure_leases::agent::ledger::LeaseHold;
-use tenure_leases::{ClaimKind, MachineHash, PoolKey, TurnId, Uid};
+use tenure_leases::{ClaimKind, HolderIdentity, MachineHash, MarkId, PoolKey, TurnId, Uid};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -78,6 +78,23 @@ async fn nodes_do_not_ask_for_all_their_blocks_at_once_after_minutes_without_the
     let most = |seconds: &BTreeMap<u64, usize>| seconds.values().copied().max().unwrap_or_default();
     assert!(most(&lists) <= nodes / 5, "more than a fifth within a second: {lists:?}");
     assert!(most(&reads) <= nodes * BLOCKS.len() / 5, "more than a fifth within a second: {reads:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_block_is_of_the_pool_that_its_lease_names() {
+    let server = AbsentServer::new(Duration::ZERO, Duration::ZERO, objects());
+    let (core, _abandoned) = agent_with(server.client(), Arc::new(PausedClock(Instant::now())), 1).await;
+    let me = HolderIdentity { name: "n1".into(), uid: Uid(1), machine: MachineHash(1), boot: Uid(2) };
+    // The pool was made again, and with it the lease of the first block; the record of the second one is of a version that kept the old pool.
+    let holds = [LeaseHold::Open, LeaseHold::Cordoned(MarkId(1))];
+    for ((uid, cidr), hold) in [9, 11].into_iter().zip(BLOCKS).zip(holds) {
+        let pool = PoolKey { name: "names".into(), uid: Uid(6) };
+        let held = HeldLease { pool, hold, ..lease(cidr, uid) };
+        core.record(&held).await.unwrap();
+        core.compare(&me, &held).await.unwrap();
+    }
+    let recorded: Vec<HeldLease> = core.leases().into_values().collect();
+    assert_eq!(recorded, [lease(BLOCKS[0], 10), lease(BLOCKS[1], 11)]);
 }
 
 /// The objects with ten claims that have no address, and a standard claim whose address another node has.

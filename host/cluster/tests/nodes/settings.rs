@@ -22,7 +22,7 @@ pub(crate) const TESTS: &[Test] = &[
 ];
 
 /// Edits the pool, and waits until a node says that it is in force.
-fn edit(world: &World, node: usize, spec: &Value) -> anyhow::Result<()> {
+pub(crate) fn edit(world: &World, node: usize, spec: &Value) -> anyhow::Result<()> {
     world.change::<AddressPool>(POOL, &json!({ "spec": spec }))?;
     let api: kube::Api<AddressPool> = kube::Api::all(world.client.clone());
     let pool = world.runtime.block_on(tenure_cluster::client::call(api.get(POOL)))?;
