@@ -33,6 +33,8 @@ mod machine;
 mod moved;
 #[path = "nodes/multus.rs"]
 mod multus;
+#[path = "nodes/networks.rs"]
+mod networks;
 #[path = "nodes/node.rs"]
 mod node;
 #[path = "nodes/pods.rs"]
@@ -90,6 +92,7 @@ fn main() -> ExitCode {
         settings::TESTS,
         calls::TESTS,
         moved::TESTS,
+        networks::TESTS,
         killed::TESTS,
         versions::TESTS,
         identity::TESTS,

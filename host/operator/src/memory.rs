@@ -20,7 +20,8 @@ use crate::view::{
     WrittenObjects,
 };
 
-/// Seconds for which a block whose holder refused a mark is not marked again.
+/// Seconds for which a block whose holder refused a mark is not marked again. A node that holds a further block is asked at once whether another one may
+/// drain now.
 pub const RELEASE_DELAY_SECONDS: u64 = 1800;
 
 /// The longest time between two looks at the store's version.
@@ -81,6 +82,8 @@ pub struct OperatorMemory {
     answered: BTreeMap<MarkId, MarkAnswer>,
     wanting: BTreeMap<WaitingNode, Duration>,
     refused: BTreeMap<(Uid, &'static str), Duration>,
+    /// The leases that the holder of a block said that it holds when the block was marked last, for this reason.
+    asked: BTreeMap<(Uid, &'static str), BTreeSet<Uid>>,
     quarantined: BTreeMap<Uid, QuarantineCount>,
     /// Since when the node of a claim's alternate turn has been gone, by block and turn.
     alternates: BTreeMap<(Uid, TurnId), Duration>,
@@ -272,20 +275,35 @@ impl OperatorMemory {
         self.marked.get(&mark).is_some_and(|at| now.saturating_sub(*at).as_secs() >= MARK_TIMEOUT_SECONDS)
     }
 
+    /// Notes that a block is marked for this reason, and the leases that its holder says that it holds. A refusal before counts no longer.
+    pub fn asks(&mut self, block: Uid, why: MarkReason, held: BTreeSet<Uid>) {
+        let key = (block, why.as_str());
+        self.refused.remove(&key);
+        self.asked.insert(key, held);
+    }
+
     /// Notes that the holder of a block refuses a mark for this reason.
     pub fn refused(&mut self, block: Uid, why: MarkReason, now: Duration) {
-        let at = self.refused.entry((block, why.as_str())).or_insert(now);
-        if now.saturating_sub(*at).as_secs() >= RELEASE_DELAY_SECONDS {
-            *at = now;
-        }
+        self.refused.entry((block, why.as_str())).or_insert(now);
     }
 
     /// Whether the holder of a block refused a mark for this reason lately. A refused excess holds no drain back: a block that is in use is refused
-    /// as the one, and cordoned as the other.
+    /// as the one, and cordoned as the other. Nor does the refusal to drain a last block count any more once the node holds another one than when it was
+    /// asked: that may be the replacement.
     #[must_use]
-    pub fn refused_lately(&self, block: Uid, why: MarkReason, now: Duration) -> bool {
-        let refused = self.refused.get(&(block, why.as_str()));
-        refused.is_some_and(|at| now.saturating_sub(*at).as_secs() < RELEASE_DELAY_SECONDS)
+    pub fn refused_lately(
+        &self,
+        block: Uid,
+        why: MarkReason,
+        mut held: impl Iterator<Item = Uid>,
+        now: Duration,
+    ) -> bool {
+        let key = (block, why.as_str());
+        let Some(at) = self.refused.get(&key) else { return false };
+        let is_further = |uid: Uid| self.asked.get(&key).is_some_and(|asked| !asked.contains(&uid));
+        let is_late = now.saturating_sub(*at).as_secs() >= RELEASE_DELAY_SECONDS;
+        let has_further = why == MarkReason::Drain && held.any(is_further);
+        !is_late && !has_further
     }
 
     /// Seconds for which a block has been in quarantine since this leader saw or wrote the time in its status, which is `written`. A write whose answer
@@ -383,6 +401,7 @@ impl OperatorMemory {
     pub fn forget(&mut self, view: &ClusterView) {
         let blocks: BTreeSet<Uid> = view.all_blocks().map(|view| view.block.uid).collect();
         self.refused.retain(|(uid, _), _| blocks.contains(uid));
+        self.asked.retain(|(uid, _), _| blocks.contains(uid));
         let quarantined = view.all_blocks().filter(|view| view.block.phase == BlockPhase::Quarantined);
         let quarantined: BTreeSet<Uid> = quarantined.map(|view| view.block.uid).collect();
         self.quarantined.retain(|uid, _| quarantined.contains(uid));

@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use ipnet::IpNet;
 use tenure_effects::Ids;
 use tenure_engine::ports::Outside;
+use tenure_leases::agent::ledger::LeaseHold;
 use tenure_leases::agent::mark::{MarkCase, MarkVerdict, answer};
 use tenure_leases::{BlockMark, LeaseRules};
 use tenure_ledger::Book;
@@ -86,17 +87,21 @@ pub(crate) fn marked(core: &AgentCore, lease: &HeldLease) -> Option<BlockMark> {
 
 /// Everything that decides about a mark on a lease of the ledger, as the book is now.
 pub(crate) fn mark_case(core: &AgentCore, lease: &HeldLease, mark: BlockMark, book: &Book) -> MarkCase {
-    let family = PoolFamily::of(lease.cidr());
+    let (family, network) = (PoolFamily::of(lease.cidr()), core.settings.network_of(&lease.pool.name));
+    // The address of a claim is for the claim's pods alone.
     let is_other = |other: &&HeldLease| {
-        other.pool == lease.pool
+        core.settings.network_of(&other.pool.name) == network
             && other.cidr() != lease.cidr()
+            && other.turn.is_none()
             && PoolFamily::of(other.cidr()) == family
-            && other.hold == tenure_leases::agent::ledger::LeaseHold::Open
+            && other.hold == LeaseHold::Open
             && core.giving_back(other.cidr()).is_none()
     };
     let leases = core.leases();
     let others: Vec<&HeldLease> = leases.values().filter(is_other).collect();
-    let left = others.iter().map(|other| free(book, other.cidr())).fold(0, u32::saturating_add);
+    // The reserve is each pool's own.
+    let of_pool = others.iter().filter(|other| other.pool.name == lease.pool.name);
+    let left = of_pool.map(|other| free(book, other.cidr())).fold(0, u32::saturating_add);
     MarkCase {
         uid: lease.uid,
         mark,
@@ -106,5 +111,58 @@ pub(crate) fn mark_case(core: &AgentCore, lease: &HeldLease, mark: BlockMark, bo
         lost: core.state().is_lost,
         other_open: u32::try_from(others.len()).unwrap_or(u32::MAX),
         keeps_reserve: left >= core.settings.preallocation,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_leases::{BlockName, ClaimKind, MarkId, MarkReason, PoolKey, TurnId, Uid};
+    use tenure_types::NetworkName;
+
+    use super::*;
+    use crate::agent::records::LeaseTurn;
+    use crate::agent::sample::{agent, network};
+    use crate::pools::ClaimName;
+
+    fn lease(pool: &str, cidr: &str, uid: u128) -> HeldLease {
+        HeldLease {
+            name: BlockName::new("default", cidr.parse().unwrap()).unwrap(),
+            uid: Uid(uid),
+            pool: PoolKey { name: pool.into(), uid: Uid(uid) },
+            hold: LeaseHold::Open,
+            boot: Some(Uid(2)),
+            turn: None,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_block_of_another_pool_replaces_the_last_one_in_the_same_network_alone() {
+        let (mut core, _abandoned) = agent().await;
+        let pools = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        core.settings.networks = [
+            (network(), pools(&["names", "more"])),
+            (NetworkName::new("storage").unwrap(), pools(&["disks"])),
+        ]
+        .into();
+        let mine = lease("names", "10.0.0.0/26", 1);
+        let claim = ClaimName { kind: ClaimKind::Address, namespace: "default".into(), name: "db".into() };
+        let pod = "default/db".to_owned();
+        let turn = LeaseTurn { claim, uid: None, turn: TurnId(4), pod, guest: None, addresses: 1 };
+        let others = [
+            (lease("disks", "10.1.0.0/26", 2), 0),
+            (HeldLease { turn: Some(turn), ..lease("more", "10.2.0.9/32", 3) }, 0),
+            (lease("more", "fd00::/122", 4), 0),
+            (HeldLease { hold: LeaseHold::Contested, ..lease("more", "10.2.0.64/26", 5) }, 0),
+            (lease("more", "10.2.0.128/26", 6), 1),
+            // The pool before one that was made again under its name.
+            (lease("names", "10.3.0.0/26", 7), 2),
+        ];
+        core.record(&mine).await.unwrap();
+        let book = core.book(&network()).await.unwrap();
+        let mark = BlockMark { id: MarkId(9), why: MarkReason::Drain };
+        for (other, open) in others {
+            core.record(&other).await.unwrap();
+            assert_eq!(mark_case(&core, &mine, mark, &book).other_open, open, "{other:?}");
+        }
     }
 }

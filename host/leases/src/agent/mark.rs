@@ -6,7 +6,7 @@
 //!   the lease, open, empty                                              freeze, ready       freeze, ready       freeze, ready
 //!   the lease, open, in use, quarantined, cooling, promised, under way  refused(reason)     cordon              cordon
 //!   the lease, open, and going would break the reserve                  refused(reserve)    by the rows above   by the rows above
-//!   the lease, and it is the last open block                            refused(reserve)    refused(reserve)    by the rows above
+//!   the lease, and it is the network's last open block of the family    refused(reserve)    refused(reserve)    by the rows above
 //!   the lease, cordoned                                                 refused(reason)     cordoned; empty: freeze, ready
 //!   the lease, frozen for this mark                                     ready
 //!   the lease, frozen for another mark                                  GET the block; `agent::compare` records the mark that it has
@@ -41,7 +41,7 @@ pub struct MarkCase {
     pub accepting: bool,
     /// Whether the ledger was lost, and has not been read back or the node's pods are not known.
     pub lost: bool,
-    /// Open blocks of the same pool and family besides this one.
+    /// Open blocks of the same network and family besides this one, of whichever pool.
     pub other_open: u32,
     /// Whether the node keeps its reserve of free addresses without this block.
     pub keeps_reserve: bool,

@@ -18,7 +18,9 @@
 //! A block that is frozen, or that its node never accepted, is not open, and goes without a replacement: no address comes from it. That may be why the
 //! node has no other: it accepts nothing of a closed range, and the pool may have no second one.
 //!
-//! The agent has the last word about its last open block ([`agent::mark`](crate::agent::mark)); what is decided here keeps pointless marks away.
+//! The agent has the last word about a network's last open block ([`agent::mark`](crate::agent::mark)); what is decided here keeps pointless marks away.
+//! Which pools are of one network the operator does not know. So a block of another pool counts as a replacement only where the pool has none for the
+//! node, and what the agent refuses is asked again once the node holds a further block.
 
 use crate::MarkReason;
 
@@ -56,7 +58,7 @@ pub struct ShrinkCase {
     pub draining_nodes: u32,
     /// Nodes that hold blocks of the pool.
     pub pool_nodes: u32,
-    /// Other open blocks of the node for the same network and family, in any pool, that are not marked.
+    /// Other open blocks of the node of the same family that are not marked: those of the pool, or of all pools if this one grants the node none.
     pub replacements: u32,
     /// The block is not open on its node, which never accepted it, or answered ready to a mark and keeps it frozen.
     pub not_open: bool,

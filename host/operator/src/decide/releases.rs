@@ -213,7 +213,8 @@ fn step(
     }
     // A block that is in use is refused as excess, and drains all the same once somebody wants it to.
     let reason = wanted.or(block.deleting.then_some(MarkReason::Drain));
-    let refused_lately = reason.is_some_and(|why| memory.refused_lately(block.uid, why, now.elapsed));
+    let held = || said.spec.held.iter().map(|held| held.uid);
+    let refused_lately = reason.is_some_and(|why| memory.refused_lately(block.uid, why, held(), now.elapsed));
     let case = ReleaseCase {
         block,
         // The hints of a node are written together, from its blocks: here they are as they will be.
@@ -227,7 +228,10 @@ fn step(
     };
     let change = match release(LeaseRules::ALL, &case) {
         ReleaseStep::Wait | ReleaseStep::Hint(_) => return None,
-        ReleaseStep::Mark(why) => BlockChange::Mark(BlockMark { id: MarkId(crate::memory::random()), why }),
+        ReleaseStep::Mark(why) => {
+            memory.asks(block.uid, why, held().collect());
+            BlockChange::Mark(BlockMark { id: MarkId(crate::memory::random()), why })
+        }
         ReleaseStep::Clear(mark) => BlockChange::Clear(mark),
         ReleaseStep::Delete => BlockChange::Delete,
         ReleaseStep::RemoveFinalizer => BlockChange::RemoveFinalizer,
@@ -253,8 +257,12 @@ fn shrink_case(
     let draining = facts.draining.get(&lease.pool.uid).into_iter().flatten();
     let draining_nodes = draining.filter(|other| other.as_str() != &**node).count();
     let counted = facts.capacities.get(&(lease.pool.uid, ipv6)).copied().unwrap_or_default();
+    // Blocks of other pools may be another network's, and are the only ones where the pool has none for the node.
+    let is_granting = pool.is_some_and(|pool| !pool.lease.disabled && unmatched_seconds.is_none());
+    let has_own = is_granting && counted.total > 0;
     let replaces = |other: &&BlockView| {
-        let open = other.block.uid != lease.uid && is_ipv6(other.block.cidr) == ipv6;
+        let is_replacement = other.block.pool.uid == lease.pool.uid || !has_own;
+        let open = is_replacement && other.block.uid != lease.uid && is_ipv6(other.block.cidr) == ipv6;
         let stays = other.block.mark.is_none() && !other.block.deleting && view.serves(other);
         open && stays && said.spec.held_uid(other.block.cidr) == Some(other.block.uid)
     };

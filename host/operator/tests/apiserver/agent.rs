@@ -178,7 +178,12 @@ impl TestAgent {
     }
 
     fn marked(&mut self, cluster: &Cluster, hint: &BlockHint, mark: BlockMark) -> anyhow::Result<()> {
-        let open = |row: &&LedgerBlock| row.hold == LeaseHold::Open && row.cidr != hint.cidr;
+        // All pools of a test are one network's.
+        let is_ipv6 = |cidr: IpNet| matches!(cidr, IpNet::V6(_));
+        let open = |row: &&LedgerBlock| {
+            let is_other = row.cidr != hint.cidr && is_ipv6(row.cidr) == is_ipv6(hint.cidr);
+            row.hold == LeaseHold::Open && is_other
+        };
         let case = MarkCase {
             uid: hint.uid,
             mark,

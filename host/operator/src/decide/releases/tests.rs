@@ -2,8 +2,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tenure_leases::block::RefusalReason;
 use tenure_leases::operator::release::MARK_TIMEOUT_SECONDS;
 use tenure_leases::operator::shrink::SELECTOR_SECONDS;
+use tenure_leases::{MarkAck, PoolKey, RangeId, SpaceRange};
 
 use super::*;
 use crate::decide::sample::{NOW, host, leader, leased, pool_with, saying, space};
@@ -67,6 +69,63 @@ fn a_block_that_serves_nothing_goes_once_there_is_another_or_its_node_does_not_h
     assert_eq!(wanted(&excluded, 1, true), (0, 0));
     assert_eq!(wanted(&excluded, 1, false), (1, 1));
     assert_eq!(wanted(&excluded, 2, true), (1, 0), "the other one is a replacement while its range is open");
+}
+
+/// The blocks of one node.
+fn of_one_node(cidrs: &[&str]) -> Vec<(u32, String, Uid)> {
+    (1000..).zip(cidrs).map(|(uid, cidr)| (0, (*cidr).to_owned(), Uid(uid))).collect()
+}
+
+#[test]
+fn a_block_of_another_pool_replaces_none_that_the_pool_can_replace_itself() {
+    let excluded = json!({ "exclusions": [{ "cidr": "10.0.0.0/30" }] });
+    let (own, other) = (Uid(1), Uid(5));
+    // The second block is of a pool and a range of its own.
+    let marked = |more: &Value, uid: Uid, change: fn(&mut ClusterView)| {
+        let mut view = holding(more, &of_one_node(&["10.0.0.0/30", "10.1.0.0/30"]), |_| true);
+        let (id, pool) = (RangeId(2), PoolKey { name: "more".into(), uid });
+        let block = &mut Arc::make_mut(&mut view.blocks[1]).block;
+        (block.range, block.pool) = (id, pool.clone());
+        let space = view.spaces.get_mut("default").map(Arc::make_mut).unwrap();
+        let cidr = "10.1.0.0/24".parse().unwrap();
+        let (usage, state) = (RangeUse::Blocks, RangeState::Open);
+        space.space.add(LeaseRules::ALL, SpaceRange { id, cidr, unit: 30, usage, pool, state }).unwrap();
+        change(&mut view);
+        marks(releases(&view, &mut leader(), NOW)).len()
+    };
+    assert_eq!(marked(&excluded, own, |_| ()), 1);
+    assert_eq!(marked(&excluded, other, |_| ()), 0, "it may be another network's");
+    let closed = |view: &mut ClusterView| {
+        let space = view.spaces.get_mut("default").map(Arc::make_mut).unwrap();
+        space.space.close(RangeId(1)).unwrap();
+    };
+    assert_eq!(marked(&json!({}), other, closed), 1, "the pool has no other range");
+    let disabled = |view: &mut ClusterView| Arc::make_mut(&mut view.pools[0]).lease.disabled = true;
+    assert_eq!(marked(&excluded, other, disabled), 1);
+    let typo = json!({ "matchLabels": { "zone": "typo" } });
+    let unmatched = json!({ "exclusions": [{ "cidr": "10.0.0.0/30" }], "nodeSelector": typo });
+    assert_eq!(marked(&unmatched, other, |_| ()), 1, "the pool is not for the node");
+}
+
+#[test]
+fn a_node_that_refused_to_drain_its_last_block_is_asked_again_with_the_next_one() {
+    let (excluded, mut memory) = (json!({ "exclusions": [{ "cidr": "10.0.0.0/30" }] }), leader());
+    let view = |blocks: &[&str]| holding(&excluded, &of_one_node(blocks), |_| true);
+    let two = ["10.0.0.0/30", "10.0.0.4/30"];
+    let [(block, _, mark)] = marks(releases(&view(&two), &mut memory, NOW)).try_into().unwrap();
+    memory.wrote_mark(mark.id, NOW.elapsed);
+    let mut refused = view(&two);
+    Arc::make_mut(&mut refused.blocks[0]).block.mark = Some(mark);
+    let said = refused.said.get_mut("n0").map(Arc::make_mut).unwrap();
+    let answer = MarkAnswer::Refused(RefusalReason::Reserve);
+    said.spec.acks.push(MarkAck { uid: block, mark: mark.id, answer });
+    let writes = releases(&refused, &mut memory, NOW).writes;
+    let is_cleared = |write: &OperatorWrite| matches!(write, OperatorWrite::Block(_, _, _, BlockChange::Clear(id)) if *id == mark.id);
+    assert!(writes.iter().any(is_cleared), "{writes:?}");
+    memory.cleared(mark.id);
+    assert!(marks(releases(&view(&two), &mut memory, NOW)).is_empty(), "the node holds what it held");
+    let three = view(&["10.0.0.0/30", "10.0.0.4/30", "10.0.0.8/30"]);
+    assert_eq!(marks(releases(&three, &mut memory, NOW)).len(), 1);
 }
 
 #[test]
