@@ -43,6 +43,8 @@ mod pods;
 mod releases;
 #[path = "nodes/remade.rs"]
 mod remade;
+#[path = "nodes/renumbered.rs"]
+mod renumbered;
 #[path = "nodes/settings.rs"]
 mod settings;
 #[path = "nodes/stateful.rs"]
@@ -93,6 +95,7 @@ fn main() -> ExitCode {
         calls::TESTS,
         moved::TESTS,
         networks::TESTS,
+        renumbered::TESTS,
         killed::TESTS,
         versions::TESTS,
         identity::TESTS,

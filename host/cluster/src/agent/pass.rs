@@ -6,6 +6,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use ipnet::IpNet;
 use tenure_effects::budget::Jitter;
 use tenure_leases::agent::compare::is_settled;
 use tenure_leases::agent::ledger::LeaseHold;
@@ -156,6 +157,8 @@ impl<'a> AgentPass<'a> {
         let state = &mut *guard;
         state.unapplied.retain(|cidr, _| leases.contains_key(cidr));
         state.compared.retain(|cidr, _| leases.contains_key(cidr));
+        let is_hinted = |cidr: &IpNet| state.told.blocks.iter().any(|hint| hint.cidr == *cidr);
+        state.leaving.retain(|cidr| leases.contains_key(cidr) || is_hinted(cidr));
         // The next pass answers again what is hinted at again.
         state.answers.retain(|uid, _| state.told.blocks.iter().any(|hint| hint.uid == *uid));
     }
@@ -214,13 +217,16 @@ impl<'a> AgentPass<'a> {
     async fn hints(&self, me: &HolderIdentity) -> Result<(), AgentError> {
         for (name, hint) in self.hinted() {
             let is_held = self.core.leases().values().any(|lease| lease.name == name);
-            let (is_lost, is_early) = {
+            // One that leaves already is marked soon, and goes unused: its exclusions may be gone from the pool.
+            let is_unwanted = {
                 let (now, state) = (self.core.now(), self.core.state());
-                (state.is_lost, state.hesitations.is_early(hint.uid, now))
+                state.is_lost
+                    || state.hesitations.is_early(hint.uid, now)
+                    || state.leaving.contains(&hint.cidr)
             };
             match hint.mark {
                 Some(asked) => mark(self.core, self.executors, me, (&name, hint), asked).await?,
-                None if !is_held && !is_lost && !is_early => self.core.accept(me, &name, hint).await?,
+                None if !is_held && !is_unwanted => self.core.accept(me, &name, hint).await?,
                 None => {}
             }
         }

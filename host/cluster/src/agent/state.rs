@@ -50,6 +50,8 @@ pub(crate) struct AgentState {
     pub(crate) pools: BTreeMap<String, ClusterPool>,
     /// The settings of each pool that are in force.
     pub(crate) in_force: BTreeMap<Uid, PoolSettings>,
+    /// Blocks of which the pool no longer has the CIDR, by the last hint at each: they keep their exclusions and their gateway.
+    pub(crate) leaving: BTreeSet<IpNet>,
     /// Pools of which a lower generation is told than is in force, to be read from the API server.
     pub(crate) doubted_pools: BTreeSet<Uid>,
     /// Blocks to which their pool's settings cannot be applied, each with the reason.
@@ -188,9 +190,23 @@ impl AgentState {
             self.hesitations.look_again(|uid| told.blocks.iter().any(|hint| hint.uid == uid));
         }
         self.object = object.map(Arc::new);
+        self.note_leaving();
         self.doubted_pools.clear();
         for (uid, pool) in self.told_pools() {
             self.take_settings(uid, pool, None);
+        }
+    }
+
+    /// Notes which blocks leave with their CIDR, and which do not. Without a hint, such as while the lease is lost, it stays as it was.
+    fn note_leaving(&mut self) {
+        let status = self.object.as_ref().and_then(|object| object.status.as_ref());
+        for hint in status.into_iter().flat_map(|status| &status.blocks) {
+            let Ok(cidr) = hint.cidr.parse() else { continue };
+            if hint.leaving {
+                self.leaving.insert(cidr);
+            } else {
+                self.leaving.remove(&cidr);
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 //! ```text
 //!   a lease without ranges                          its ranges are added
 //!   other settings than its ranges have             the ranges are replaced; an address that is held stays as its owner got it
+//!   the pool no longer has the block's CIDR         the ranges keep their gateway, and what is not among them stays excluded
 //!   settings that cannot be applied, or that        the ranges stay as they are, and a condition says so
 //!   the configuration does not allow
 //!   ranges of a lease that is not open              they drain, and those of an open one do not
@@ -26,7 +27,7 @@ use tenure_ledger::Book;
 use tenure_types::{ErrorCode, NetworkName, PoolName, Range};
 
 use crate::agent::core::AgentCore;
-use crate::agent::ranges::{BlockRangeError, block_ranges};
+use crate::agent::ranges::{BlockRangeError, block_ranges, leaving_ranges};
 use crate::agent::records::{HeldLease, not_dropped};
 use crate::agent::selectors::is_kept;
 use crate::agent::settings::PoolFamily;
@@ -190,7 +191,11 @@ impl AgentCore {
         if settings.for_claims && !is_kept(self.engine.objects().iter().map(AsRef::as_ref), &pool) {
             return Ok(Vec::new());
         }
-        let wanted = block_ranges(lease.cidr(), &settings, &book.network().attributes)?;
+        let is_leaving = !present.is_empty() && self.state().leaving.contains(&lease.cidr());
+        let wanted = match is_leaving {
+            true => leaving_ranges(lease.cidr(), present.iter().map(|(_, range, _)| range), &settings)?,
+            false => block_ranges(lease.cidr(), &settings, &book.network().attributes)?,
+        };
         let drains = self.drains(lease);
         let mut changes = Vec::new();
         let mut kept = Vec::new();

@@ -177,16 +177,17 @@ impl From<&HolderIdentity> for AcceptedIdentity {
 }
 
 impl HintEntry {
-    /// The entry of a hint, in an overlap group.
+    /// The entry of a hint, in an overlap group; `leaving` says whether the pool no longer has the block's CIDR.
     ///
     /// # Errors
     /// If the group or the CIDR cannot be part of a block's name.
-    pub fn new(group: &str, hint: &BlockHint) -> Result<Self, BlockNameError> {
+    pub fn new(group: &str, hint: &BlockHint, leaving: bool) -> Result<Self, BlockNameError> {
         Ok(Self {
             name: BlockName::new(group, hint.cidr)?.to_string(),
             cidr: hint.cidr.to_string(),
             uid: hint.uid.to_string(),
             mark: hint.mark.map(Into::into),
+            leaving,
         })
     }
 }

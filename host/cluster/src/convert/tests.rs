@@ -131,6 +131,7 @@ fn a_word_of_a_later_version_takes_nothing_from_the_other_hints() {
         cidr: cidr.to_owned(),
         uid: Uid(uid).to_string(),
         mark,
+        leaving: false,
     };
     let blocks = vec![
         hint("10.0.0.0/26", 1, Some(mark(5, "moved"))),

@@ -41,8 +41,9 @@ use crate::objects::schema;
     validation = Rule::new("has(self.ipv4) || has(self.ipv6)").message("a pool needs ipv4 or ipv6"),
     validation = Rule::new("(!has(oldSelf.ipv4) || has(self.ipv4)) && (!has(oldSelf.ipv6) || has(self.ipv6))")
         .message("a family cannot be taken away from a pool; empty its cidrs, and they drain"),
-    validation = Rule::new("!has(self.exclusions) || self.exclusions.all(x, (has(self.ipv4) && self.ipv4.cidrs.exists(c, has(x.cidr) ? cidr(c).containsCIDR(x.cidr) : has(x.start) && has(x.end) && cidr(c).containsIP(x.start) && cidr(c).containsIP(x.end))) || (has(self.ipv6) && self.ipv6.cidrs.exists(c, has(x.cidr) ? cidr(c).containsCIDR(x.cidr) : has(x.start) && has(x.end) && cidr(c).containsIP(x.start) && cidr(c).containsIP(x.end))))")
-        .message("an exclusion must lie in one of the pool's cidrs"),
+    validation = Rule::new("!has(self.exclusions) || self.exclusions.all(x, (oldSelf.hasValue() && has(oldSelf.value().exclusions) && x in oldSelf.value().exclusions) || (has(self.ipv4) && self.ipv4.cidrs.exists(c, has(x.cidr) ? cidr(c).containsCIDR(x.cidr) : has(x.start) && has(x.end) && cidr(c).containsIP(x.start) && cidr(c).containsIP(x.end))) || (has(self.ipv6) && self.ipv6.cidrs.exists(c, has(x.cidr) ? cidr(c).containsCIDR(x.cidr) : has(x.start) && has(x.end) && cidr(c).containsIP(x.start) && cidr(c).containsIP(x.end))))")
+        .message("an exclusion must lie in one of the pool's cidrs")
+        .optional_old_self(true),
     validation = Rule::new("!has(self.taken) || self.taken.all(t, (has(self.ipv4) && self.ipv4.cidrs.exists(c, cidr(c).containsCIDR(t.cidr))) || (has(self.ipv6) && self.ipv6.cidrs.exists(c, cidr(c).containsCIDR(t.cidr))))")
         .message("a taken range must lie in one of the pool's cidrs; remove what is taken before its cidr"),
     validation = Rule::new("!has(self.gateway) || ((!has(self.gateway.ipv4) || (has(self.ipv4) && self.ipv4.cidrs.exists(c, cidr(c).containsIP(self.gateway.ipv4)))) && (!has(self.gateway.ipv6) || (has(self.ipv6) && self.ipv6.cidrs.exists(c, cidr(c).containsIP(self.gateway.ipv6)))))")

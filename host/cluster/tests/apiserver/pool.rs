@@ -147,8 +147,15 @@ fn edited(cluster: &Cluster) -> anyhow::Result<()> {
     change(json!({ "taken": [{ "cidr": "fd00::40/122", "source": "calico", "owner": "n1" }] }))?;
     let outside = json!({ "exclusions": [{ "start": "fd00::fff0", "end": "fd00::1:0" }] });
     refused(change(outside), "an exclusion must lie")?;
+    let (one, other) = (json!({ "cidr": "fd00::/120" }), json!({ "start": "fd00::f00", "end": "fd00::fff" }));
+    change(json!({ "exclusions": [one, other] }))?;
+    change(json!({ "taken": [] }))?;
+    // They stay until the blocks of a CIDR that is taken out have drained; a new one outside is a mistake all the same.
     change(
-        json!({ "exclusions": [{ "cidr": "fd00::/120" }, { "start": "fd00::f00", "end": "fd00::fff" }] }),
+        json!({ "ipv6": { "cidrs": ["fd01::/112"] }, "exclusions": [one, other, { "cidr": "fd01::/120" }] }),
     )?;
+    change(json!({ "exclusions": [other] }))?;
+    refused(change(json!({ "exclusions": [one, other] })), "an exclusion must lie")?;
+    change(json!({ "exclusions": [] }))?;
     Ok(())
 }

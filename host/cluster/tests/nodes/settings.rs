@@ -23,9 +23,14 @@ pub(crate) const TESTS: &[Test] = &[
 
 /// Edits the pool, and waits until a node says that it is in force.
 pub(crate) fn edit(world: &World, node: usize, spec: &Value) -> anyhow::Result<()> {
-    world.change::<AddressPool>(POOL, &json!({ "spec": spec }))?;
+    edit_of(world, POOL, node, spec)
+}
+
+/// The same with another pool.
+pub(crate) fn edit_of(world: &World, pool: &str, node: usize, spec: &Value) -> anyhow::Result<()> {
+    world.change::<AddressPool>(pool, &json!({ "spec": spec }))?;
     let api: kube::Api<AddressPool> = kube::Api::all(world.client.clone());
-    let pool = world.runtime.block_on(tenure_cluster::client::call(api.get(POOL)))?;
+    let pool = world.runtime.block_on(tenure_cluster::client::call(api.get(pool)))?;
     let (uid, generation) = (pool.metadata.uid.context("no uid")?, pool.metadata.generation.unwrap_or(0));
     wait::holds("the node to have the edit in force", LIMIT, || {
         let object = world.node_object(&world.nodes[node].name)?;

@@ -107,7 +107,7 @@ fn status(view: &ClusterView, said: &SaidView, waiting: Vec<WaitingEntry>, now: 
         observed_generation: generation,
         block_count: i64::try_from(blocks.len()).unwrap_or(i64::MAX),
         accepted,
-        blocks: blocks.iter().filter_map(|view| hint(view)).collect(),
+        blocks: blocks.iter().filter_map(|of| hint(view, of)).collect(),
         pools: settings(view, said, &blocks),
         waiting,
         conditions,
@@ -159,10 +159,14 @@ fn message(waiting: &[WaitingEntry]) -> String {
     }
 }
 
-fn hint(view: &BlockView) -> Option<HintEntry> {
-    let hint = BlockHint { cidr: view.block.cidr, uid: view.block.uid, mark: view.block.mark };
+fn hint(view: &ClusterView, of: &BlockView) -> Option<HintEntry> {
+    let BlockView { block, group, .. } = of;
+    let hint = BlockHint { cidr: block.cidr, uid: block.uid, mark: block.mark };
+    // By the spec and not by the space: the node gets this very spec's exclusions, before the range is closed.
+    let pool = view.pool(block.pool.uid);
+    let leaving = pool.is_some_and(|pool| pool.ranges.iter().all(|range| !range.cidr.contains(&block.cidr)));
     // The name was read from an object, whose name follows from the group and the CIDR.
-    HintEntry::new(&view.group, &hint).ok()
+    HintEntry::new(group, &hint, leaving).ok()
 }
 
 /// The settings of the pools that the node has blocks of, or wants blocks of. The address of a claim is a block, too.

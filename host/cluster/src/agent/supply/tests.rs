@@ -8,18 +8,55 @@ use tenure_leases::Uid;
 
 use super::*;
 use crate::NodeIPAM;
-use crate::agent::sample::agent_with;
+use crate::agent::sample::{agent, agent_with, network};
 use crate::objects::delivery::BlockIndexRange;
 
 /// The operator tells the settings of the pool `names`.
 fn tell(core: &AgentCore, generation: i64, excluded: &str) {
+    tell_of(core, generation, excluded, &json!([]));
+}
+
+/// The same with hints.
+fn tell_of(core: &AgentCore, generation: i64, excluded: &str, hints: &serde_json::Value) {
     let exclusions = json!([{ "cidr": excluded }]);
     let pool = json!({ "name": "names", "uid": Uid(7).to_string(), "generation": generation, "exclusions": exclusions });
     let spec =
         json!({ "nodeUID": Uid(1).to_string(), "machine": "0".repeat(32), "bootID": Uid(2).to_string() });
-    let object = json!({ "metadata": { "name": "n1" }, "spec": spec, "status": { "pools": [pool] } });
+    let object =
+        json!({ "metadata": { "name": "n1" }, "spec": spec, "status": { "pools": [pool], "blocks": hints } });
     let object: NodeIPAM = serde_json::from_value(object).unwrap();
     core.state().see(Some(object));
+}
+
+#[tokio::test]
+async fn a_block_whose_cidr_was_taken_out_of_the_pool_keeps_its_exclusions() {
+    let (core, _abandoned) = agent().await;
+    let lease = HeldLease {
+        name: "default.10-0-0-0.28".parse().unwrap(),
+        uid: Uid(6),
+        pool: PoolKey { name: "names".into(), uid: Uid(7) },
+        hold: LeaseHold::Open,
+        boot: Some(Uid(2)),
+        turn: None,
+    };
+    core.record(&lease).await.unwrap();
+    let hint = |leaving: bool| json!([{ "name": lease.name.to_string(), "cidr": "10.0.0.0/28", "uid": Uid(6).to_string(), "leaving": leaving }]);
+    let ranges = async |generation: i64, excluded: &str, hints: &serde_json::Value| {
+        tell_of(&core, generation, excluded, hints);
+        core.supply(&network()).await.unwrap();
+        let book = core.book(&network()).await.unwrap();
+        labelled(&book).map(|(_, view, _)| view.range.to_string()).collect::<Vec<_>>()
+    };
+    let (kept, whole) = (["10.0.0.8-10.0.0.15"], ["10.0.0.0-10.0.0.15"]);
+    assert_eq!(ranges(1, "10.0.0.0/29", &hint(false)).await, kept);
+    assert_eq!(ranges(2, "10.9.0.0/29", &hint(true)).await, kept);
+    // Somebody deleted the node's object, or its lease: nothing tells of the CIDR meanwhile.
+    assert_eq!(ranges(3, "10.9.0.0/29", &json!([])).await, kept);
+    assert_eq!(
+        ranges(4, "10.9.0.0/29", &hint(false)).await,
+        whole,
+        "it was put back, without its exclusions"
+    );
 }
 
 #[tokio::test]

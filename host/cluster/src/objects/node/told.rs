@@ -43,6 +43,9 @@ pub struct HintEntry {
     /// The mark on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark: Option<MarkEntry>,
+    /// Whether the pool no longer has the block's CIDR: the block keeps its gateway, and hands out none of the addresses that were excluded.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub leaving: bool,
 }
 
 /// The settings of a pool, as of a generation of its spec. An agent goes back to a lower one only if the pool itself has it, after a restore.

@@ -76,6 +76,23 @@ fn a_node_is_told_of_no_more_pools_than_the_api_server_takes() {
 }
 
 #[test]
+fn a_block_leaves_with_the_cidr_of_the_spec_whose_exclusions_the_node_is_told() {
+    let leaving = |cidr: &str| {
+        // The space is as it was before the edit.
+        let view = view(ViewSources {
+            pools: vec![sample::pool("Blocks", cidr, 28)],
+            spaces: vec![sample::space("Blocks", "10.0.0.0/24", 28)],
+            said: vec![sample::said(1, Uid(11), 1, &[])],
+            hosts: vec![sample::host(1, Uid(11))],
+            blocks: vec![sample::leased(1, Uid(11), ("10.0.0.16/28", Uid(21)), false)],
+            ..ViewSources::default()
+        });
+        hint(&view, &view.blocks[0]).unwrap().leaving
+    };
+    assert_eq!(["10.0.0.0/24", "10.1.0.0/24"].map(leaving), [false, true]);
+}
+
+#[test]
 fn nodes_get_their_statuses_in_turn() {
     let said = (0..MAX_HINTS + 100).map(said).collect();
     let (view, mut memory) =
