@@ -120,7 +120,7 @@ impl DelegateProgram {
         });
         let ran = running.await.map_err(|error| unusable(&error))?;
         if ran.is_err() {
-            // It is asked anew, which shows whether it runs again.
+            // It is asked again, which shows whether it runs.
             *hold(&self.version) = None;
         }
         ran

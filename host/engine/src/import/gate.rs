@@ -7,17 +7,27 @@
 use std::sync::{Arc, PoisonError};
 
 use tenure_ledger::{Book, Move, Moves};
-use tenure_types::{Allocation, ConditionName, Error, ErrorCode, NetworkConfig, NetworkName, Owner, Result};
+use tenure_types::{
+    Allocation, ConditionName, DelegateName, Error, ErrorCode, NetworkConfig, NetworkName, Owner, Result,
+};
 
 use super::NetworkImports;
 use crate::core::committer::Committer;
 use crate::lock::hold;
 use crate::network::slot::Served;
 use crate::ports::{Compared, IsKnown, OtherIpams, Reservation};
-use crate::request::define::Serving;
 
 /// By how much the time of a file may lag behind the clock. A reservation this close to a DEL counts as later, which is safe.
 const FILE_TICK_MS: u64 = 10;
+
+/// The source of the address that an ADD would get.
+#[derive(Debug, Clone)]
+pub(crate) struct ExpectedSource {
+    /// The delegate that would be asked; `None` if the addresses are not a delegate's, or the ADD would be refused.
+    pub(crate) delegate: Option<DelegateName>,
+    /// The network's configuration: its own where a caller's does not count.
+    pub(crate) config: Arc<NetworkConfig>,
+}
 
 impl NetworkImports {
     /// Serves [`Engine::compare_with_others`](crate::Engine::compare_with_others).
@@ -39,16 +49,16 @@ impl NetworkImports {
     }
 
     /// Refuses a new owner while another IPAM has addresses of the network that the ledger does not account for. The caller has
-    /// the network's turn, if the network exists. `serving` says what the owner would be served by, if that is not what serves the network now.
+    /// the network's turn, if the network exists. `source` is that of the owner's address, if it may be another than the present one of the network.
     pub(crate) async fn admits_beside_others(
         &self,
         name: &NetworkName,
-        serving: Option<Serving>,
+        source: Option<ExpectedSource>,
     ) -> Result<()> {
         let Some(others) = self.others() else { return Ok(()) };
         // A network's delegate may be that other IPAM itself, which continues with its own addresses.
-        let config = match serving {
-            Some(serving) => Some(serving.config).filter(|_| serving.delegate.is_none()),
+        let config = match source {
+            Some(source) => Some(source.config).filter(|_| source.delegate.is_none()),
             None => self.config_without_delegate(name),
         };
         let Some(compared) = config.map(|config| self.compared(name, config)) else {
@@ -110,7 +120,7 @@ impl NetworkImports {
         Some(config).filter(|_| !is_delegated)
     }
 
-    /// What a network with this configuration is compared with.
+    /// The comparison of a network with this configuration.
     fn compared(&self, name: &NetworkName, config: Arc<NetworkConfig>) -> Compared {
         let node = self.core.committer.node();
         let sources = node.moves.sources(name).map(Arc::clone).collect();

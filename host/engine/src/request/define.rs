@@ -7,6 +7,7 @@ use tenure_types::{Definer, DelegateName, Moment, NetworkConfig, NetworkName, Po
 
 use crate::core::strikes::Requester;
 use crate::engine::Engine;
+use crate::import::gate::ExpectedSource;
 use crate::network::bounds::ConfiguredNetwork;
 use crate::network::redefine::Wanted;
 use crate::network::slot::{Alone, no_book};
@@ -29,25 +30,16 @@ pub(crate) struct AskedDelegate {
     pub(crate) ipam: Arc<str>,
 }
 
-/// By what an ADD would be served.
-#[derive(Debug, Clone)]
-pub(crate) struct Serving {
-    /// The delegate that would be asked; `None` if the addresses are not a delegate's, or the ADD would be refused.
-    pub(crate) delegate: Option<DelegateName>,
-    /// The network's configuration: its own where a caller's does not count.
-    pub(crate) config: Arc<NetworkConfig>,
-}
-
 impl Engine {
     /// The delegate that an ADD with a caller's configuration would ask; `None` if the addresses are not a delegate's, or the ADD would be refused.
     pub(crate) fn delegate_for(&self, caller: CallerConfig<'_>) -> Option<AskedDelegate> {
-        let Serving { delegate, config } = self.would_serve(caller);
+        let ExpectedSource { delegate, config } = self.would_serve(caller);
         Some(AskedDelegate { delegate: delegate?, ipam: config.ipam.as_str().into() })
     }
 
     /// By what an ADD with a caller's configuration would be served. What the caller names does not count for a network that tenured.toml or an
     /// operator has defined, or whose policy an operator has chosen.
-    pub(crate) fn would_serve(&self, caller: CallerConfig<'_>) -> Serving {
+    pub(crate) fn would_serve(&self, caller: CallerConfig<'_>) -> ExpectedSource {
         let CallerConfig { network: name, policy, config } = caller;
         let bounds = self.core.bounds();
         let slot = self.core.networks.get(name);
@@ -72,14 +64,14 @@ impl Engine {
         };
         let own = network.filter(|_| is_fixed);
         let config = own.as_ref().map_or(config, |network| &network.config);
-        Serving { delegate, config: Arc::clone(config) }
+        ExpectedSource { delegate, config: Arc::clone(config) }
     }
 
     /// Refuses a new owner while another IPAM has addresses of the network that the ledger does not account for: by what would serve the owner, no
     /// matter what the caller names. The caller has the network's turn, if the network exists.
     pub(crate) async fn admits_beside_others(&self, caller: CallerConfig<'_>) -> Result<()> {
-        let serving = self.would_serve(caller);
-        self.imports.admits_beside_others(caller.network, Some(serving)).await
+        let source = self.would_serve(caller);
+        self.imports.admits_beside_others(caller.network, Some(source)).await
     }
 
     /// Brings a network in line with a caller's configuration, which names a policy: creates it on first use, and redefines it when the

@@ -6,6 +6,7 @@
 
 mod abandoned;
 mod beginning;
+mod beside_delegates;
 mod changed;
 mod claim_answers;
 mod claiming;

@@ -3,13 +3,12 @@
 use std::sync::{Arc, Mutex};
 
 use tenure_engine::ports::{Answer, Compared, IsKnown, OtherIpams, Reservation};
-use tenure_engine::{Abandon, Activate, Claim, Import, ImportOrigin, Imported, Importing, Place};
+use tenure_engine::{Abandon, Claim, Import, ImportOrigin, Imported, Importing, Place};
 use tenure_fixtures::ports::{ManualJournal, policy};
 use tenure_ledger::{Fact, LedgerFact, MoveFact};
 use tenure_types::{ConditionName, Error, ErrorCode, NetworkConfig, Owner, PolicyName};
 
-use crate::delegating::without_network;
-use crate::support::{Bench, activate, fits, network, owner};
+use crate::support::{Bench, network, owner};
 
 fn claim(number: u32, address: &str, claimed_at_ms: Option<u64>) -> Claim {
     let claim = claimed_at_ms.unwrap_or_default().to_string();
@@ -19,7 +18,11 @@ fn claim(number: u32, address: &str, claimed_at_ms: Option<u64>) -> Claim {
 
 /// Another IPAM, with its reservations: addresses, claims and the numbers of their owners.
 #[derive(Default)]
-struct Other(Mutex<Vec<(&'static str, &'static str, u32)>>, Mutex<String>);
+pub(crate) struct Other(
+    pub(crate) Mutex<Vec<(&'static str, &'static str, u32)>>,
+    /// The configuration that was compared last.
+    pub(crate) Mutex<String>,
+);
 
 impl OtherIpams for Other {
     fn is_unchanged(&self, _: &Compared) -> bool {
@@ -67,14 +70,14 @@ impl Bench {
         self.engine.abandon_moves(&abandon).await.map(|ended| ended.len())
     }
 
-    fn unfinished(&self) -> Vec<String> {
+    pub(crate) fn unfinished(&self) -> Vec<String> {
         self.engine.look_at_networks();
         let all = self.engine.conditions().list();
         let all = all.into_iter().filter(|condition| condition.name == ConditionName::MoveUnfinished);
         all.map(|condition| condition.message).collect()
     }
 
-    async fn is_refused(&self, number: u32) -> bool {
+    pub(crate) async fn is_refused(&self, number: u32) -> bool {
         self.address(number).await.is_err_and(|refused| refused.code == ErrorCode::NotTakenOver)
     }
 }
@@ -228,59 +231,4 @@ async fn a_row_that_came_without_its_end_ends_when_it_is_imported_again() {
     bench.passes(3_000_000);
     assert_eq!(bench.moves("a", &row).await, [Imported::Released]);
     assert_eq!(bench.engine.book(&network()).await.unwrap().allocations().len(), 0);
-}
-
-/// An engine with a delegate and without a network, beside another IPAM with a reservation.
-fn beside(reservation: (&'static str, &'static str, u32)) -> (Bench, Arc<Other>) {
-    let other = Arc::new(Other(Mutex::new(vec![reservation]), Mutex::default()));
-    let (bench, _foreign) = without_network();
-    bench.engine.compare_with_others(Arc::clone(&other) as _);
-    (bench, other)
-}
-
-/// Regression: the policy in the caller's configuration counted, although another one serves.
-#[tokio::test]
-async fn whoever_names_a_delegate_that_does_not_serve_is_refused_as_well() {
-    let is_refused = async |bench: &Bench, policy: &str| {
-        let refused = bench.engine.add(bench.add_with(8, policy, "10.0.0.0/29"), fits).await;
-        let config = bench.add_with(8, policy, "10.0.0.0/29").config;
-        let named = PolicyName::new(policy).unwrap();
-        let status = bench.engine.status(&network(), &named, &config).await.map_err(|error| error.code);
-        refused.is_err_and(|error| error.code == ErrorCode::NotTakenOver)
-            && status == Err(ErrorCode::Unavailable)
-    };
-    // The delegate had the network, and an operator has chosen a policy.
-    let (bench, _) = beside(("10.0.0.2", "5", 1));
-    bench.engine.add(bench.add_with(7, "delegate.foreign", "10.0.0.0/29"), fits).await.unwrap();
-    let chosen = Activate { change_ranges: true, unchecked: true, ..activate("first") };
-    bench.engine.activate(&chosen).await.unwrap();
-    assert!(is_refused(&bench, "delegate.foreign").await);
-
-    // An operator has defined the network, with a policy.
-    let (bench, other) = beside(("10.0.0.2", "5", 1));
-    bench.define("net", "10.0.0.0/28").await;
-    assert!(is_refused(&bench, "delegate.foreign").await && is_refused(&bench, "delegate.bogus").await);
-    assert!(bench.is_refused(8).await);
-    assert_eq!(*other.1.lock().unwrap(), "10.0.0.0/28", "a caller's configuration does not count there");
-}
-
-/// Regression: the first owner after the delegate was judged as one of the delegate.
-#[tokio::test]
-async fn the_first_owner_that_a_delegate_does_not_serve_any_more_is_refused() {
-    let (bench, _) = beside(("10.0.0.2", "5", 1));
-    bench.engine.add(bench.delegated(7), fits).await.unwrap();
-    assert!(bench.is_refused(8).await);
-    bench.engine.compare_again().await;
-    assert_eq!(bench.unfinished(), ["10.0.0.2"]);
-    bench.engine.add(bench.delegated(9), fits).await.unwrap();
-}
-
-/// Regression: the condition stayed until the daemon's restart.
-#[tokio::test]
-async fn a_network_of_which_a_delegate_takes_care_is_not_unfinished_any_more() {
-    let (bench, _) = beside(("10.0.0.2", "5", 1));
-    assert!(bench.is_refused(7).await);
-    assert_eq!(bench.unfinished(), ["10.0.0.2"]);
-    bench.engine.add(bench.delegated(7), fits).await.unwrap();
-    assert!(bench.unfinished().is_empty());
 }
