@@ -224,7 +224,7 @@ fn pinned() -> anyhow::Result<()> {
 
 fn hostile() -> anyhow::Result<()> {
     let script = Script::new()?;
-    let node = Node::start(&script.path(), "timeout_ms = 1500\n", &json!({}))?;
+    let node = Node::start(&script.path(), "timeout_ms = 4000\n", &json!({}))?;
     for (mode, code) in [
         ("garbage", ErrorCode::DelegateFailed),
         ("nothing", ErrorCode::DelegateFailed),

@@ -106,11 +106,11 @@ fn agreed(cluster: &Cluster) -> anyhow::Result<()> {
     cluster.pool("third", "10.2.0.0/25", 26, &json!({}))?;
     cluster.pool("apart", "10.0.0.0/24", 26, &json!({ "overlapGroup": "other" }))?;
     let for_claims = json!({ "usage": "Claims", "networks": ["blue"] });
-    cluster.pool("names", "10.60.0.0/29", 32, &for_claims)?;
+    let names = cluster.pool("names", "10.60.0.0/29", 32, &for_claims)?;
     // The others have one time of creation, or two.
     cluster.until("a younger pool", || {
         let young = cluster.pool("young", "10.0.0.128/25", 27, &json!({}))?;
-        if young.metadata.creation_timestamp > old.metadata.creation_timestamp {
+        if young.metadata.creation_timestamp > names.metadata.creation_timestamp {
             return Ok(Some(()));
         }
         cluster.delete::<AddressPool>("young").map(|()| None)

@@ -26,7 +26,6 @@ pub(crate) const TESTS: &[Test] = &[
     ("import::what_one_namespace_no_longer_hands_out_frees_nothing_of_another", namespaces),
     ("import::blocks_of_calico_are_taken_with_their_owners", calico),
     ("import::pod_cidrs_of_nodes_are_taken_and_a_leased_block_is_named", podcidr),
-    ("import::what_does_not_fit_into_the_space_is_not_written", no_room),
 ];
 
 /// A kind of another IPAM.
@@ -301,36 +300,6 @@ fn calico(cluster: &Cluster) -> anyhow::Result<()> {
     ];
     ensure!(entries == expected, "{entries:?}");
     Ok(())
-}
-
-fn no_room(cluster: &Cluster) -> anyhow::Result<()> {
-    for (name, cidr) in [("old1", "10.2.0.0/24"), ("old2", "10.2.2.0/24")] {
-        let node = json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": name },
-            "spec": { "podCIDR": cidr, "podCIDRs": [cidr] } });
-        cluster.create(&serde_json::from_value::<Node>(node)?)?;
-    }
-    cluster.pool("pods", "10.2.0.0/22", 25, &json!({}))?;
-    let range = |number: u32| {
-        json!({ "id": format!("{number:016x}"), "cidr": format!("10.9.{}.{}/32", number / 256, number % 256),
-            "unit": 32, "usage": "Taken", "state": "Open",
-            "pool": { "name": "other", "uid": "00000000-0000-4000-8000-000000000099" } })
-    };
-    let space = |count: u32| {
-        let ranges: Vec<Value> = (1..=count).map(range).collect();
-        json!({ "spec": { "ranges": ranges } })
-    };
-    let mut full = space(1023);
-    full["metadata"] = json!({ "name": "default" });
-    cluster.create(&serde_json::from_value::<AddressSpace>(full)?)?;
-    let importing =
-        |apply| cluster.runtime.block_on(import(&cluster.client, &arguments(PeerIpam::Podcidr, apply)));
-    for apply in [false, true] {
-        let words = importing(apply).err().context("it does not fit")?.to_string();
-        ensure!(words.contains("2 taken ranges, and AddressSpace default has 1023 others"), "{words}");
-    }
-    ensure!(taken(cluster)?.is_empty(), "the pool was written");
-    cluster.change::<AddressSpace>("default", &space(1022))?;
-    importing(false).map(drop)
 }
 
 fn podcidr(cluster: &Cluster) -> anyhow::Result<()> {
