@@ -1,5 +1,6 @@
 //! Grants: lost leases are made again for their holders, and then each node gets the blocks that it wants.
 
+pub(super) mod reasons;
 #[cfg(test)]
 mod tests;
 
@@ -15,9 +16,10 @@ use tenure_leases::operator::held::{ClaimantState, HeldVerdict, heir};
 use tenure_leases::space::overlap;
 use tenure_leases::{AddressSpace, MarkAck, MarkAnswer, PoolDemand, RangeId, RangeState, RangeUse};
 
+use self::reasons::{QUOTA, invalid_selector, no_block, no_range, only_own, refused};
 use super::attested::attested_off;
 use super::held::{HeldClaim, HeldClaims};
-use super::{ADDRESSES_HELD, EXHAUSTED, FamilyKey, WaitReason, WaitingNodes, in_turn};
+use super::{FamilyKey, WaitReason, WaitingNodes, in_turn};
 use crate::memory::{OperatorMemory, WaitingNode};
 use crate::reports::{EventReason, EventSubject, Notice};
 use crate::view::{BlockView, ClusterView, PoolView, SaidView, is_ipv6};
@@ -29,12 +31,6 @@ const CANDIDATES: usize = 256;
 /// The most grants of one pass. Each is a call, and meanwhile the pass decides about nothing else, nor does a node hear of its block. The watch shows
 /// the grants, so that the next pass begins at once.
 const MAX_GRANTS: usize = 500;
-
-/// The reason for which a node waits when the pool's selector says nothing about nodes.
-const INVALID_SELECTOR: &str = "InvalidSelector";
-
-/// The reason for which a node waits when a quota is used up.
-const QUOTA: &str = "QuotaReached";
 
 /// The grants, and who waits for one.
 #[derive(Debug, Default)]
@@ -404,49 +400,4 @@ fn lease(pool: &PoolView, said: &SaidView, range: RangeId, cidr: IpNet) -> Block
         pool: pool.lease.key.clone(),
         holder: said.spec.identity.clone(),
     }
-}
-
-fn no_block(pool: &PoolView) -> WaitReason {
-    if pool.lease.disabled || pool.lease.deleting {
-        return refused(&GrantRefusal::PoolClosed);
-    }
-    WaitReason { reason: EXHAUSTED, message: format!("no block of pool {} is free", pool.lease.key.name) }
-}
-
-/// The free blocks have addresses that the node has of another overlap group.
-fn only_own(pool: &PoolView) -> WaitReason {
-    if pool.lease.disabled || pool.lease.deleting {
-        return refused(&GrantRefusal::PoolClosed);
-    }
-    let name = &pool.lease.key.name;
-    let message =
-        format!("the node has addresses of each free block of pool {name} already, of another overlap group");
-    WaitReason { reason: ADDRESSES_HELD, message }
-}
-
-/// The pool's selector says nothing about nodes.
-pub(super) fn invalid_selector(pool: &PoolView) -> WaitReason {
-    let message = format!("a selector of pool {} is not valid", pool.lease.key.name);
-    WaitReason { reason: INVALID_SELECTOR, message }
-}
-
-/// The pool is new, or its addresses are still another's.
-fn no_range(pool: &PoolView) -> WaitReason {
-    if pool.lease.disabled || pool.lease.deleting {
-        return refused(&GrantRefusal::PoolClosed);
-    }
-    let message = format!("the addresses of pool {} are not open yet", pool.lease.key.name);
-    WaitReason { reason: "OperatorWaits", message }
-}
-
-/// The words of a refusal.
-pub(super) fn refused(refusal: &GrantRefusal) -> WaitReason {
-    let reason = match refusal {
-        GrantRefusal::Barrier => "OperatorWaits",
-        GrantRefusal::PoolClosed => "PoolClosed",
-        GrantRefusal::NotAdmitted => "NotAdmitted",
-        GrantRefusal::NodeQuota(_) | GrantRefusal::PoolQuota(_) | GrantRefusal::NodeFull => QUOTA,
-        GrantRefusal::Satisfied | GrantRefusal::Held | GrantRefusal::Space(_) => "BlockTaken",
-    };
-    WaitReason { reason, message: refusal.to_string() }
 }

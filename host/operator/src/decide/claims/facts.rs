@@ -9,7 +9,7 @@ use tenure_leases::operator::held::ClaimantState;
 use tenure_leases::{BlockPhase, ClaimTurn, NodeIpamSpec, TurnState};
 
 use super::super::attested::attested_off;
-use super::super::grants::{invalid_selector, refused};
+use super::super::grants::reasons::{invalid_selector, refused};
 use super::super::{ADDRESSES_HELD, WaitReason, WaitingNodes};
 use super::is_leaving;
 use crate::memory::OperatorMemory;

@@ -1,7 +1,7 @@
 use super::*;
-use crate::decide::held;
 use crate::decide::releases::family_capacity;
 use crate::decide::sample::{NOW, host, host_with, leader, leased, pool, pool_with, said, saying, space};
+use crate::decide::{EXHAUSTED, held};
 use crate::view::{OUT_OF_SERVICE, ViewSources, view};
 use serde_json::json;
 use tenure_leases::Uid;
