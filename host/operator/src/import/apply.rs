@@ -61,16 +61,21 @@ pub(super) async fn freed(
     let left = write(client, pool, &PatchParams::apply(writer).force().dry_run(), plan).await?.spec.taken;
     let group = &pool.spec.overlap_group;
     let others = space(client, pool).await?.iter().filter(|range| !is_taken_of(pool, range)).count();
-    if others.saturating_add(left.len()) > MAX_RANGES {
-        bail!(
-            "the pool would have {} taken ranges, and AddressSpace {group} has {others} others: it can have {MAX_RANGES}; use a shorter blockPrefix",
-            left.len()
-        )
-    }
+    has_room(group, others, left.len())?;
     let stays = |entry: &TakenEntry| {
         left.iter().any(|other| (&other.cidr, &other.source) == (&entry.cidr, &entry.source))
     };
     Ok(pool.spec.taken.iter().filter(|entry| !stays(entry)).cloned().collect())
+}
+
+/// Refuses a pool with so many taken ranges, if its space has no room for them beside its other ranges.
+fn has_room(group: &str, others: usize, taken: usize) -> anyhow::Result<()> {
+    if others.saturating_add(taken) > MAX_RANGES {
+        bail!(
+            "the pool would have {taken} taken ranges, and AddressSpace {group} has {others} others: it can have {MAX_RANGES}; use a shorter blockPrefix"
+        )
+    }
+    Ok(())
 }
 
 async fn write(
@@ -139,4 +144,16 @@ async fn space(client: &Client, pool: &AddressPool) -> anyhow::Result<Vec<RangeE
 /// Whether a range is one that something else uses of the pool.
 fn is_taken_of(pool: &AddressPool, range: &RangeEntry) -> bool {
     range.usage == RangeUse::Taken.as_str() && Some(&range.pool.uid) == pool.uid().as_ref()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_into_the_space_is_refused() {
+        assert!(has_room("default", MAX_RANGES - 2, 2).is_ok());
+        let refused = has_room("default", MAX_RANGES - 1, 2).unwrap_err().to_string();
+        assert!(refused.contains("2 taken ranges, and AddressSpace default has 1023 others"), "{refused}");
+    }
 }
