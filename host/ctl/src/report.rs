@@ -207,7 +207,7 @@ pub(crate) struct ImportReport {
     /// Files and rows that were left out.
     #[serde(rename = "left_out")]
     pub(crate) passed_over: Vec<PassedOver>,
-    /// Why networks could not be imported, or only in part. Their entries say so, too.
+    /// The error of each network that could not be imported, or only in part. The network's entries name it, too.
     #[serde(skip)]
     pub(crate) failures: Vec<Error>,
 }

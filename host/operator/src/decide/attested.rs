@@ -11,7 +11,7 @@ use crate::view::{ClusterView, OUT_OF_SERVICE};
 /// The reason for which a node waits that is attested to be off.
 const NODE_FENCED: &str = "NodeFenced";
 
-/// Why a node gets nothing that speaks and is attested to be off; `None` if no attestation counts against it.
+/// The reason for which a node that speaks, but is attested to be off, gets nothing; `None` if no attestation counts against it.
 pub(super) fn attested_off(view: &ClusterView, said: &NodeIpamSpec) -> Option<WaitReason> {
     let me = &said.identity;
     let FetchedNode::Found(node) = view.seen_node(&me.name) else { return None };

@@ -7,7 +7,7 @@ use super::*;
 use crate::decide::sample::{NOW, host, leader, leased, pool, saying, space};
 use crate::view::{ViewSources, view};
 
-/// What a pass writes about a node that has a block and wants another, if the pool has this usage: the kinds of the writes but statuses of nodes and pools, and why the node
+/// The writes of a pass about a node that has a block and wants another, if the pool has this usage: the kinds of the writes but statuses of nodes and pools, and why the node
 /// waits.
 fn decided(usage: &str) -> (Vec<String>, Vec<String>) {
     let (node, block) = (Uid(100), ("10.0.0.0/30", Uid(10)));
