@@ -105,6 +105,12 @@ impl ApiCallError {
         }
     }
 
+    /// Whether the object is not what its definition lets in.
+    #[must_use]
+    pub fn is_invalid(&self) -> bool {
+        self.status().is_some_and(Status::is_invalid)
+    }
+
     /// Whether there is no such object.
     #[must_use]
     pub fn is_not_found(&self) -> bool {

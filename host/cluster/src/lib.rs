@@ -46,7 +46,7 @@ pub use self::convert::ConversionError;
 pub use self::objects::block::{IPBlock, IPBlockSpec, IPBlockStatus};
 pub use self::objects::claim::{AddressClaim, AddressClaimSpec, AddressClaimStatus};
 pub use self::objects::eni_config::{ENIConfig, ENIConfigSpec};
-pub use self::objects::ipam_claim::{IPAMClaim, IPAMClaimSpec, IPAMClaimStatus};
+pub use self::objects::ipam_claim::{IPAMClaim, IPAMClaimSpec, IPAMClaimStatus, OwnerPodShape};
 pub use self::objects::node::{NodeIPAM, NodeIPAMSpec, NodeIPAMStatus};
 pub use self::objects::pool::{AddressPool, AddressPoolSpec, AddressPoolStatus};
 pub use self::objects::space::{AddressSpace, AddressSpaceSpec};

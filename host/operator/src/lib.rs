@@ -16,6 +16,7 @@
 pub mod arguments;
 pub mod clock;
 pub mod decide;
+mod definitions;
 pub mod fencing;
 pub mod import;
 pub mod leadership;

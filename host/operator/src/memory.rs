@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ipnet::IpNet;
-use tenure_cluster::IPAMClaim;
+use tenure_cluster::{IPAMClaim, OwnerPodShape};
 use tenure_leases::operator::barrier::LeaderBarrier;
 use tenure_leases::operator::held::ClaimantState;
 use tenure_leases::operator::release::MARK_TIMEOUT_SECONDS;
@@ -78,6 +78,8 @@ pub struct OperatorMemory {
     pub definitions_unsure: bool,
     /// The same about the definition of IPAMClaims: then none of them is over.
     pub ipam_claims_unsure: bool,
+    /// The shape of the owner's pod in the definition of IPAMClaims, once it has been read.
+    pub owner_pod: Option<OwnerPodShape>,
     marked: BTreeMap<MarkId, Duration>,
     answered: BTreeMap<MarkId, MarkAnswer>,
     wanting: BTreeMap<WaitingNode, Duration>,

@@ -1,15 +1,13 @@
 //! A pass: snapshot, decisions, writes. It runs after each event, and at least once a minute.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::Client;
 use kube::api::{Api, ListParams};
-use kube::{Client, CustomResourceExt as _, Resource as _};
+use tenure_cluster::IPBlock;
 use tenure_cluster::client::{ApiCallError, call};
 use tenure_cluster::convert::list_version;
-use tenure_cluster::{AddressClaim, AddressPool, IPAMClaim, IPBlock};
 use tenure_leases::MarkAnswer;
 use tenure_supervise::{Gate, Interruptible};
 use tenure_types::Clock;
@@ -17,12 +15,12 @@ use tokio::time::{sleep, timeout};
 
 use crate::clock::{since_boot, time_of_day};
 use crate::decide::decide;
-use crate::fencing;
 use crate::leadership::StoreDoubt;
 use crate::memory::OperatorMemory;
 use crate::reports::{Complaints, Reports, WriteCause};
 use crate::view::{ClusterView, WatchStores, Watches, view};
 use crate::writes::{OperatorWrite, WriteContext, WriteTime, perform};
+use crate::{definitions, fencing};
 
 /// The longest time between two passes: delays end without an event.
 const PERIOD: Duration = Duration::from_secs(60);
@@ -163,7 +161,7 @@ impl Operator {
         self.memory.saw(view.highest);
         self.memory.forget(&view);
         self.memory.heard(&view);
-        self.look_at_definitions(&view).await;
+        definitions::look(&self.client, &self.reports.metrics, &view, &mut self.memory).await;
         let decisions = decide(&view, &mut self.memory, &self.startup_taint, now);
         self.doubt.pauses(self.memory.barrier.is_doubtful());
         for (mark, answer) in decisions.answers {
@@ -219,54 +217,6 @@ impl Operator {
             Err(error) => {
                 tracing::warn!("cannot read the store's version: {error}");
                 None
-            }
-        }
-    }
-
-    /// Finds out whether the definition of a kind is being deleted, if an object of it is: then nobody asked for that object's end.
-    async fn look_at_definitions(&mut self, view: &ClusterView) {
-        let mut names = Vec::new();
-        if view.pools.iter().any(|pool| pool.lease.deleting) {
-            names.push(AddressPool::crd_name());
-        }
-        if view.all_blocks().any(|block| block.block.deleting) {
-            names.push(IPBlock::crd_name());
-        }
-        if view.claims.iter().any(|claim| claim.object.metadata.deletion_timestamp.is_some()) {
-            names.push(AddressClaim::crd_name());
-        }
-        self.memory.definitions_unsure = false;
-        for name in names {
-            let is_unsure = self.is_unsure(name).await;
-            self.memory.definitions_unsure |= is_unsure;
-        }
-        // Without their definition, all of them look gone.
-        let is_unsure = match &view.ipam_claims {
-            None => true,
-            Some(known) => {
-                let known: HashSet<&str> =
-                    known.iter().filter_map(|claim| claim.object.metadata.uid.as_deref()).collect();
-                let of_blocks = view.claim_blocks.iter().flat_map(|block| &block.claimed);
-                let mut gone = of_blocks.filter(|of| of.claim.is_ipam() && !known.contains(&*of.claim.uid));
-                gone.next().is_some() && self.is_unsure(IPAMClaim::crd_name()).await
-            }
-        };
-        self.memory.ipam_claims_unsure = is_unsure;
-    }
-
-    /// Whether a definition is being deleted, or cannot be read.
-    async fn is_unsure(&self, name: &str) -> bool {
-        let api: Api<CustomResourceDefinition> = Api::all(self.client.clone());
-        let read = call(api.get_metadata(name));
-        match self.reports.metrics.counted("get", WriteCause::Mark, read).await {
-            Ok(found) if found.meta().deletion_timestamp.is_none() => false,
-            Ok(_) => {
-                tracing::error!("{name} is being deleted: nothing is asked back from the nodes");
-                true
-            }
-            Err(error) => {
-                tracing::warn!("cannot read {name}, so nothing is asked back from the nodes: {error}");
-                true
             }
         }
     }

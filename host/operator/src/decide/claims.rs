@@ -10,7 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt as _;
 use tenure_cluster::convert::{ClaimLease, ClaimWish};
 use tenure_cluster::objects::reference::ActiveEntry;
-use tenure_cluster::{AddressClaim, AddressClaimStatus, CLAIM_FINALIZER};
+use tenure_cluster::{AddressClaim, AddressClaimStatus, CLAIM_FINALIZER, OwnerPodShape};
 use tenure_leases::operator::claim::{ActiveTurn, TurnCase, TurnStep, turn};
 use tenure_leases::{BlockPhase, ClaimTurn, HolderIdentity, TurnId};
 
@@ -41,7 +41,8 @@ pub(super) fn claims(
 ) -> Vec<OperatorWrite> {
     let may_grant = memory.barrier.may_grant() && !view.words_missing;
     let addresses = ClaimAddresses::new(view, memory, held);
-    let mut leasing = ClaimLeasing { view, facts, may_grant, addresses };
+    let names_pods = memory.owner_pod != Some(OwnerPodShape::Missing);
+    let mut leasing = ClaimLeasing { view, facts, may_grant, names_pods, addresses };
     let left = &memory.claims_left;
     let (mut writes, block) = steps(&leasing, left.block.as_deref(), now);
     let (of_address, address) = address_claims(&mut leasing, left.address.as_ref(), now);
@@ -128,6 +129,8 @@ struct ClaimLeasing<'a> {
     view: &'a ClusterView,
     facts: &'a ClaimFacts<'a>,
     may_grant: bool,
+    /// Whether the status of an IPAMClaim names the pod.
+    names_pods: bool,
     addresses: ClaimAddresses<'a>,
 }
 

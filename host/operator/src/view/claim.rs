@@ -11,6 +11,7 @@ use kube::Resource;
 use kube::api::ObjectMeta;
 use serde::de::{Error, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+use tenure_cluster::objects::ipam_claim::owner_pod;
 use tenure_cluster::{
     AddressClaim, AddressClaimSpec, AddressClaimStatus, IPAMClaim, IPAMClaimSpec, IPAMClaimStatus,
 };
@@ -118,7 +119,8 @@ fn ipam_spec<'de, D: Deserializer<'de>>(deserializer: D) -> Result<IPAMClaimSpec
 #[serde(rename_all = "camelCase", default)]
 struct ReadIpamStatus {
     ips: FirstOf<BeginningOf<ADDRESS>, LISTED>,
-    owner_pod: BeginningOf<NAME>,
+    #[serde(deserialize_with = "owner_pod")]
+    owner_pod: String,
     conditions: FirstOf<Condition, LISTED>,
 }
 
@@ -126,7 +128,7 @@ fn ipam_status<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<IPAM
     let read = Option::<ReadIpamStatus>::deserialize(deserializer)?;
     Ok(read.map(|ReadIpamStatus { ips, owner_pod, conditions }| IPAMClaimStatus {
         ips: ips.texts(),
-        owner_pod: owner_pod.0,
+        owner_pod,
         conditions: conditions.0,
     }))
 }
@@ -270,6 +272,11 @@ mod tests {
             assert_eq!((cut.len(), cut[0].as_str(), cut[1].len()), (LISTED, "10.0.0.5/29", ADDRESS));
         }
         assert_eq!(status.owner_pod.len(), NAME);
+        // The definition since v0.5.1-alpha.
+        let status = json!({ "ips": [], "ownerPod": { "name": "p" } });
+        let claim: WatchedIpamClaim =
+            read(&json!({ "metadata": metadata(), "spec": spec, "status": status }));
+        assert_eq!(claim.status.unwrap().owner_pod, "p");
         // One without a spec keeps nobody from reading the others.
         let bare: WatchedIpamClaim = read(&json!({ "metadata": metadata() }));
         assert_eq!((bare.spec, bare.status), (IPAMClaimSpec::default(), None));

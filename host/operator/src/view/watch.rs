@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use futures_util::StreamExt as _;
 use futures_util::stream::{BoxStream, SelectAll};
 use kube::runtime::WatchStreamExt as _;
-use kube::runtime::watcher::{Config, Event, watcher};
+use kube::runtime::watcher::{Config, Error, Event, watcher};
 use kube::{Api, Client, Resource as _};
 use tenure_cluster::IPAMClaim;
 use tenure_supervise::Interruptible;
@@ -36,6 +36,8 @@ struct WatchProgress {
     interrupted: AtomicBool,
     /// Whether the IPAMClaims were listed, and their watch shows no error since.
     knows_ipam_claims: AtomicBool,
+    /// Whether the log says that they cannot be watched.
+    has_warned: AtomicBool,
     /// Whether everything is to be listed again, and the present watches have not ended yet.
     relisting: AtomicBool,
     changed: Notify,
@@ -196,13 +198,18 @@ fn watch_ipam_claims(
                     store.apply(event);
                     if is_list {
                         progress.knows_ipam_claims.store(true, Ordering::Release);
+                        progress.has_warned.store(false, Ordering::Release);
                     }
                     Some(())
                 }
                 Err(error) => {
-                    tracing::debug!(
-                        "IPAMClaims cannot be watched, such as without their definition: {error}"
-                    );
+                    if is_undefined(&error) {
+                        tracing::debug!("IPAMClaims are not defined: {error}");
+                    } else if !progress.has_warned.swap(true, Ordering::AcqRel) {
+                        tracing::warn!(
+                            "IPAMClaims cannot be watched, so none is served until they can: {error}"
+                        );
+                    }
                     // As of the other kinds: the watch goes on without a list, and only a list tells what there is.
                     let knew = progress.knows_ipam_claims.swap(false, Ordering::AcqRel);
                     progress.interrupted.fetch_or(knew, Ordering::AcqRel);
@@ -214,6 +221,15 @@ fn watch_ipam_claims(
         stream.boxed()
     }));
     store
+}
+
+/// Whether the API server has no such kind.
+fn is_undefined(error: &Error) -> bool {
+    let error = match error {
+        Error::InitialListFailed(error) | Error::WatchStartFailed(error) | Error::WatchFailed(error) => error,
+        Error::WatchError(_) | Error::NoResourceVersion => return false,
+    };
+    matches!(error, kube::Error::Api(status) if status.is_not_found())
 }
 
 /// Prepares the watch of a kind. Its list is a quorum read; an interrupted watch begins again after a pause that grows.

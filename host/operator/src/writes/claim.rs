@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tenure_cluster::client::ApiCallError;
 use tenure_cluster::convert::ClaimLease;
 use tenure_cluster::objects::reference::{ActiveEntry, ClaimReference};
-use tenure_cluster::{AddressClaim, AddressClaimStatus, IPAMClaim, IPBlock, NodeIPAM};
+use tenure_cluster::{AddressClaim, AddressClaimStatus, IPAMClaim, IPBlock, NodeIPAM, OwnerPodShape};
 
 use super::block::{ChangedBlock, change};
 use super::{BlockChange, ObjectTarget, WriteContext, objects};
@@ -170,7 +170,7 @@ async fn is_claimed(
     Ok(is_it && (told.peek().is_none() || told.any(|told| told == address)))
 }
 
-/// Writes an IPAMClaim's status, at the version that was read.
+/// Writes an IPAMClaim's status, at the version that was read. If the API server refuses it, the definition is read again.
 pub(super) async fn write_ipam_status(
     context: &mut WriteContext<'_>,
     claim: &IPAMClaim,
@@ -178,9 +178,20 @@ pub(super) async fn write_ipam_status(
     let api: Api<WatchedIpamClaim> =
         Api::namespaced(context.client.clone(), &claim.namespace().unwrap_or_default());
     let target = ObjectTarget::from(&claim.metadata);
-    let written = objects::write_status(context, WriteCause::Claim, &api, &target, &claim.status).await?;
-    context.memory.ipam_claims.wrote(written, context.now.elapsed);
-    Ok(())
+    let shape = context.memory.owner_pod.unwrap_or(OwnerPodShape::Text);
+    let status = claim.status.as_ref().map(|status| shape.patch(status));
+    match objects::write_status(context, WriteCause::Claim, &api, &target, &status).await {
+        Ok(written) => {
+            context.memory.ipam_claims.wrote(written, context.now.elapsed);
+            Ok(())
+        }
+        Err(error) => {
+            if error.is_invalid() {
+                context.memory.owner_pod = None;
+            }
+            Err(error)
+        }
+    }
 }
 
 /// Writes a claim's status, at the version that was read.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::ensure;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{Api, DeleteParams, PostParams};
+use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use tenure_cluster::client::call;
 use tenure_cluster::{AddressPool, IPAMClaim, IPAMClaimStatus, IPBlock};
@@ -22,6 +22,7 @@ use crate::grants::agents;
 
 pub(crate) const TESTS: &[Test] = &[
     ("ipam_claims::a_claim_gets_an_address_of_each_family_and_the_status_of_its_standard", served),
+    ("ipam_claims::a_claim_is_served_in_the_shape_of_either_definition", released),
     ("ipam_claims::claims_are_served_again_after_an_interruption_of_their_watch", interrupted),
 ];
 
@@ -35,7 +36,11 @@ pub(crate) fn undefine(cluster: &Cluster) -> anyhow::Result<()> {
 }
 
 pub(crate) fn define(cluster: &Cluster) -> anyhow::Result<()> {
-    cluster.create::<CustomResourceDefinition>(&serde_json::from_value(ipam_claims::definition())?).map(drop)
+    define_as(cluster, ipam_claims::definition())
+}
+
+fn define_as(cluster: &Cluster, definition: Value) -> anyhow::Result<()> {
+    cluster.create::<CustomResourceDefinition>(&serde_json::from_value(definition)?).map(drop)
 }
 
 /// A pool of both families for the claims of network `blue`.
@@ -138,6 +143,46 @@ fn served(cluster: &Cluster) -> anyhow::Result<()> {
     let of_kept = |block: &IPBlock| block.spec.claim.as_ref().is_some_and(|claim| claim.name == "kept");
     ensure!(cluster.list::<IPBlock>()?.iter().filter(|block| of_kept(block)).count() == 2);
     Ok(())
+}
+
+/// The owner's pod of a claim, as it is stored.
+fn owner(cluster: &Cluster, name: &str) -> anyhow::Result<Value> {
+    let resource = ApiResource::erase::<IPAMClaim>(&());
+    let api: Api<DynamicObject> = Api::namespaced_with(cluster.client.clone(), "default", &resource);
+    let found = cluster.runtime.block_on(call(api.get(name)))?;
+    Ok(found.data["status"]["ownerPod"].clone())
+}
+
+fn released(cluster: &Cluster) -> anyhow::Result<()> {
+    let clock: Arc<TestClock> = Arc::default();
+    undefine(cluster)?;
+    define_as(cluster, ipam_claims::released())?;
+    pool(cluster)?;
+    // Another tool names the pod of a claim of its own network.
+    make(cluster, "foreign", "red", &json!([]))?;
+    let patch = json!({ "status": { "ips": ["10.9.0.1/24"], "ownerPod": { "name": "theirs" } } });
+    let (parameters, patch) = (PatchParams::default(), Patch::Merge(&patch));
+    cluster.runtime.block_on(call(api(cluster).patch_status("foreign", &parameters, &patch)))?;
+    let mut operator = cluster.operator(&clock)?;
+    make(cluster, "vm.net1", "blue", &json!([]))?;
+    let told = cluster.drive(&mut operator, "both addresses", || {
+        Ok(Some(status(cluster, "vm.net1")?).filter(|status| status.ips.len() == 2))
+    })?;
+    ensure!(told.owner_pod.is_empty() && owner(cluster, "vm.net1")?.is_null(), "{told:?}");
+    let mut agents = agents(cluster, 1)?;
+    say(cluster, &mut agents[0], "default.10-60-0-1.32", 1, TurnState::Held)?;
+    cluster.drive(&mut operator, "the pod", || {
+        Ok((owner(cluster, "vm.net1")? == json!({ "name": "db-0" })).then_some(()))
+    })?;
+    ensure!(owner(cluster, "foreign")? == json!({ "name": "theirs" }));
+    // The other definition comes while the operator runs.
+    undefine(cluster)?;
+    define(cluster)?;
+    make(cluster, "again", "blue", &json!([]))?;
+    cluster.drive(&mut operator, "the addresses in the other shape", || {
+        Ok((status(cluster, "again")?.ips.len() == 2 && owner(cluster, "again")? == json!("")).then_some(()))
+    })?;
+    undefine(cluster)
 }
 
 fn interrupted(cluster: &Cluster) -> anyhow::Result<()> {

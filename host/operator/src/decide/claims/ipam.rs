@@ -70,6 +70,8 @@ fn status(
     };
     let condition: Condition = condition(old, wanted, object.metadata.generation.unwrap_or_default(), now);
     let pods = blocks.iter().flat_map(|block| &block.claimed).filter_map(|claimed| claimed.active.as_ref());
+    // What the definition lacks, the API server would drop again.
+    let pods = pods.filter(|_| leasing.names_pods);
     let mut pods = pods.filter_map(|active| active.pod.split_once('/').map(|(_, name)| name.to_owned()));
     let status = IPAMClaimStatus {
         // The claim of a lost lease gets the same addresses again, if it can.
