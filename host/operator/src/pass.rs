@@ -1,5 +1,7 @@
 //! A pass: snapshot, decisions, writes. It runs after each event, and at least once a minute.
 
+mod share;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +15,7 @@ use tenure_supervise::{Gate, Interruptible};
 use tenure_types::Clock;
 use tokio::time::{sleep, timeout};
 
+use self::share::ClaimShares;
 use crate::clock::{since_boot, time_of_day};
 use crate::decide::decide;
 use crate::leadership::StoreDoubt;
@@ -27,9 +30,6 @@ const PERIOD: Duration = Duration::from_secs(60);
 
 /// The time to gather events before a pass.
 const GATHER: Duration = Duration::from_millis(50);
-
-/// The time that a pass spends on writes about claims: a write of a claim with as many labels as it can have takes a second.
-const CLAIMS_FOR: Duration = Duration::from_secs(2);
 
 /// The pause after a pass in which a write failed.
 const RETRY: Duration = Duration::from_secs(1);
@@ -98,16 +98,12 @@ impl Operator {
     pub async fn pass(&mut self) -> Option<PassResult> {
         let (view, decided) = self.decide().await?;
         let mut result = PassResult::default();
-        let mut claims_since = None;
+        let mut shares = ClaimShares::default();
         for write in decided {
-            if write.is_about_claim() {
-                let now = self.now().elapsed;
-                if now.saturating_sub(*claims_since.get_or_insert(now)) > CLAIMS_FOR {
-                    // The writes before it begin the next pass.
-                    continue;
-                }
+            let now = self.now().elapsed;
+            if shares.admit(&write, &view, &mut self.memory.claims_left, now) {
+                self.write(write, &mut result).await;
             }
-            self.write(write, &mut result).await;
         }
         let now = self.now();
         for block in fencing::suspects(&view) {

@@ -130,18 +130,22 @@ pub enum OperatorWrite {
 }
 
 impl OperatorWrite {
-    /// Whether it is about a claim itself, or about a lease of one that begins or ends. Nobody but that claim waits for it, and its user decides how large
-    /// the claim is, and so how long the API server takes.
+    /// The claim that it is about, or the block of one whose lease ends. Nobody but that claim waits for it, and its user decides how large the claim is,
+    /// and so how long the API server takes. `None` of any other write.
     #[must_use]
-    pub fn is_about_claim(&self) -> bool {
-        matches!(
-            self,
-            Self::GrantClaim(_)
-                | Self::ReleaseClaim(_)
-                | Self::ClaimStatus(_)
-                | Self::IpamClaimStatus(_)
-                | Self::ClaimFinalizer(..)
-        )
+    pub fn claim(&self) -> Option<WrittenClaim<'_>> {
+        match self {
+            Self::GrantClaim(lease) if lease.claim.is_ipam() => Some(WrittenClaim::Ipam(&lease.claim.uid)),
+            Self::GrantClaim(lease) => Some(WrittenClaim::Address(&lease.claim.uid)),
+            Self::ClaimStatus(object) | Self::ClaimFinalizer(object, _) => {
+                Some(WrittenClaim::Address(object.metadata.uid.as_deref().unwrap_or_default()))
+            }
+            Self::IpamClaimStatus(object) => {
+                Some(WrittenClaim::Ipam(object.metadata.uid.as_deref().unwrap_or_default()))
+            }
+            Self::ReleaseClaim(view) => Some(WrittenClaim::Ending(&view.name)),
+            _ => None,
+        }
     }
 
     /// The change of a block.
@@ -149,6 +153,17 @@ impl OperatorWrite {
     pub fn block(view: &BlockView, change: BlockChange) -> Self {
         Self::Block(Box::new(view.block.clone()), view.name.clone(), view.group.clone(), change)
     }
+}
+
+/// The claim that a write is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WrittenClaim<'a> {
+    /// The uid of an AddressClaim.
+    Address(&'a str),
+    /// The uid of an IPAMClaim.
+    Ipam(&'a str),
+    /// The name of a block whose lease ends.
+    Ending(&'a str),
 }
 
 /// The time of a write.

@@ -22,6 +22,8 @@ mod dead;
 mod distrust;
 #[path = "apiserver/grants.rs"]
 mod grants;
+#[path = "apiserver/held_up.rs"]
+mod held_up;
 #[path = "apiserver/import.rs"]
 mod import;
 #[path = "apiserver/import_networks.rs"]
@@ -74,6 +76,7 @@ fn main() -> ExitCode {
         claims::TESTS,
         migrations::TESTS,
         ipam_claims::TESTS,
+        held_up::TESTS,
         distrust::TESTS,
         versions::TESTS,
         observed::TESTS,

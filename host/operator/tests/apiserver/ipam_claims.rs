@@ -71,7 +71,7 @@ pub(crate) fn make(
     })
 }
 
-fn status(cluster: &Cluster, name: &str) -> anyhow::Result<IPAMClaimStatus> {
+pub(crate) fn status(cluster: &Cluster, name: &str) -> anyhow::Result<IPAMClaimStatus> {
     let found = cluster.runtime.block_on(call(api(cluster).get(name)))?;
     Ok(found.status.unwrap_or_default())
 }
