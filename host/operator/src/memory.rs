@@ -49,6 +49,14 @@ pub struct ClaimsLeft {
     pub block: Option<String>,
 }
 
+impl ClaimsLeft {
+    /// Whether a write was left out.
+    #[must_use]
+    pub fn is_any(&self) -> bool {
+        self.address.is_some() || self.ipam.is_some() || self.block.is_some()
+    }
+}
+
 /// The memory of one leader.
 #[derive(Debug, Default)]
 pub struct OperatorMemory {

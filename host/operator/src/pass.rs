@@ -31,8 +31,11 @@ const PERIOD: Duration = Duration::from_secs(60);
 /// The time to gather events before a pass.
 const GATHER: Duration = Duration::from_millis(50);
 
-/// The pause after a pass in which a write failed.
+/// The pause after a pass in which a write failed, or that had no view. It doubles up to [`PERIOD`] while this stays so: a refused write makes no event.
 const RETRY: Duration = Duration::from_secs(1);
+
+/// The most doublings of that pause.
+const MOST_DOUBLINGS: u32 = 6;
 
 /// The outcome of a pass.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -41,6 +44,17 @@ pub struct PassResult {
     pub written: usize,
     /// Writes that it refused, or did not answer.
     pub failed: usize,
+    /// Whether writes about claims were left for the next pass.
+    pub leaves: bool,
+}
+
+/// The longest wait for an event after a pass, by the result and by how many passes failed one after the other.
+fn wait_after(result: Option<PassResult>, failures: u32) -> Duration {
+    match result {
+        Some(PassResult { failed: 0, leaves: false, .. }) => PERIOD,
+        Some(PassResult { failed: 0, leaves: true, .. }) => RETRY,
+        _ => RETRY.saturating_mul(1 << failures.min(MOST_DOUBLINGS)).min(PERIOD),
+    }
 }
 
 /// The loop of passes.
@@ -124,6 +138,7 @@ impl Operator {
                 self.write(write, &mut result).await;
             }
         }
+        result.leaves = self.memory.claims_left.is_any();
         Some(result)
     }
 
@@ -245,14 +260,37 @@ impl Interruptible for Operator {
     async fn work(&mut self) {
         self.leading.passed().await;
         self.reports.metrics.leads(true);
+        let mut failures = 0_u32;
         loop {
-            match self.pass().await {
-                Some(PassResult { failed: 0, .. }) => {}
-                _ => sleep(RETRY).await,
-            }
+            let result = self.pass().await;
+            let mut wait = wait_after(result, failures);
+            failures = match result {
+                Some(PassResult { failed: 0, .. }) => 0,
+                _ => {
+                    // Not even an event makes this shorter.
+                    sleep(RETRY).await;
+                    wait = wait.saturating_sub(RETRY);
+                    failures.saturating_add(1)
+                }
+            };
             // Whether it was an event or the time does not matter.
-            let _ = timeout(PERIOD, self.stores.changed()).await;
+            let _ = timeout(wait, self.stores.changed()).await;
             sleep(GATHER).await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pass_that_failed_is_made_again_without_an_event() {
+        let result = |failed, leaves| Some(PassResult { written: 1, failed, leaves });
+        let failed: Vec<u64> =
+            [0, 1, 2, 5, 6, 100].map(|failures| wait_after(result(1, false), failures).as_secs()).to_vec();
+        assert_eq!(failed, [1, 2, 4, 32, 60, 60]);
+        assert_eq!(wait_after(None, 0), RETRY);
+        assert_eq!([false, true].map(|leaves| wait_after(result(0, leaves), 0)), [PERIOD, RETRY]);
     }
 }
