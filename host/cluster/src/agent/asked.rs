@@ -54,12 +54,12 @@ pub(crate) struct ClaimBlocks {
     pub(crate) names: Vec<BlockName>,
 }
 
-/// An IPAMClaim as the API server showed it last.
+/// A claim as the API server showed it last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ShownClaim {
     /// The uid.
     pub(crate) uid: Uid,
-    /// The number of addresses in its status.
+    /// The number of its addresses.
     pub(crate) addresses: usize,
 }
 

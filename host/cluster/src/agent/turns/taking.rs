@@ -9,7 +9,7 @@ use tenure_leases::{BlockName, ClaimTurn, HolderIdentity, IpBlock, TurnId};
 use tenure_types::PoolName;
 
 use crate::agent::accepting::AgentError;
-use crate::agent::asked::{AskedClaim, ClaimLooks, ClaimWait, ClaimingPod};
+use crate::agent::asked::{AskedClaim, ClaimLooks, ClaimWait, ClaimingPod, ShownClaim};
 use crate::agent::core::AgentCore;
 use crate::agent::fetch::{self, ClaimedBlock};
 use crate::agent::ranges::is_excluded;
@@ -33,6 +33,11 @@ impl AgentCore {
             Err(why) => return Ok(Some(pending(claim, &why))),
         };
         let names = blocks.names.clone();
+        // A lease of the claim before, which a pod has still, is not taken for one of this claim.
+        if let Ok(uid) = blocks.uid.parse() {
+            let shown = ShownClaim { uid, addresses: names.len() };
+            self.state().shown.insert(claim.clone(), shown);
+        }
         if let Some(asked) = self.state().asked.get_mut(claim) {
             asked.turns.retain(|block, _| names.contains(block));
             asked.blocks = Some(blocks);

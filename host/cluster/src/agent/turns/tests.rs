@@ -12,6 +12,7 @@ use tokio::time::{Instant, sleep};
 use super::asking::LONGEST_WAIT;
 use super::*;
 use crate::NodeIPAM;
+use crate::agent::asked::ShownClaim;
 use crate::agent::records::HeldLease;
 use crate::agent::sample::{PausedClock, agent_on, agent_with, network, unreachable};
 use crate::agent::saying;
@@ -267,6 +268,50 @@ async fn a_claim_that_was_made_again_or_has_another_address_by_now_is_not_answer
     core.supply(&network()).await.unwrap();
     core.look_at(&vm).await;
     assert!(core.held_claim(&vm, &pod("vm")).await.is_some());
+}
+
+#[tokio::test]
+async fn a_claim_that_was_made_again_has_its_new_address_beside_a_pod_with_the_old_one() {
+    let vm = claim(ClaimKind::Ipam, "vm");
+    let lease = |number: usize, block: u128, uid: u128| {
+        let turn = held(number).turn.unwrap();
+        let turn = LeaseTurn { claim: vm.clone(), uid: Some(Uid(uid)), turn: TurnId(uid as u64), ..turn };
+        HeldLease { uid: Uid(block), turn: Some(turn), ..held(number) }
+    };
+    let object = json!({
+        "metadata": { "name": "vm", "uid": Uid(8).to_string() }, "spec": { "network": "pods", "interface": "net1" },
+        "status": { "ips": ["10.0.0.4/24"] },
+    });
+    let block = json!({ "metadata": { "name": held(4).name.to_string() }, "spec": {
+        "group": "default", "cidr": "10.0.0.4/32", "rangeID": "0000000000000001",
+        "pool": { "name": "names", "uid": Uid(7).to_string() },
+    } });
+    // The old claim was read by an earlier ADD, or was not.
+    for before in [None, Some(ShownClaim { uid: Uid(7), addresses: 1 })] {
+        let objects = vec![
+            ("k8s.cni.cncf.io/v1alpha1/namespaces/default/ipamclaims/vm", object.clone()),
+            ("ipam.tenure.dev/v1alpha1/ipblocks", json!({ "metadata": {}, "items": [block.clone()] })),
+        ];
+        let (core, _abandoned, _) = holding(0, objects).await;
+        tell(&core);
+        // A pod has the old address, which the operator asks back by a contest.
+        let old = HeldLease { hold: LeaseHold::Contested, ..lease(3, 100, 7) };
+        core.record(&old).await.unwrap();
+        let is_used = BlockUsage { in_use: 1, ..BlockUsage::default() };
+        core.state().elsewhere.insert(old.cidr(), is_used);
+        core.state().shown.extend(before.map(|shown| (vm.clone(), shown)));
+        core.ask(&vm, &pod("vm"));
+        core.claims(&me()).await.unwrap();
+        assert_eq!(core.claim_turns().len(), 2, "the new turn is said");
+        // The turn with the new address begins.
+        core.record(&lease(4, 101, 8)).await.unwrap();
+        core.keep_selectors().await.unwrap();
+        core.supply(&network()).await.unwrap();
+        let found = core.held_claim(&vm, &pod("vm")).await.unwrap();
+        assert_eq!(found.iter().map(|found| found.address).collect::<Vec<_>>(), [held(4).cidr().addr()]);
+        core.claims(&me()).await.unwrap();
+        assert_eq!(core.leases().len(), 2, "{before:?}");
+    }
 }
 
 /// The operator tells the settings of the pool.
