@@ -11,7 +11,7 @@ use tenure_types::{Attributes, agreed};
 
 use crate::agent::accepting::AgentError;
 use crate::agent::core::{AgentCore, internal};
-use crate::agent::fetch;
+use crate::agent::fetch::{self, BlockInTurn};
 use crate::agent::records::{HeldLease, MARK};
 use crate::agent::state::FrozenOutcome;
 use crate::agent::usage::labelled;
@@ -73,7 +73,14 @@ impl AgentCore {
                 None => self.set_hold(lease, LeaseHold::Frozen(mark)).await?,
             },
             CompareVerdict::Contest => {
-                tracing::error!(block = %cidr, "the API server names another holder of a block that this node holds");
+                match is_over {
+                    true => {
+                        tracing::warn!(block = %cidr, "this node's turn with the address of a claim is over: no further pod gets it here")
+                    }
+                    false => {
+                        tracing::error!(block = %cidr, "the API server names another holder of a block that this node holds")
+                    }
+                }
                 self.set_hold(lease, LeaseHold::Contested).await?;
             }
             CompareVerdict::Drop => {
@@ -105,18 +112,21 @@ impl AgentCore {
         drains && lease.turn.is_none()
     }
 
-    /// A lease's block by a quorum GET, and whether it is a claim's and the node's turn with it is over: the node was fenced, or it was rebooted and
-    /// the turn was one of a virtual machine, which is gone. Pods keep the address for as long as they live, and no other gets it here.
+    /// A lease's block by a quorum GET, and whether it is a claim's and the node's turn with it is over: the node was fenced, it was rebooted and
+    /// the turn was one of a virtual machine, which is gone, or the store was put back, and the address is another claim's. Pods keep the address for
+    /// as long as they live, and no other gets it here.
     async fn fetched(&self, lease: &HeldLease) -> Result<(FetchedBlock, bool), AgentError> {
         let Some(turn) = &lease.turn else {
             let fetched = fetch::block(&self.client, &lease.name).await;
             return Ok((self.readable(fetched, FetchedBlock::Unreachable)?, false));
         };
         let fetched = fetch::block_in_turn(&self.client, &lease.name, turn.turn).await;
-        let (fetched, names_it) = self.readable(fetched, (FetchedBlock::Unreachable, false))?;
+        let nothing = BlockInTurn { block: FetchedBlock::Unreachable, names_it: false, claim: None };
+        let BlockInTurn { block: fetched, names_it, claim } = self.readable(fetched, nothing)?;
         let is_same = matches!(&fetched, FetchedBlock::Found(block) if block.uid == lease.uid);
         let has_no_machine = turn.guest.is_some() && self.state().unconfirmed.contains(&lease.cidr());
-        let is_over = is_same && (!names_it || has_no_machine);
+        let is_others = turn.uid.zip(claim).is_some_and(|(own, found)| own != found);
+        let is_over = is_others || (is_same && (!names_it || has_no_machine));
         Ok((fetched, is_over && lease.hold != LeaseHold::Doubted))
     }
 

@@ -249,18 +249,30 @@ fn words(conditions: &[Condition]) -> String {
     message.unwrap_or_else(|| "the operator has not looked at it yet".to_owned())
 }
 
-/// A quorum GET of a claim's block, as the node of a turn has it; and whether the block names that turn.
+/// A claim's block, as the node of a turn has it.
+#[derive(Debug)]
+pub(crate) struct BlockInTurn {
+    /// The block.
+    pub(crate) block: FetchedBlock,
+    /// Whether it names the turn.
+    pub(crate) names_it: bool,
+    /// The uid of the claim that it is leased to.
+    pub(crate) claim: Option<Uid>,
+}
+
+/// A quorum GET of a claim's block, as the node of a turn has it.
 pub(crate) async fn block_in_turn(
     client: &Client,
     name: &BlockName,
     turn: TurnId,
-) -> Result<(FetchedBlock, bool), FetchError> {
+) -> Result<BlockInTurn, FetchError> {
     let api: Api<IPBlock> = Api::all(client.clone());
     let Some(object) = call(api.get_opt(&name.to_string())).await.map_err(failed("get an IPBlock"))? else {
-        return Ok((FetchedBlock::Missing, false));
+        return Ok(BlockInTurn { block: FetchedBlock::Missing, names_it: false, claim: None });
     };
     let (block, names_it) = seen_in_turn(&object, turn).map_err(unread(format!("IPBlock {name}")))?;
-    Ok((FetchedBlock::Found(block), names_it))
+    let claim = object.spec.claim.as_ref().and_then(|claim| claim.uid.parse().ok());
+    Ok(BlockInTurn { block: FetchedBlock::Found(block), names_it, claim })
 }
 
 fn seen_in_turn(object: &IPBlock, turn: TurnId) -> Result<(IpBlock, bool), ConversionError> {

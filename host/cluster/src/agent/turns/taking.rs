@@ -64,7 +64,8 @@ impl AgentCore {
         let WantedTurn { claim, name, .. } = *wanted;
         // A claim that was deleted and made again has another block; the turn with the old one ends by itself.
         if let Some(lease) = self.leases().into_values().find(|lease| lease.name == *name) {
-            let is_usable = self.is_usable(&lease, wanted.pod).await;
+            let is_its = lease.turn.as_ref().is_none_or(|turn| turn.claim == *claim);
+            let is_usable = is_its && self.is_usable(&lease, wanted.pod).await;
             return Ok((!is_usable).then(|| ClaimWait::Pending(self.words_about(claim, &lease))));
         }
         if let Some(other) = overlapping(&self.leases(), name) {
@@ -135,6 +136,12 @@ impl AgentCore {
     /// The reason for which a pod cannot have the address of a claim that the ledger has.
     fn words_about(&self, claim: &ClaimName, lease: &HeldLease) -> String {
         let address = lease.cidr().addr();
+        if let Some(before) = lease.turn.as_ref().filter(|turn| turn.claim != *claim) {
+            return format!(
+                "{address} of claim {claim} is still in use on this node by pod {} of claim {}, which had it before",
+                before.pod, before.claim
+            );
+        }
         let excludes = |settings: &PoolSettings| is_excluded(lease.cidr(), address, settings);
         match self.state().in_force.get(&lease.pool.uid).is_some_and(excludes) {
             true => format!(

@@ -314,6 +314,66 @@ async fn a_claim_that_was_made_again_has_its_new_address_beside_a_pod_with_the_o
     }
 }
 
+#[tokio::test]
+async fn an_address_that_is_another_claims_by_now_goes_to_no_further_pod_of_the_claim_before() {
+    let group = "ipam.tenure.dev/v1alpha1";
+    let name = held(3).name.to_string();
+    let other = json!({
+        "metadata": { "name": "other", "uid": Uid(9).to_string() }, "spec": { "pool": "names" },
+        "status": { "block": name },
+    });
+    // The store was put back; the operator gave the turn back that the node said, with the block of the other claim.
+    let block = |claim: &ClaimName, uid| {
+        let claim = json!({
+            "kind": claim.kind.to_string(), "namespace": claim.namespace, "name": claim.name, "uid": Uid(uid).to_string(),
+        });
+        let active = json!({
+            "nodeName": "n1", "nodeUID": Uid(1).to_string(), "machine": MachineHash(1).to_string(), "bootID": Uid(2).to_string(),
+            "turn": TurnId(5).to_string(), "pod": "default/held-3", "since": "2026-01-01T00:00:00Z",
+        });
+        json!({
+            "metadata": { "name": name, "uid": Uid(200).to_string(), "resourceVersion": "1" },
+            "spec": {
+                "group": "default", "cidr": "10.0.0.3/32", "rangeID": "0000000000000001",
+                "pool": { "name": "names", "uid": Uid(7).to_string() }, "claim": claim,
+            },
+            "status": { "active": active },
+        })
+    };
+    let new = claim(ClaimKind::Address, "other");
+    for (of, uid, hold, words) in [
+        // Its own lease was made again.
+        (claim(ClaimKind::Address, "held-3"), 8, LeaseHold::Open, None),
+        (
+            new.clone(),
+            9,
+            LeaseHold::Contested,
+            Some(
+                "10.0.0.3 of claim default/other is still in use on this node by pod default/held-3 of claim default/held-3, which had it before",
+            ),
+        ),
+    ] {
+        let claims = format!("{group}/namespaces/default/addressclaims/other");
+        let blocks = format!("{group}/ipblocks/{name}");
+        let objects = vec![(claims.as_str(), other.clone()), (&blocks, block(&of, uid))];
+        let (core, _abandoned, _) = holding(0, objects).await;
+        core.record(&held(3)).await.unwrap();
+        let is_used = BlockUsage { in_use: 1, ..BlockUsage::default() };
+        core.state().elsewhere.insert(held(3).cidr(), is_used);
+        core.compare(&me(), &held(3)).await.unwrap();
+        assert_eq!(core.leases()[&held(3).cidr()].hold, hold);
+        if words.is_some() {
+            core.ask(&new, &pod("other"));
+            core.claims(&me()).await.unwrap();
+            assert_eq!(answer(&core, &new).as_deref(), words);
+        }
+        // The turn ends with its last pod.
+        core.state().elsewhere.clear();
+        core.claims(&me()).await.unwrap();
+        assert_eq!(core.leases().is_empty(), hold == LeaseHold::Contested);
+    }
+}
+
 /// The operator tells the settings of the pool.
 fn tell(core: &AgentCore) {
     let pool = json!({ "name": "names", "uid": Uid(7).to_string(), "generation": 1, "forClaims": true });
