@@ -1,5 +1,8 @@
 //! The agent's calls of the API server. Each is made once, and has a deadline.
 
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::{Api, ListParams, Patch, PatchParams};
 use kube::{Client, ResourceExt as _};
@@ -200,7 +203,7 @@ pub(crate) async fn pool_of_claim(client: &Client, claim: &ClaimName) -> Result<
 }
 
 /// The status of an IPAMClaim names no blocks, so those that name the claim are listed, once it has all of them: the API server reads every block for
-/// such a list.
+/// such a list. One whose address the status does not name goes again: two leaders may have leased the claim an address each.
 async fn ipam_claim(
     client: &Client,
     claim: &ClaimName,
@@ -214,18 +217,24 @@ async fn ipam_claim(
     let uid = found.uid().unwrap_or_default();
     let status = found.status.unwrap_or_default();
     // One address of two would be half of what the pod is to get. The status names all of them, once there are all.
-    let all = status.ips.len();
-    if all == 0 {
+    let ips = status.ips.iter().filter_map(|ip| ip.split('/').next()?.parse::<IpAddr>().ok());
+    let ips: BTreeSet<IpAddr> = ips.collect();
+    if ips.is_empty() {
         return Ok(Err(words(&status.conditions)));
     }
-    if let Some(known) = known.filter(|known| known.uid == uid && known.names.len() >= all) {
+    let has_all = |names: &[BlockName]| {
+        let found: BTreeSet<IpAddr> = names.iter().map(|name| name.cidr().addr()).collect();
+        found == ips
+    };
+    if let Some(known) = known.filter(|known| known.uid == uid && has_all(&known.names)) {
         return Ok(Ok(known));
     }
     let api: Api<IPBlock> = Api::all(client.clone());
     let of_claim = ListParams::default().fields(&format!("spec.claim.uid={uid}"));
     let list = call(api.list(&of_claim)).await.map_err(failed("list the IPBlocks of a claim"))?;
-    let names: Vec<BlockName> = list.items.iter().filter_map(|block| block.name_any().parse().ok()).collect();
-    Ok(match names.len() >= all {
+    let names = list.items.iter().filter_map(|block| block.name_any().parse::<BlockName>().ok());
+    let names: Vec<BlockName> = names.filter(|name| ips.contains(&name.cidr().addr())).collect();
+    Ok(match has_all(&names) {
         true => Ok(ClaimBlocks { uid, names }),
         false => Err(words(&status.conditions)),
     })

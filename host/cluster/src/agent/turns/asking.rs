@@ -120,8 +120,9 @@ impl AgentCore {
         let leases: Vec<&HeldLease> =
             leases.values().filter(|lease| lease.turn.as_ref().is_some_and(is_its)).collect();
         let known = leases.iter().flat_map(|lease| &lease.turn).map(|turn| turn.addresses).max()?;
-        let all = known.max(self.state().shown.get(claim).map_or(0, |shown| shown.addresses));
-        if leases.len() < all {
+        // What was read last counts, unless that was before the claim had its addresses.
+        let shown = self.state().shown.get(claim).map(|shown| shown.addresses);
+        if leases.len() < shown.filter(|addresses| *addresses > 0).unwrap_or(known) {
             return None;
         }
         let mut addresses = Vec::new();

@@ -374,6 +374,39 @@ async fn an_address_that_is_another_claims_by_now_goes_to_no_further_pod_of_the_
     }
 }
 
+#[tokio::test]
+async fn a_block_that_a_claim_has_besides_for_a_moment_keeps_no_pod_from_its_addresses() {
+    let vm = claim(ClaimKind::Ipam, "vm");
+    let object = json!({
+        "metadata": { "name": "vm", "uid": Uid(8).to_string() }, "spec": { "network": "pods", "interface": "net1" },
+        "status": { "ips": ["10.0.0.3/24", "10.0.0.4/24"] },
+    });
+    let blocks: Vec<Value> = (3..6).map(|number| json!({
+        "metadata": { "name": held(number).name.to_string() }, "spec": {
+            "group": "default", "cidr": held(number).cidr().to_string(), "rangeID": "0000000000000001",
+            "pool": { "name": "names", "uid": Uid(7).to_string() },
+        },
+    })).collect();
+    let objects = vec![
+        ("k8s.cni.cncf.io/v1alpha1/namespaces/default/ipamclaims/vm", object),
+        ("ipam.tenure.dev/v1alpha1/ipblocks", json!({ "metadata": {}, "items": blocks })),
+    ];
+    let (core, _abandoned, _) = holding(0, objects).await;
+    tell(&core);
+    core.ask(&vm, &pod("vm"));
+    core.claims(&me()).await.unwrap();
+    let said: Vec<_> = core.claim_turns().into_iter().map(|turn| turn.block).collect();
+    assert_eq!(said, [held(3).name, held(4).name], "no turn is drawn for the third one");
+    // A record that counts it, of a version before.
+    for number in [3, 4] {
+        let turn = held(number).turn.map(|turn| LeaseTurn { claim: vm.clone(), addresses: 3, ..turn });
+        core.record(&HeldLease { turn, uid: Uid(100 + number as u128), ..held(number) }).await.unwrap();
+    }
+    core.keep_selectors().await.unwrap();
+    core.supply(&network()).await.unwrap();
+    assert_eq!(core.held_claim(&vm, &pod("vm")).await.map(|found| found.len()), Some(2));
+}
+
 /// The operator tells the settings of the pool.
 fn tell(core: &AgentCore) {
     let pool = json!({ "name": "names", "uid": Uid(7).to_string(), "generation": 1, "forClaims": true });
