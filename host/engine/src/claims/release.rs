@@ -30,10 +30,9 @@ impl AgentClaims {
     }
 
     fn check_precondition(&self, key: &ClaimKey, precondition: &Precondition) -> Result<()> {
-        let node = self.core.committer.node();
-        let Some(claim) = node.claims.get(key) else { return Ok(()) };
+        let Some(claimant) = self.claimant_of(key) else { return Ok(()) };
+        let has = self.core.committer.node().claims.get(key).map(|claim| claim.generation);
         let Precondition { scope, generation, holder } = precondition;
-        let claimant = &claim.wish.claimant;
         if claimant.scope != *scope {
             return Err(of_another(key, claimant.scope.as_ref()));
         }
@@ -41,9 +40,10 @@ impl AgentClaims {
             Err(Error::new(ErrorCode::ClaimSuperseded, format_args!("{key} {why}; it was not released")))
         };
         match (generation, holder, &claimant.holder) {
-            (Some(meant), ..) if *meant != claim.generation => {
-                superseded(format_args!("has generation {} by now, and not {meant}", claim.generation))
-            }
+            (Some(meant), ..) if has != Some(*meant) => match has {
+                Some(has) => superseded(format_args!("has generation {has} by now, and not {meant}")),
+                None => superseded(format_args!("is to be restored, and no longer has generation {meant}")),
+            },
             (_, Some(meant), Some(holder)) if meant != holder => {
                 superseded(format_args!("was last asked for by holder {holder}, and not by {meant}"))
             }

@@ -3,7 +3,7 @@
 //! A claim's name is unique within its agent and network, whatever its scope; the scope says which component the claim belongs to. A
 //! component neither gets, releases nor declares away what another one has. The scope is in the claim's wish, so it is as durable as the claim.
 
-use tenure_ledger::ClaimKey;
+use tenure_ledger::{ClaimKey, Claimant};
 use tenure_types::{Error, ErrorCode, Result, ScopeName};
 
 use super::witnessed::AwaitedClaim;
@@ -24,11 +24,18 @@ impl Agent {
 impl AgentClaims {
     /// Refuses a claim that belongs to another scope than the one that calls, unless that takes it over.
     pub(super) fn check_scope(&self, agent: &Agent, key: &ClaimKey) -> Result<()> {
-        let scope = self.core.committer.node().claims.get(key).map(|claim| claim.wish.claimant.scope.clone());
-        match scope {
-            Some(scope) if !agent.may_ask_for(scope.as_ref()) => Err(of_another(key, scope.as_ref())),
+        match self.claimant_of(key) {
+            Some(Claimant { scope, .. }) if !agent.may_ask_for(scope.as_ref()) => {
+                Err(of_another(key, scope.as_ref()))
+            }
             _ => Ok(()),
         }
+    }
+
+    /// The component and the run that a claim belongs to, also of one that is to be restored.
+    pub(super) fn claimant_of(&self, key: &ClaimKey) -> Option<Claimant> {
+        let known = self.core.committer.node().claims.get(key).map(|claim| claim.wish.claimant.clone());
+        known.or_else(|| Some(self.witnessed.any()?.get(key)?.claimant.clone()))
     }
 }
 

@@ -2,9 +2,10 @@
 
 use tenure_engine::{Agent, Ask, ClaimFilter, Precondition, WitnessedClaim};
 use tenure_ledger::Claimant;
-use tenure_types::{ErrorCode, HolderName, ScopeName};
+use tenure_types::{ErrorCode, Generation, HolderName, ScopeName};
 
 use crate::claiming::{agent, ask, key, leasing, names};
+use crate::delegating::start;
 use crate::support::Bench;
 
 fn scope(name: &str) -> Option<ScopeName> {
@@ -165,4 +166,44 @@ async fn claims_of_a_lost_state_come_back_in_their_scopes() {
     let router = component("router");
     let declared = bench.engine.declare(&router, &[of(&router, ask("router"))], true).await.unwrap();
     assert_eq!(names(&declared.kept), ["router"]);
+}
+
+/// The ledger does not have it: a delegate gives its addresses once its agent asks.
+#[tokio::test]
+async fn a_claim_that_is_still_to_be_restored_is_its_components_and_its_runs() {
+    let (before, foreign) = start().await;
+    let router = component("router");
+    before.engine.ensure(&router, &of(&router, held_by("pod-2"))).await.unwrap();
+    let claimed = foreign.given();
+    let (bench, other) = start().await;
+    claimed.iter().for_each(|container| other.knows(container));
+    let claimant = Claimant { scope: scope("router"), holder: Some(HolderName::new("pod-2").unwrap()) };
+    let key = key("cilium", "router");
+    bench.engine.await_claims([WitnessedClaim {
+        key: key.clone(),
+        addresses: vec!["10.7.0.2".parse().unwrap()],
+        is_awaited: false,
+        claimant,
+    }]);
+    let condition = |scope_name: &str, holder: &str| Precondition {
+        scope: scope(scope_name),
+        holder: Some(HolderName::new(holder).unwrap()),
+        ..Precondition::default()
+    };
+    let release = async |condition: &Precondition| {
+        bench.engine.release_claim_if(&key, condition).await.map_err(|error| error.code)
+    };
+    assert_eq!(release(&condition("bgp", "pod-2")).await, Err(ErrorCode::ClaimOfAnotherScope));
+    assert_eq!(release(&condition("router", "pod-1")).await, Err(ErrorCode::ClaimSuperseded));
+    let older = Precondition { generation: Some(Generation(1)), ..condition("router", "pod-2") };
+    assert_eq!(release(&older).await, Err(ErrorCode::ClaimSuperseded));
+    let bgp = component("bgp");
+    let refused = bench.engine.ensure(&bgp, &of(&bgp, ask("router"))).await.unwrap_err();
+    assert_eq!(refused.code, ErrorCode::ClaimOfAnotherScope);
+    bench.engine.tidy().await;
+    assert_eq!((other.given(), bench.engine.witnessed_claims().len()), (claimed, 1));
+    // Its own run gives it up.
+    assert_eq!(release(&condition("router", "pod-2")).await, Ok(false), "the ledger had none");
+    bench.engine.tidy().await;
+    assert_eq!((other.given().len(), bench.engine.witnessed_claims().len()), (0, 0));
 }
