@@ -40,7 +40,7 @@ pub(super) fn claims(
     now: WriteTime,
 ) -> Vec<OperatorWrite> {
     let may_grant = memory.barrier.may_grant() && !view.words_missing;
-    let addresses = ClaimAddresses::new(view, memory, held);
+    let addresses = ClaimAddresses::new(view, facts, memory, held);
     let names_pods = memory.owner_pod != Some(OwnerPodShape::Missing);
     let mut leasing = ClaimLeasing { view, facts, may_grant, names_pods, addresses };
     let left = &memory.claims_left;

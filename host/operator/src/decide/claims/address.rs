@@ -9,7 +9,8 @@ use tenure_cluster::convert::{ClaimLease, ClaimWish};
 use tenure_leases::{RangeId, RangeState, RangeUse, Uid};
 
 use super::super::EXHAUSTED;
-use super::WaitReason;
+use super::facts::kept;
+use super::{ClaimFacts, WaitReason};
 use crate::decide::held::{AddressesByGroup, HeldClaims};
 use crate::memory::OperatorMemory;
 use crate::view::{ClusterView, PoolView, is_ipv6};
@@ -23,6 +24,8 @@ pub(super) struct ClaimAddresses<'a> {
     memory: &'a OperatorMemory,
     held: &'a HeldClaims,
     leased: AddressesByGroup,
+    /// The addresses of claims whose lease was lost, by overlap group, each with the uid of the claim.
+    lost: BTreeMap<(&'a str, IpNet), &'a str>,
     /// Free addresses of a pool and family, the best one last. They are looked for once, for all claims.
     free: BTreeMap<PoolFamily, Vec<(RangeId, IpNet)>>,
     /// The pools and families of which no address is free, each with the message.
@@ -37,33 +40,24 @@ fn because(reason: &'static str, message: String) -> WaitReason {
 }
 
 impl<'a> ClaimAddresses<'a> {
-    pub(super) fn new(view: &'a ClusterView, memory: &'a OperatorMemory, held: &'a HeldClaims) -> Self {
+    pub(super) fn new(
+        view: &'a ClusterView,
+        facts: &ClaimFacts<'_>,
+        memory: &'a OperatorMemory,
+        held: &'a HeldClaims,
+    ) -> Self {
         let blocks = view.claim_blocks.iter().map(|block| (block.group.clone(), block.block.cidr));
         let mut leased = AddressesByGroup::new();
         for (group, cidr) in blocks.chain(view.unreadable_blocks.iter().cloned()) {
             leased.entry(group).or_default().insert(cidr);
         }
-        Self { view, memory, held, leased, free: BTreeMap::new(), exhausted: BTreeMap::new() }
+        let lost = lost(view, facts);
+        Self { view, memory, held, leased, lost, free: BTreeMap::new(), exhausted: BTreeMap::new() }
     }
 
     /// Picks the address of a claim, which no other one gets from then on, or says why there is none.
     pub(super) fn pick(&mut self, wish: &ClaimWish) -> Result<ClaimLease, WaitReason> {
-        let name = &wish.pool;
-        let pool = self.view.pools.iter().find(|pool| *pool.lease.key.name == **name);
-        let pool = pool.ok_or_else(|| because("PoolUnknown", format!("there is no AddressPool {name}")))?;
-        if pool.usage != RangeUse::Claims {
-            let message =
-                format!("AddressPool {name} has blocks for nodes; a pool for claims has usage: Claims");
-            return Err(because("PoolNotForClaims", message));
-        }
-        if pool.lease.disabled || pool.lease.deleting {
-            return Err(because("PoolClosed", format!("AddressPool {name} is disabled or being deleted")));
-        }
-        let namespace = &wish.claim.namespace;
-        if !pool.serves_namespace(namespace) {
-            let message = format!("AddressPool {name} has addresses for other namespaces than {namespace}");
-            return Err(because("PoolNotForNamespace", message));
-        }
+        let pool = pool_of(self.view, wish)?;
         let (range, cidr) = self.choose(pool, wish)?;
         self.leased.entry(pool.group.clone()).or_default().insert(cidr);
         Ok(ClaimLease {
@@ -85,7 +79,7 @@ impl<'a> ClaimAddresses<'a> {
                 because("AddressOutside", format!("AddressPool {name} gives {address} to no claim"))
             })?;
             // A node that says it has the address says so for this claim: its lease was lost.
-            return match self.is_taken(pool, cidr) {
+            return match self.is_taken(pool, cidr) || self.is_anothers(pool, cidr, wish) {
                 false => Ok((range, cidr)),
                 true => Err(because(
                     "AddressTaken",
@@ -95,7 +89,10 @@ impl<'a> ClaimAddresses<'a> {
         }
         // A node that says it has the address has it for this claim.
         let before = wish.before.map(IpNet::from);
-        let before = before.filter(|cidr| is_of_family(*cidr, wish.is_ipv6) && !self.is_taken(pool, *cidr));
+        let before = before.filter(|cidr| {
+            let is_taken = self.is_taken(pool, *cidr) || self.is_anothers(pool, *cidr, wish);
+            is_of_family(*cidr, wish.is_ipv6) && !is_taken
+        });
         if let Some((range, cidr)) = before.and_then(|cidr| Some((place(self.view, pool, cidr)?, cidr))) {
             return Ok((range, cidr));
         }
@@ -135,7 +132,10 @@ impl<'a> ClaimAddresses<'a> {
                 continue;
             }
             let usable = cells.filter(|cell| {
-                let is_free = !self.is_taken(pool, *cell) && !turns.is_some_and(|turns| turns.contains(cell));
+                let is_lost = self.lost.contains_key(&(&*pool.group, *cell));
+                let is_free = !is_lost
+                    && !self.is_taken(pool, *cell)
+                    && !turns.is_some_and(|turns| turns.contains(cell));
                 is_free && space.admit_claim(range.id, *cell).is_ok() && !withheld.has(cell.addr())
             });
             free.extend(usable.take(CANDIDATES).map(|cell| (range.id, cell)));
@@ -153,6 +153,52 @@ impl<'a> ClaimAddresses<'a> {
         let is_leased = self.leased.get(&pool.group).is_some_and(|leased| leased.contains(&cidr));
         is_leased || self.held.is_foreign(&pool.group, cidr)
     }
+
+    /// Whether an address was leased to another claim until that lease was lost.
+    fn is_anothers(&self, pool: &PoolView, cidr: IpNet, wish: &ClaimWish) -> bool {
+        self.lost.get(&(&*pool.group, cidr)).is_some_and(|uid| *uid != wish.claim.uid)
+    }
+}
+
+/// The pool of a wish, or the reason for which it has no address for it.
+fn pool_of<'a>(view: &'a ClusterView, wish: &ClaimWish) -> Result<&'a PoolView, WaitReason> {
+    let name = &wish.pool;
+    let pool = view.pools.iter().find(|pool| *pool.lease.key.name == **name);
+    let pool = pool.ok_or_else(|| because("PoolUnknown", format!("there is no AddressPool {name}")))?;
+    if pool.usage != RangeUse::Claims {
+        let message = format!("AddressPool {name} has blocks for nodes; a pool for claims has usage: Claims");
+        return Err(because("PoolNotForClaims", message));
+    }
+    if pool.lease.disabled || pool.lease.deleting {
+        return Err(because("PoolClosed", format!("AddressPool {name} is disabled or being deleted")));
+    }
+    let namespace = &wish.claim.namespace;
+    if !pool.serves_namespace(namespace) {
+        let message = format!("AddressPool {name} has addresses for other namespaces than {namespace}");
+        return Err(because("PoolNotForNamespace", message));
+    }
+    Ok(pool)
+}
+
+/// The addresses that claims without a lease had before, each of the oldest claim that can have it again.
+fn lost<'a>(view: &'a ClusterView, facts: &ClaimFacts<'_>) -> BTreeMap<(&'a str, IpNet), &'a str> {
+    let ipam = view.ipam_claims.iter().flatten().flat_map(|claim| &claim.wishes);
+    let mut lost = BTreeMap::new();
+    for wish in view.claims.iter().map(|claim| &claim.wish).chain(ipam) {
+        let Some(before) = wish.before.filter(|before| wish.address.is_none_or(|address| address == *before))
+        else {
+            continue;
+        };
+        let uid = wish.claim.uid.as_str();
+        let blocks = facts.of_claims.get(uid).into_iter().flatten();
+        if !facts.staying.contains(uid) || kept(blocks.copied(), wish).is_some() {
+            continue;
+        }
+        if let Ok(pool) = pool_of(view, wish) {
+            lost.entry((&*pool.group, IpNet::from(before))).or_insert(uid);
+        }
+    }
+    lost
 }
 
 fn is_of_family(cidr: IpNet, wanted: Option<bool>) -> bool {

@@ -312,3 +312,45 @@ fn an_ipam_claim_gets_its_addresses_of_the_pool_for_its_namespace() {
         assert_eq!(claim.wishes[0].pool, expected, "{namespace}");
     }
 }
+
+#[test]
+fn an_address_whose_lease_was_lost_is_its_claims_whoever_asks_for_it() {
+    let claim = |number: u128, spec: Value, status: Value| {
+        let metadata = json!({
+            "name": format!("web-{number}"), "namespace": "default", "uid": Uid(number).to_string(), "resourceVersion": "1",
+            "generation": 1,
+        });
+        let claim = json!({ "metadata": metadata, "spec": spec, "status": status });
+        KeptObject::<ClaimView>::of(serde_json::from_value(claim).unwrap())
+    };
+    let had = |address: &str| json!({ "observedGeneration": 1, "phase": "Bound", "address": address });
+    let plain = json!({ "pool": "pods" });
+    let mut memory = leader();
+    let view = view(ViewSources {
+        pools: vec![pool("Claims", "10.0.0.0/28", 32)],
+        spaces: vec![space("Claims", "10.0.0.0/28", 32)],
+        claims: vec![
+            claim(50, json!({ "pool": "pods", "address": "10.0.0.9" }), Value::Null),
+            claim(51, plain.clone(), Value::Null),
+            claim(52, plain.clone(), had("10.0.0.9")),
+            claim(53, plain, had("10.0.0.1")),
+        ],
+        ..ViewSources::default()
+    });
+    let (facts, held) = (ClaimFacts::gather(&view, &memory), held::claims(&view, &memory));
+    let writes = claims(&view, (&facts, &held), &mut memory, NOW);
+    let granted = writes.iter().filter_map(|write| match write {
+        OperatorWrite::GrantClaim(lease) => Some((lease.claim.name.as_str(), lease.cidr.to_string())),
+        _ => None,
+    });
+    let granted: Vec<_> = granted.collect();
+    let expected = [("web-51", "10.0.0.2/32"), ("web-52", "10.0.0.9/32"), ("web-53", "10.0.0.1/32")];
+    assert_eq!(granted, expected.map(|(name, address)| (name, address.to_owned())));
+    let reason = writes.iter().find_map(|write| match write {
+        OperatorWrite::ClaimStatus(object) => {
+            Some(object.status.as_ref()?.conditions.first()?.reason.clone())
+        }
+        _ => None,
+    });
+    assert_eq!(reason.as_deref(), Some("AddressTaken"));
+}
