@@ -126,9 +126,13 @@ impl Claim {
             Err(_) if is_over => {
                 let is_left =
                     |held: &Arc<Allocation>| self.origin_of(held).is_some() && has_exactly(held, &living);
-                let has_left = book.owned_by(owner).is_some_and(is_left);
-                let ended = book.release(owner, rules.now, End::Del.reason()).filter(|_| has_left);
-                ended.map_or(Ok(()), |fact| commit(held, vec![fact]))?;
+                let owned = book.owned_by(owner).filter(|held| is_left(held));
+                let unknown = living.iter().filter_map(|place| self.unknown_owner(book, place, rules));
+                let ends = |ended: &Arc<Allocation>| book.release(&ended.owner, rules.now, End::Del.reason());
+                let facts: Vec<LedgerFact> = owned.into_iter().chain(unknown).filter_map(ends).collect();
+                if !facts.is_empty() {
+                    commit(held, facts)?;
+                }
                 Ok(Imported::Released)
             }
             Ok(allocation) => {
@@ -146,6 +150,19 @@ impl Claim {
     /// The origin of an allocation that was imported from this claim's source.
     fn origin_of<'h>(&self, held: &'h Allocation) -> Option<&'h Origin> {
         held.origin.as_deref().filter(|origin| origin.source == self.source)
+    }
+
+    /// The unknown owner that an earlier import of exactly this claim of an address has made.
+    fn unknown_owner<'b>(
+        &self,
+        book: &'b Book,
+        place: &Place,
+        rules: Rules<'_>,
+    ) -> Option<&'b Arc<Allocation>> {
+        let held = book.owned_by(&Owner::Unknown { address: place.address })?;
+        // The claim of an address that nothing distinguishes from a later one is none.
+        let is_same = self.origin_of(held)?.claim(0)? == place.claim;
+        Some(held).filter(|held| is_same && held.generation < rules.since)
     }
 
     /// Whether this claim shows that an allocation imported earlier from the same source is over.

@@ -232,3 +232,28 @@ async fn a_row_that_came_without_its_end_ends_when_it_is_imported_again() {
     assert_eq!(bench.moves("a", &row).await, [Imported::Released]);
     assert_eq!(bench.engine.book(&network()).await.unwrap().allocations().len(), 0);
 }
+
+/// Regression: the row counted as released, and its address stayed with the unknown owner.
+#[tokio::test]
+async fn a_row_whose_owner_has_ended_ends_what_an_unknown_owner_has_for_it() {
+    let bench = Bench::new(8, 8);
+    bench.passes(1_000_000);
+    let early = bench.engine.now().wall_ms;
+    assert_eq!(bench.address(7).await.unwrap(), "10.0.0.2");
+    let outside = |claimed| claim(1, "10.9.0.2", Some(claimed));
+    let rows = [outside(early), claim(3, "10.0.0.2", Some(early))];
+    let are_unknown =
+        |outcomes: Vec<Imported>| outcomes.iter().all(|outcome| matches!(outcome, Imported::Unknown(_)));
+    assert!(are_unknown(bench.moves("a", &rows).await));
+    bench.passes(1_000_000);
+    bench.engine.del(bench.del(1)).await.unwrap();
+    bench.engine.del(bench.del(3)).await.unwrap();
+    bench.passes(1_000_000);
+    let count = async || bench.engine.book(&network()).await.unwrap().allocations().len();
+    let elsewhere = Claim { source: "b".to_owned(), ..outside(early) };
+    assert_eq!(bench.moves("b", &[elsewhere]).await, [Imported::Released]);
+    assert_eq!(bench.moves("a", &[outside(early - 1)]).await, [Imported::Released]);
+    assert_eq!(count().await, 3, "neither another source nor another claim says that this one is over");
+    assert_eq!(bench.moves("a", &rows).await, [Imported::Released, Imported::Released]);
+    assert_eq!(count().await, 1);
+}
