@@ -6,6 +6,7 @@
 
 use std::sync::{Arc, PoisonError};
 
+use futures_util::future::join_all;
 use tenure_ledger::{Book, Move, Moves};
 use tenure_types::{
     Allocation, ConditionName, DelegateName, Error, ErrorCode, NetworkConfig, NetworkName, Owner, Result,
@@ -77,11 +78,13 @@ impl NetworkImports {
     pub(crate) async fn compare_again(&self) {
         let Some(others) = self.others() else { return };
         let refused: Vec<Compared> = hold(&self.unaccounted).values().map(|(of, _)| of.clone()).collect();
-        for before in refused {
+        // Beside one another: one look may take its whole time, and conditions are late by that.
+        let looks = refused.into_iter().map(async |before| {
             let compared = self.compared(&before.network, before.config);
             let refused = others.look(&compared, self.is_known(&compared.network)).await.err();
             self.note_unaccounted(compared, refused.as_ref());
-        }
+        });
+        join_all(looks).await;
     }
 
     /// Updates the conditions about open moves, and about networks that another IPAM has addresses of.

@@ -17,18 +17,19 @@
 //! A source that does not exist has no addresses. One that cannot be read, or not in time, refuses new owners. The state is not held still: an
 //! invocation of host-local that begins after a look is seen by the next one only, so the runtime has to stop using it first.
 //!
-//! A file system may hang when its server is away, so each look is a blocking task. Only metadata of a file system of this machine is read beside
+//! A file system may hang when its server is away, so each look is a blocking task, and one that hangs is [left alone](under_way). Only metadata of a file system of this machine is read beside
 //! other requests, since no thread waits for it.
 
 mod host_local;
 mod ipamd;
+mod under_way;
 
 use std::collections::HashMap;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::RwLock;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -38,13 +39,15 @@ use tenure_types::{Error, ErrorCode, NetworkName, Result, hold_exclusive, hold_s
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
+use self::under_way::RunningLooks;
+
 /// The key of the `ipam` object that names host-local's data directory.
 const DATA_DIRECTORY: &str = "dataDir";
 
 /// host-local's data directory if that key is not set.
 const DEFAULT_DIRECTORY: &str = "/var/lib/cni/networks";
 
-/// The number of sources read concurrently; a read that hangs holds up only new owners.
+/// The number of looks that are waited for concurrently.
 const AT_ONCE: usize = 8;
 
 /// How long a look may take before new owners are refused.
@@ -77,7 +80,10 @@ pub(crate) struct Unimported {
     ignore: AtomicBool,
     /// The last looks that found everything accounted for. Read at each ADD of a new owner; written once for each change.
     good: RwLock<HashMap<PathBuf, GoodLook>>,
-    places: Arc<Semaphore>,
+    places: Semaphore,
+    running: RunningLooks,
+    /// How long a look may take before new owners are refused: [`LOOK_LIMIT`], less in tests.
+    limit: Duration,
 }
 
 /// A look that found everything accounted for.
@@ -112,7 +118,9 @@ impl Unimported {
         Self {
             ignore: AtomicBool::new(ignore),
             good: RwLock::default(),
-            places: Arc::new(Semaphore::new(AT_ONCE)),
+            places: Semaphore::new(AT_ONCE),
+            running: RunningLooks::default(),
+            limit: LOOK_LIMIT,
         }
     }
 
@@ -160,38 +168,52 @@ impl Unimported {
     }
 
     async fn compare(&self, compared: &Compared, is_known: IsKnown) -> Result<()> {
-        let looked = timeout(LOOK_LIMIT, self.look_once(compared, is_known)).await;
+        let looked = timeout(self.limit, self.look_once(compared, is_known)).await;
         looked.unwrap_or_else(|_| {
             let network = &compared.network;
             let list: Vec<String> =
                 self.states(compared).iter().map(|state| state.path().display().to_string()).collect();
-            let (list, seconds) = (list.join(", "), LOOK_LIMIT.as_secs());
+            let (list, seconds) = (list.join(", "), self.limit.as_secs());
             Err(refused(format_args!(
                 "the addresses of network {network} that another IPAM may have could not be read within {seconds} s: {list}"
             )))
         })
     }
 
+    /// Refuses a network while an earlier look hangs at one of its paths: nobody waits for that, and no thread is spent on it again.
+    fn is_read(&self, network: &NetworkName, paths: &[PathBuf]) -> Result<()> {
+        self.running.hanging(paths).map_or(Ok(()), |path| {
+            let (path, seconds) = (path.display(), self.limit.as_secs());
+            Err(refused(format_args!(
+                "the addresses of network {network} that another IPAM may have could not be read within {seconds} s, and are still being read: {path}"
+            )))
+        })
+    }
+
     async fn look_once(&self, compared: &Compared, is_known: IsKnown) -> Result<()> {
         let internal = |error: &dyn std::fmt::Display| Error::new(ErrorCode::Internal, error);
-        let place = Arc::clone(&self.places).acquire_owned().await.map_err(|error| internal(&error))?;
-        // Somebody else may have looked meanwhile.
+        let (states, network) = (self.states(compared), compared.network.clone());
+        let watched: Vec<PathBuf> = states.iter().map(|state| state.watched(&network)).collect();
+        self.is_read(&network, &watched)?;
+        // Given back with the wait, even if the look hangs: that must not hold up other networks.
+        let _place = self.places.acquire().await.map_err(|error| internal(&error))?;
+        // Somebody else may have looked meanwhile, or may be hanging.
         if self.is_unchanged(compared) {
             return Ok(());
         }
-        let (states, network) = (self.states(compared), compared.network.clone());
+        self.is_read(&network, &watched)?;
+        let (running, _waiter) = self.running.begin();
         let look = move || {
             let look = |state: OtherState| {
                 let path = state.watched(&network);
+                running.read(&path);
                 // From before the look, so that a change meanwhile shows.
                 let stamp = Stamp::of(&path);
                 state.look(&network, &is_known)?;
                 let is_known_later = is_of_this_machine(&path);
                 Ok(stamp.ok().filter(|_| is_known_later).map(|stamp| (path, stamp)))
             };
-            let looks = states.into_iter().map(look).collect::<Result<Vec<_>>>();
-            drop(place);
-            looks
+            states.into_iter().map(look).collect::<Result<Vec<_>>>()
         };
         let looks = tokio::task::spawn_blocking(look).await.map_err(|error| internal(&error))??;
         for (path, stamp) in looks.into_iter().flatten() {

@@ -1,4 +1,5 @@
 use std::fs::{self, File};
+use std::sync::Arc;
 
 use tenure_types::NetworkConfig;
 
@@ -112,4 +113,48 @@ async fn a_good_look_lasts_until_something_changes() {
     assert!(!unimported.is_unchanged(&Compared { removals: 1, ..compared.clone() }));
     fs::write(pods.join("10.1.0.3"), "").unwrap();
     assert!(!unimported.is_unchanged(&compared));
+}
+
+/// Regression: each look took one of eight places until the server was back, and then no network was compared any more.
+#[tokio::test]
+async fn a_look_that_hangs_is_waited_for_once_and_holds_up_no_other_network() {
+    let directory = tempfile::tempdir().unwrap();
+    for name in ["pods", "blue"] {
+        fs::create_dir(directory.path().join(name)).unwrap();
+        fs::write(directory.path().join(name).join("10.1.0.2"), "").unwrap();
+    }
+    let mut unimported = Unimported::new(false);
+    unimported.limit = Duration::from_millis(200);
+    let pods = compared(&format!(r#"{{"dataDir": "{}"}}"#, directory.path().display()), &[]);
+    let blue = Compared { network: network("blue"), ..pods.clone() };
+    let (is_back, waits) = std::sync::mpsc::channel::<()>();
+    let hanging = Arc::new(std::sync::Mutex::new((waits, 0)));
+    let hangs = || -> IsKnown {
+        let hanging = Arc::clone(&hanging);
+        Box::new(move |_| {
+            let mut hanging = hanging.lock().unwrap();
+            hanging.1 += 1;
+            // Until the sender is dropped.
+            hanging.0.recv().is_err()
+        })
+    };
+    let refused = unimported.look(&pods, hangs()).await.unwrap_err();
+    assert!(
+        refused.code == ErrorCode::NotTakenOver && refused.cause.contains("could not be read"),
+        "{refused}"
+    );
+    for _ in 0..=AT_ONCE {
+        let refused = timeout(unimported.limit / 2, unimported.look(&pods, hangs())).await;
+        let refused = refused.expect("nobody waits again").unwrap_err();
+        assert!(refused.cause.contains("still being read"), "{refused}");
+    }
+    unimported.look(&blue, knows("10.1.0.2")).await.unwrap();
+    drop(is_back);
+    let read_again = async {
+        while unimported.look(&pods, knows("10.1.0.2")).await.is_err() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(Duration::from_secs(60), read_again).await.expect("the server is back");
+    assert_eq!(hanging.lock().unwrap().1, 1, "one thread");
 }
