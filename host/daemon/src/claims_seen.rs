@@ -24,7 +24,8 @@ use tenure_engine::{Engine, WitnessedChange, WitnessedClaim, WitnessedClaims};
 use tenure_ledger::{ClaimKey, Claimant};
 use tenure_types::{AgentName, BootId, ClaimName, HolderName, NetworkName, ScopeName, hold};
 
-const NAME: &str = "claims-seen";
+/// The file's name in the run directory.
+pub(crate) const NAME: &str = "claims-seen";
 
 /// The most changes in the file beyond twice the number of claims.
 const SPARE_CHANGES: usize = 64;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use tenure_checkpoint::{FileDisk, Lock, Mark, Recovered, recover_after};
+use tenure_checkpoint::{FileDisk, Lock, Mark, Pen, Recovered, recover_after};
 use tenure_observe::Metrics;
 use tenure_types::{BootId, Clock};
 
@@ -48,7 +48,7 @@ impl RecoveredState {
             format!("cannot trust the checkpoint in {}, so nothing is served", state_dir.display())
         })?;
         let is_unmarked = mark == Mark::None;
-        let seen = Arc::new(StateSeen::new(run_dir, boot, mark, &recovered.report));
+        let seen = Arc::new(StateSeen::new(Pen::new(run_dir, boot), mark, &recovered.report));
         recovered.report.lost = seen.is_lost();
         recovered.report.findings().for_each(|found| metrics.recovered(found));
         tracing::info!(networks = recovered.state.books.len(), "recovered: {}", recovered.report);

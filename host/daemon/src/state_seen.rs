@@ -9,17 +9,20 @@
 //! | `seen` | lacks some of that, or is a different state | lost |
 //! | `lost`, or unreadable | any | lost |
 //!
-//! The mark is unchanged while the state is lost, so that the right state is recognised if it comes back. When the first fact is
+//! The mark is unchanged while the state is lost, so that the right state is recognised if it comes back; if somebody deletes it, it is
+//! [put back](found::FoundRecords). When the first fact is
 //! written to an unconfirmed state, the mark becomes `lost`: no state has everything then, and only a confirmation helps.
 
+mod found;
+
 use std::io;
-use std::path::Path;
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
 use tenure_checkpoint::{Durable, Mark, Pen, RecoveryReport, Witness};
 use tenure_supervise::Gate;
-use tenure_types::{BootId, hold};
+use tenure_types::hold;
 
+use self::found::FoundRecords;
 use crate::claims_seen::ClaimsSeen;
 
 /// Whether the state is lost, and the mark that outlives the daemon.
@@ -36,9 +39,8 @@ pub(crate) struct StateSeen {
 #[derive(Debug)]
 struct KnownState {
     pen: Pen,
-    lost: bool,
-    /// The last fact that was found at the start.
-    found: u64,
+    /// What was found at the start, while the state is lost.
+    lost: Option<FoundRecords>,
     /// Latest durable state.
     durable: Option<Durable>,
     /// Whether the last write of the mark succeeded.
@@ -47,14 +49,14 @@ struct KnownState {
 
 impl StateSeen {
     /// Decides from the mark and recovery's report whether the state was lost.
-    pub(crate) fn new(run_dir: &Path, boot: &BootId, mark: Mark, report: &RecoveryReport) -> Self {
-        let lost = mark.is_lost(report);
-        let pen = Pen::new(run_dir, boot);
-        let known = KnownState { pen, lost, found: report.last, durable: None, marked: true };
+    pub(crate) fn new(pen: Pen, mark: Mark, report: &RecoveryReport) -> Self {
+        let read = || FoundRecords::read(pen.path(), report.last);
+        let lost = mark.is_lost(report).then(read);
         let confirmed = Gate::default();
-        if !lost {
+        if lost.is_none() {
             confirmed.open();
         }
+        let known = KnownState { pen, lost, durable: None, marked: true };
         Self { known: Mutex::new(known), claims: OnceLock::new(), confirmed }
     }
 
@@ -76,7 +78,7 @@ impl StateSeen {
 
     /// Whether the state was lost and has not been confirmed.
     pub(crate) fn is_lost(&self) -> bool {
-        self.known().lost
+        self.known().lost.is_some()
     }
 
     /// Open if the state was not lost; otherwise, who has confirmed it opens it.
@@ -90,14 +92,14 @@ impl StateSeen {
     /// If the mark cannot be written, or nothing is durable yet; then nothing changes.
     pub(crate) fn adopt(&self) -> io::Result<bool> {
         let mut known = self.known();
-        if !known.lost {
+        if known.lost.is_none() {
             return Ok(false);
         }
         let durable = known.durable.ok_or_else(|| io::Error::other("nothing is durable yet"))?;
         // First, so that a kill in between leaves the state lost.
         self.claims.get().map_or(Ok(()), ClaimsSeen::record)?;
         known.pen.write(false, &durable)?;
-        known.lost = false;
+        known.lost = None;
         Ok(true)
     }
 
@@ -106,15 +108,23 @@ impl StateSeen {
     }
 }
 
+impl KnownState {
+    /// Records what is durable, and puts back what was found while the state is lost.
+    fn record(&mut self, durable: &Durable) -> io::Result<()> {
+        let Some(found) = &self.lost else { return self.pen.write(false, durable) };
+        if durable.fact > found.last {
+            self.pen.write(true, durable)?;
+        }
+        found.put_back()
+    }
+}
+
 impl Witness for StateSeen {
     fn durable(&self, durable: &Durable) {
         let mut known = self.known();
         known.durable = Some(*durable);
-        if known.lost && durable.fact <= known.found {
-            return;
-        }
-        let lost = known.lost;
-        let written = known.pen.write(lost, durable);
+        let lost = known.lost.is_some();
+        let written = known.record(durable);
         // Log only the first failure, not each sync's.
         match &written {
             Err(error) if known.marked => {

@@ -28,6 +28,7 @@ fn main() -> ExitCode {
         .test("what_was_ended_while_the_state_was_away_is_ended_when_it_is_back", &[], ended_meanwhile)
         .test("a_del_while_the_state_was_away_frees_no_later_owner", &[], later_owner)
         .test("an_older_state_answers_no_pod", &[], older_state)
+        .test("what_says_that_the_state_is_lost_is_written_again", &[], mark_deleted)
         .test("a_lost_state_costs_an_agent_no_address", &[], agents_address)
         .test("claims_that_are_lost_with_the_state_take_an_operators_word", &[], operators_word)
         .test("what_an_agent_is_told_while_the_state_is_away_is_to_wait", &[], agents_wait)
@@ -144,6 +145,27 @@ fn older_state() -> anyhow::Result<()> {
     daemon.launch()?;
     shim.call("ADD", &Attachment::of("stopped"), &small)?.error_code(TRY_AGAIN)?;
     shim.call("CHECK", &Attachment::of("stopped"), &checked(&small))?.error_code(TRY_AGAIN)?;
+    Ok(())
+}
+
+/// Somebody who looks for the cause empties the run directory while the daemon runs.
+fn mark_deleted() -> anyhow::Result<()> {
+    let mut daemon = Daemon::start()?;
+    let shim = daemon.shim()?;
+    shim.call("ADD", &Attachment::of("pod"), &config())?.result()?;
+    daemon.kill()?;
+    let put_back = moved_away(&daemon)?;
+    daemon.launch()?;
+    fs::remove_dir_all(daemon.run_directory())?;
+    let mark = daemon.run_directory().join("state-seen");
+    wait::holds("the mark to be back", LIMIT, || Ok(mark.exists()))?;
+    daemon.kill()?;
+    daemon.launch()?;
+    shim.call("ADD", &Attachment::of("next"), &config())?.error_code(TRY_AGAIN)?;
+    daemon.kill()?;
+    put_back()?;
+    daemon.start_again()?;
+    ensure!(containers(&daemon)? == ["pod"], "{:?}", containers(&daemon)?);
     Ok(())
 }
 

@@ -1,3 +1,5 @@
+use tenure_types::BootId;
+
 use super::*;
 
 fn boot(id: &str) -> BootId {
@@ -29,7 +31,7 @@ impl Node {
         let mark = self.mark();
         let looked_for = mark.durable().is_some_and(|durable| durable.fact > 0);
         let report = RecoveryReport { last: facts, lost: looked_for && !whole, ..RecoveryReport::default() };
-        let state = StateSeen::new(self.directory.path(), &self.boot, mark, &report);
+        let state = StateSeen::new(Pen::new(self.directory.path(), &self.boot), mark, &report);
         state.durable(&durable(facts));
         state
     }
@@ -72,6 +74,31 @@ fn the_right_state_is_known_when_it_comes_back() {
         assert!(node.start(1, false).is_lost());
     }
     assert!(!node.start(3, true).is_lost());
+}
+
+/// Regression: nobody wrote it again, and the next start took the wrong state for the node's.
+#[test]
+fn what_is_deleted_while_the_state_is_lost_is_put_back_as_it_was() {
+    let node = Node::new();
+    node.start(0, true).durable(&durable(3));
+    let claims = node.directory.path().join("claims-seen");
+    std::fs::write(&claims, "some claims").unwrap();
+    for is_recorded in [false, true] {
+        let lost = node.start(1, false);
+        std::fs::remove_dir_all(node.directory.path()).unwrap();
+        lost.durable(&durable(1));
+        assert_eq!(node.mark(), Mark::None, "the directory is gone");
+        std::fs::create_dir(node.directory.path()).unwrap();
+        lost.durable(&durable(1 + u64::from(is_recorded)));
+        assert_eq!(std::fs::read_to_string(&claims).unwrap(), "some claims");
+        assert!(node.start(1, false).is_lost());
+        assert_eq!(node.start(3, true).is_lost(), is_recorded, "the right state comes back");
+    }
+    // A mark that says so, too.
+    let lost = node.start(2, true);
+    std::fs::remove_file(node.directory.path().join("state-seen")).unwrap();
+    lost.durable(&durable(2));
+    assert_eq!(node.mark(), Mark::Lost);
 }
 
 #[test]
@@ -131,6 +158,7 @@ fn what_an_older_daemon_or_nobody_could_have_marked_is_taken_with_care() {
 #[test]
 fn nothing_is_adopted_before_anything_is_durable() {
     let directory = tempfile::tempdir().unwrap();
-    let state = StateSeen::new(directory.path(), &boot("a"), Mark::Lost, &RecoveryReport::default());
+    let state =
+        StateSeen::new(Pen::new(directory.path(), &boot("a")), Mark::Lost, &RecoveryReport::default());
     assert!(state.adopt().is_err() && state.is_lost());
 }
