@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use tenure_checkpoint::parse_boot_id;
 use tenure_types::{BootId, NodeIdentity};
 
 use crate::config::NodeTable;
@@ -47,16 +48,17 @@ pub(crate) fn read(table: &NodeTable, name: Option<&str>) -> anyhow::Result<Node
 /// # Errors
 /// As [`read`].
 pub(crate) fn boot(table: &NodeTable) -> anyhow::Result<BootId> {
-    let path = table.boot_id_file.as_deref().unwrap_or(Path::new(BOOT_ID));
-    let id = match fs::read_to_string(path) {
-        Ok(text) if text.trim().is_empty() => Err("it is empty".to_owned()),
-        Ok(text) => Ok(BootId(text.trim().to_owned())),
-        Err(error) => Err(error.to_string()),
-    };
+    let path = boot_file(table);
+    let text = fs::read_to_string(path).map_err(|error| error.to_string());
+    let id = text.and_then(|text| parse_boot_id(&text).map_err(str::to_owned));
     id.map_err(|why| {
         let cause = format!("cannot read the boot's id: {}: {why}", path.display());
         Setting { keys: "node.boot_id_file", cause }.into()
     })
+}
+
+fn boot_file(table: &NodeTable) -> &Path {
+    table.boot_id_file.as_deref().unwrap_or(Path::new(BOOT_ID))
 }
 
 /// The machine's id below a root, as a kubelet reads it.
@@ -74,6 +76,18 @@ fn line(path: &Path) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_boot_id_with_white_space_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("boot-id");
+        let table = NodeTable { boot_id_file: Some(path.clone()), ..NodeTable::default() };
+        fs::write(&path, "2026-11-28T05:00:12\n").unwrap();
+        assert_eq!(boot(&table).unwrap(), BootId("2026-11-28T05:00:12".to_owned()));
+        fs::write(&path, "2026-11-28 05:00:12\n").unwrap();
+        let refused = boot(&table).unwrap_err().to_string();
+        assert!(refused.contains("node.boot_id_file") && refused.contains("white space"), "{refused}");
+    }
 
     #[test]
     fn a_machine_without_firmware_is_known_as_a_kubelet_knows_it() {

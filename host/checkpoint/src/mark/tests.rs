@@ -75,6 +75,16 @@ fn what_is_lost_is_said_by_the_mark_or_by_what_the_recovery_found() {
 }
 
 #[test]
+fn the_mark_of_each_id_that_a_start_accepts_is_read_back() {
+    let directory = tempfile::tempdir().unwrap();
+    for text in ["a", "2026-11-28T05:00:12\n", " ü:/% ", "seen", "lost"] {
+        let boot = crate::parse_boot_id(text).unwrap();
+        Pen::new(directory.path(), &boot).write(false, &DURABLE).unwrap();
+        assert_eq!(Mark::read(directory.path(), &boot).unwrap(), Mark::Seen(Some(DURABLE)), "{text:?}");
+    }
+}
+
+#[test]
 fn a_mark_that_was_taken_away_or_could_not_be_written_is_written_again() {
     let directory = tempfile::tempdir().unwrap();
     let run = directory.path().join("run");

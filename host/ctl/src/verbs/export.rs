@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use tenure_checkpoint::{FileDisk, Lock, LockError, Mark, boot_id, recover_after};
+use tenure_checkpoint::{FileDisk, Lock, LockError, Mark, boot_id, parse_boot_id, recover_after};
 use tenure_ledger::Book;
 use tenure_types::{Allocation, AssignedAddress, BootId, Error, ErrorCode, NetworkName, Owner};
 
@@ -65,10 +65,7 @@ fn boot(file: Option<&Path>, run_dir: &Path) -> Result<BootId, Error> {
 
 fn read_boot(file: &Path) -> Result<BootId, Error> {
     let text = std::fs::read_to_string(file).map_err(|error| unreadable(file, &error))?;
-    match text.trim() {
-        "" => Err(unreadable(file, &"it is empty")),
-        id => Ok(BootId(id.to_owned())),
-    }
+    parse_boot_id(&text).map_err(|why| unreadable(file, &why))
 }
 
 /// The network's book as a daemon that starts now would have it, and the number of attachments of any network that ended with a boot since.
