@@ -59,7 +59,7 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-pub use boot::{boot_id, parse_boot_id};
+pub use boot::{BootSource, boot_id, parse_boot_id};
 pub use disk::{Disk, File, FileDisk};
 pub use durable::{Durable, Witness};
 pub use error::Error;

@@ -1,7 +1,8 @@
 //! The mark in the run directory: what was last durable in this boot, recorded outside the state directory.
 //!
 //! `<run-dir>/state-seen` is one line, `crc32c boot word fact log length group checksum`, overwritten in place by a single
-//! write after each sync of the log. It need not be synced itself, because a reboot clears it anyway.
+//! write after each sync of the log. It need not be synced itself, because a reboot clears it anyway. A second line, which older daemons neither
+//! write nor read, says [where the boot's id comes from](BootSource).
 
 #[cfg(test)]
 mod tests;
@@ -13,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use tenure_types::BootId;
 
-use crate::{Durable, RecoveryReport};
+use crate::{BootSource, Durable, RecoveryReport};
 
 const NAME: &str = "state-seen";
 const SEEN: &str = "seen";
@@ -57,6 +58,22 @@ impl Mark {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// The boot that runs: the one that the source names, or that of the mark if the source goes on with it. The id of another file is no reboot
+    /// while the kernel is the same; the next change in that file is one.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn running_boot(run_dir: &Path, source: &BootSource) -> io::Result<BootId> {
+        let text = match fs::read(run_dir.join(NAME)) {
+            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+            Err(error) => return Err(error),
+        };
+        let before = text.lines().nth(1).and_then(BootSource::parse);
+        let marked = read_line(&text).filter(|_| before.is_some_and(|before| before.goes_on_as(source)));
+        Ok(marked.map_or_else(|| source.id.clone(), |(boot, _)| BootId(boot.to_owned())))
     }
 
     fn parse(text: &str, boot: &BootId) -> Self {
@@ -137,6 +154,7 @@ type FileIdentity = (u64, u64);
 pub struct Pen {
     path: PathBuf,
     boot: BootId,
+    source: Option<BootSource>,
     /// The mark's file with its device and inode, once this daemon has created it.
     file: Option<(File, FileIdentity)>,
 }
@@ -145,7 +163,13 @@ impl Pen {
     /// Writes the mark of this boot in a run directory.
     #[must_use]
     pub fn new(run_dir: &Path, boot: &BootId) -> Self {
-        Self { path: run_dir.join(NAME), boot: boot.clone(), file: None }
+        Self { path: run_dir.join(NAME), boot: boot.clone(), source: None, file: None }
+    }
+
+    /// Has each mark say where the boot's id comes from.
+    #[must_use]
+    pub fn with_source(self, source: BootSource) -> Self {
+        Self { source: Some(source), ..self }
     }
 
     /// The mark's path.
@@ -160,12 +184,13 @@ impl Pen {
     /// # Errors
     /// If the mark cannot be written; it is then unchanged or unreadable.
     pub fn write(&mut self, lost: bool, durable: &Durable) -> io::Result<()> {
-        let line = line(&self.boot, lost, durable);
+        let mut text = line(&self.boot, lost, durable);
+        text.extend(self.source.iter().map(BootSource::line));
         let present = self.file.as_ref().filter(|(_, identity)| self.identity() == Some(*identity));
         let written = match present {
-            // In effect a single call: if the daemon is killed, the line is either written or not.
-            Some((file, _)) => file.write_all_at(line.as_bytes(), 0),
-            None => self.replace(line.as_bytes()).map(|file| self.file = Some(file)),
+            // In effect a single call: if the daemon is killed, the text is either written or not.
+            Some((file, _)) => file.write_all_at(text.as_bytes(), 0),
+            None => self.replace(text.as_bytes()).map(|file| self.file = Some(file)),
         };
         if written.is_err() {
             self.file = None;
@@ -179,10 +204,10 @@ impl Pen {
     }
 
     /// Creates the mark's file, replacing the existing one, if any.
-    fn replace(&self, line: &[u8]) -> io::Result<(File, FileIdentity)> {
+    fn replace(&self, text: &[u8]) -> io::Result<(File, FileIdentity)> {
         let draft = self.path.with_extension("tmp");
         let file = File::create(&draft)?;
-        file.write_all_at(line, 0)?;
+        file.write_all_at(text, 0)?;
         let of = file.metadata()?;
         fs::rename(draft, &self.path)?;
         Ok((file, (of.dev(), of.ino())))

@@ -24,6 +24,7 @@ use tenure_types::{Clock, ConditionName, NodeIdentity, PolicyStamp};
 use self::operators::OperatorAccess;
 use self::spine::Spine;
 use crate::config::{Config, ConfigFile};
+use crate::identity;
 use crate::live::Live;
 use crate::parts::ReloadRequests;
 use crate::state::{Directories, RecoveredState};
@@ -62,10 +63,12 @@ impl App {
     ///
     /// # Errors
     /// If the state cannot be trusted, a directory cannot be used, or this machine cannot provide what is configured.
-    pub(crate) fn build(config: Config, outside: Surroundings<'_>) -> anyhow::Result<Self> {
+    pub(crate) fn build(config: Config, mut outside: Surroundings<'_>) -> anyhow::Result<Self> {
         let metrics = Arc::new(Metrics::new(env!("CARGO_PKG_VERSION")));
         let Surroundings { run_dir, state_dir, identity, clock, .. } = &outside;
-        let state = RecoveredState::recover(run_dir, state_dir, &identity.boot, clock.as_ref(), &metrics)?;
+        let source = identity::boot_source(&config.node, identity.boot.clone());
+        let state = RecoveredState::recover(run_dir, state_dir, source, clock.as_ref(), &metrics)?;
+        outside.identity.boot = state.boot.clone();
         let (spine, durable) = Spine::build(config, outside, state, metrics)?;
         let mut parts = Supervisor::new(spine.engine.conditions());
 

@@ -66,10 +66,11 @@ fn warnings(config: &Config) -> Vec<String> {
 
 /// Checks both directories in the order of a start, and that a start could write to them.
 fn directories(config: &Config, run_dir: &Path, state_dir: &Path) -> anyhow::Result<()> {
-    let boot = identity::boot(&config.node)?;
+    let source = identity::boot_source(&config.node, identity::boot(&config.node)?);
     RunDir::check(run_dir)?;
     writable("run directory", run_dir)?;
-    state(&boot, run_dir, state_dir)
+    let boot = Mark::running_boot(run_dir, &source);
+    state(&boot.context("cannot read the state mark in the run directory")?, run_dir, state_dir)
 }
 
 /// Checks the state directory as a start would, and reads the state. A daemon may be running on it.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use tenure_checkpoint::parse_boot_id;
+use tenure_checkpoint::{BootSource, parse_boot_id};
 use tenure_types::{BootId, NodeIdentity};
 
 use crate::config::NodeTable;
@@ -55,6 +55,11 @@ pub(crate) fn boot(table: &NodeTable) -> anyhow::Result<BootId> {
         let cause = format!("cannot read the boot's id: {}: {why}", path.display());
         Setting { keys: "node.boot_id_file", cause }.into()
     })
+}
+
+/// The id of the running boot with its source.
+pub(crate) fn boot_source(table: &NodeTable, id: BootId) -> BootSource {
+    BootSource::of(id, boot_file(table))
 }
 
 fn boot_file(table: &NodeTable) -> &Path {

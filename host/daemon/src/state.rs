@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use tenure_checkpoint::{FileDisk, Lock, Mark, Pen, Recovered, recover_after};
+use tenure_checkpoint::{BootSource, FileDisk, Lock, Mark, Pen, Recovered, recover_after};
 use tenure_observe::Metrics;
 use tenure_types::{BootId, Clock};
 
@@ -26,6 +26,8 @@ pub(crate) struct RecoveredState {
     pub(crate) seen: Arc<StateSeen>,
     /// Whether no other daemon has served with this state or this run directory in this boot.
     pub(crate) is_first: bool,
+    /// The boot that runs.
+    pub(crate) boot: BootId,
 }
 
 impl RecoveredState {
@@ -33,7 +35,7 @@ impl RecoveredState {
     pub(crate) fn recover(
         run_dir: &Path,
         state_dir: &Path,
-        boot: &BootId,
+        source: BootSource,
         clock: &dyn Clock,
         metrics: &Metrics,
     ) -> anyhow::Result<Self> {
@@ -42,13 +44,16 @@ impl RecoveredState {
             .with_context(|| format!("state directory {}", state_dir.display()))?;
         state_dir::check(state_dir)?;
         let lock = Lock::take(state_dir)?;
-        let mark = Mark::read(run_dir, boot).context("cannot read the state mark in the run directory")?;
-        let recovered = recover_after(&disk, boot, clock.now(), mark.durable());
+        let boot = Mark::running_boot(run_dir, &source);
+        let boot = boot.context("cannot read the state mark in the run directory")?;
+        let mark = Mark::read(run_dir, &boot).context("cannot read the state mark in the run directory")?;
+        let recovered = recover_after(&disk, &boot, clock.now(), mark.durable());
         let mut recovered = recovered.with_context(|| {
             format!("cannot trust the checkpoint in {}, so nothing is served", state_dir.display())
         })?;
         let is_unmarked = mark == Mark::None;
-        let seen = Arc::new(StateSeen::new(Pen::new(run_dir, boot), mark, &recovered.report));
+        let seen =
+            Arc::new(StateSeen::new(Pen::new(run_dir, &boot).with_source(source), mark, &recovered.report));
         recovered.report.lost = seen.is_lost();
         recovered.report.findings().for_each(|found| metrics.recovered(found));
         tracing::info!(networks = recovered.state.books.len(), "recovered: {}", recovered.report);
@@ -58,6 +63,7 @@ impl RecoveredState {
             is_first: is_unmarked && (recovered.report.fresh || recovered.report.new_boot),
             recovered,
             seen,
+            boot,
         })
     }
 }

@@ -37,6 +37,7 @@ fn main() -> ExitCode {
             &[Need::Root, Need::UTIL_LINUX],
             other_boots,
         )
+        .test("another_file_of_the_boots_id_ends_no_pod", &[], other_file)
         .test("the_right_state_is_served_again_when_it_is_put_back", &[], put_back)
         .test("what_a_start_finds_is_logged_and_counted", &[Need::Root, Need::UTIL_LINUX], what_a_start_finds)
         .test("host_locals_addresses_are_taken_over", &[Need::PLUGINS], import_host_local)
@@ -48,6 +49,30 @@ fn main() -> ExitCode {
         )
         .test("a_container_runtime_tells_what_is_gone", CONTAINERD, || block_on(runtime_tells))
         .run()
+}
+
+/// The key is set while pods live, the file changes as a node in a container boots, and the key is removed.
+fn other_file() -> anyhow::Result<()> {
+    let mut daemon = Daemon::start()?;
+    let shim = daemon.shim()?;
+    shim.call("ADD", &Attachment::of("pod"), &config())?.result()?;
+    let file = daemon.path("boot-id");
+    let set = format!("[node]\nboot_id_file = \"{}\"\n", file.display());
+    for (configured, id, pods) in [
+        (set.as_str(), "a", 1),
+        (set.as_str(), "a", 1),
+        ("", "a", 1),
+        (set.as_str(), "b", 1),
+        (set.as_str(), "c", 0),
+    ] {
+        ensure!(daemon.stop()?.success(), "the stop is not clean");
+        fs::write(&file, id)?;
+        daemon.configure(configured)?;
+        daemon.start_again()?;
+        let found = daemon.allocations("pods")?.len();
+        ensure!(found == pods, "{found} pods with {id} and {configured:?}");
+    }
+    Ok(())
 }
 
 fn block_on(test: impl AsyncFnOnce() -> anyhow::Result<()>) -> anyhow::Result<()> {

@@ -75,6 +75,42 @@ fn what_is_lost_is_said_by_the_mark_or_by_what_the_recovery_found() {
 }
 
 #[test]
+fn an_id_from_another_file_goes_on_with_the_boot_until_that_file_changes() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = directory.path();
+    let source =
+        |id: &str, kernel: &str, file: &str| BootSource::parse(&format!("{id} {kernel} {file}")).unwrap();
+    let runs = |of: &BootSource| Mark::running_boot(run, of).unwrap().0;
+    let writes = |id: &str, of: &BootSource| {
+        Pen::new(run, &boot(id)).with_source(of.clone()).write(false, &DURABLE).unwrap();
+    };
+    let kernels = source("k", "k", "/proc/boot_id");
+    assert_eq!(runs(&kernels), "k", "there is no mark");
+    writes("k", &kernels);
+    // The key is set, and removed again.
+    let own = source("a", "k", "/run/boot");
+    assert_eq!(runs(&own), "k");
+    assert_eq!(runs(&source("a", "l", "/run/boot")), "a", "the kernel has booted as well");
+    assert_eq!(runs(&source("a", "-", "/run/boot")), "a", "nobody knows whether it has");
+    writes("k", &own);
+    assert_eq!((runs(&own), runs(&kernels)), ("k".to_owned(), "k".to_owned()));
+    assert_eq!(Mark::read(run, &boot("k")).unwrap(), Mark::Seen(Some(DURABLE)));
+    // A node in a container boots, on a kernel that does not.
+    let next = source("b", "k", "/run/boot");
+    assert_eq!(runs(&next), "b");
+    writes("b", &next);
+    assert_eq!((runs(&next), runs(&source("c", "k", "/run/boot"))), ("b".to_owned(), "c".to_owned()));
+    assert_eq!(runs(&source("b", "k", "/other/path/of/it")), "b");
+    assert_eq!(runs(&BootSource::unknown(boot("b"))), "b");
+    assert_eq!(runs(&BootSource::unknown(boot("d"))), "d");
+    // An older daemon has written since, which recorded nothing; and a torn mark says nothing.
+    for text in [line(&boot("k"), false, &DURABLE), format!("torn\n{}", own.line())] {
+        fs::write(run.join(NAME), text).unwrap();
+        assert_eq!((runs(&own), runs(&kernels)), ("a".to_owned(), "k".to_owned()));
+    }
+}
+
+#[test]
 fn the_mark_of_each_id_that_a_start_accepts_is_read_back() {
     let directory = tempfile::tempdir().unwrap();
     for text in ["a", "2026-11-28T05:00:12\n", " ü:/% ", "seen", "lost"] {

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use tenure_checkpoint::{FileDisk, Lock, LockError, Mark, boot_id, parse_boot_id, recover_after};
+use tenure_checkpoint::{BootSource, FileDisk, Lock, LockError, Mark, boot_id, parse_boot_id, recover_after};
 use tenure_ledger::Book;
 use tenure_types::{Allocation, AssignedAddress, BootId, Error, ErrorCode, NetworkName, Owner};
 
@@ -49,6 +49,8 @@ fn boot(file: Option<&Path>, run_dir: &Path) -> Result<BootId, Error> {
         Some(file) => read_boot(file)?,
         None => boot_id().map_err(|error| Error::new(ErrorCode::InputOutput, error))?,
     };
+    let boot = Mark::running_boot(run_dir, &BootSource::unknown(boot));
+    let boot = boot.map_err(|error| unreadable(run_dir, &error))?;
     // A boot clears the run directory.
     let seen = Mark::boot(run_dir).map_err(|error| unreadable(run_dir, &error))?;
     let Some(seen) = seen.filter(|seen| *seen != boot) else { return Ok(boot) };

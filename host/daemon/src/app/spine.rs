@@ -104,7 +104,7 @@ impl Spine {
     ) -> anyhow::Result<(Self, DurableParts)> {
         let Surroundings { config_file, run_dir, state_dir, identity, clock, compiler, log, reloads } =
             outside;
-        let RecoveredState { directories, disk, recovered, seen, is_first } = state;
+        let RecoveredState { directories, disk, recovered, seen, is_first, .. } = state;
         let started = clock.monotonic();
         let boot = &identity.boot;
 

@@ -4,6 +4,7 @@ use std::future::Future as _;
 use std::pin::pin;
 use std::task::{Context, Waker};
 
+use tenure_checkpoint::BootSource;
 use tenure_engine::{Del, Engine, Ports};
 use tenure_fixtures::ports::{Heard, ManualClock, ManualJournal, NoLinks, policy};
 use tenure_ledger::LedgerState;
@@ -30,9 +31,9 @@ async fn a_del_that_hangs_is_not_waited_for_keeps_its_place_and_ends_later() {
     let (run_dir, state_dir) = (directory.path().join("run"), directory.path().join("state"));
     let clock = Arc::new(ManualClock::at(Moment { boot_ns: 1_000_000_000_000, wall_ms: 0 }));
     let metrics = Arc::new(Metrics::new("0.1.0"));
-    let boot = BootId("boot".to_owned());
+    let source = BootSource::unknown(BootId("boot".to_owned()));
     let RecoveredState { seen, directories: _directories, .. } =
-        RecoveredState::recover(&run_dir, &state_dir, &boot, clock.as_ref(), &metrics).unwrap();
+        RecoveredState::recover(&run_dir, &state_dir, source, clock.as_ref(), &metrics).unwrap();
     let journal = Arc::new(ManualJournal::default());
     let ports = Ports {
         clock,
