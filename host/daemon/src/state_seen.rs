@@ -16,6 +16,7 @@
 mod found;
 
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
 use tenure_checkpoint::{Durable, Mark, Pen, RecoveryReport, Witness};
@@ -32,6 +33,8 @@ pub(crate) struct StateSeen {
     known: Mutex<KnownState>,
     /// The witness of agents' claims, once there is an engine.
     claims: OnceLock<ClaimsSeen>,
+    /// Whether the last record of the claims failed.
+    claims_failed: AtomicBool,
     /// Open once the state is the node's: nothing writes to another one, or changes the node by it.
     confirmed: Gate,
 }
@@ -57,7 +60,12 @@ impl StateSeen {
             confirmed.open();
         }
         let known = KnownState { pen, lost, durable: None, marked: true };
-        Self { known: Mutex::new(known), claims: OnceLock::new(), confirmed }
+        Self {
+            known: Mutex::new(known),
+            claims: OnceLock::new(),
+            claims_failed: AtomicBool::default(),
+            confirmed,
+        }
     }
 
     /// Has the claims recorded, too, from now on; while the state is lost, their witness stays as it is.
@@ -70,8 +78,11 @@ impl StateSeen {
 
     fn record_claims(&self) {
         let Some(claims) = self.claims.get() else { return };
-        if let Err(error) = claims.record() {
-            claims.forget();
+        let recorded = claims.record();
+        let had_failed = self.claims_failed.swap(recorded.is_err(), Ordering::Relaxed);
+        let Err(error) = recorded else { return };
+        claims.forget();
+        if !had_failed {
             tracing::warn!(%error, "cannot record agents' claims in the run directory; a later loss of state may cost agents their addresses");
         }
     }
