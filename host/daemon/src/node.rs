@@ -42,6 +42,8 @@ pub(crate) struct DaemonNode {
     pub(crate) state_seen: Arc<StateSeen>,
     /// Whether the claims of agents outlived the state, if it is lost.
     pub(crate) knows_claims: bool,
+    /// Held while a lost state is confirmed: a second confirmation at the same time would end claims that were made after the first.
+    pub(crate) adopting: tokio::sync::Mutex<()>,
     pub(crate) sandboxes: Sandboxes,
     /// The API server as a witness of the node's pods, if it is asked.
     #[cfg(feature = "cluster")]
@@ -85,6 +87,7 @@ impl DaemonNode {
 
     /// Confirms the current state after a loss, so that ADD is served again. Returns whether it was lost.
     pub(crate) async fn adopt(&self) -> Result<bool, Error> {
+        let _alone = self.adopting.lock().await;
         #[cfg(feature = "cluster")]
         if self.state_seen.is_lost() {
             self.adopt_leases().await?;

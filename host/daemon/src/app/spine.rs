@@ -238,6 +238,7 @@ impl Spine {
             started: self.started,
             state_seen: Arc::clone(&self.state_seen),
             knows_claims: self.knows_claims,
+            adopting: tokio::sync::Mutex::default(),
             sandboxes: self.sandboxes(self.runtime.clone().map(Runtime::for_people)),
             #[cfg(feature = "cluster")]
             pods: self.pods.clone(),
