@@ -117,7 +117,7 @@ pub(crate) struct LimitsTable {
     /// Maximum number of networks; the first ADD of another one is refused. A network exists once it is defined: by its first ADD, by `[networks.NAME]`, or by `tenurectl network define`.
     #[schemars(range(min = 1))]
     pub(crate) networks: u32,
-    /// Seconds that a stopping daemon waits for requests in flight to finish.
+    /// Seconds that a stopping daemon waits for requests in flight to finish. The shipped unit of systemd (`TimeoutStopSec`) and the chart end the daemon after 30 seconds.
     pub(crate) drain_seconds: u32,
 }
 

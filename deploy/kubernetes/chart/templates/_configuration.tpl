@@ -69,10 +69,11 @@ directory = {{ .Values.agent.cniConfDir | quote }}
 
 [networks.{{ .Values.network.name | quote }}]
 config = {{ "'''" }}{{ toJson (merge (dict "type" "tenure") .Values.network.ipam (dict "ranges" (default list .Values.network.ranges) "routes" (default list .Values.network.routes))) }}{{ "'''" }}
-{{- /* Under another name, its pods would get addresses that existing pods have. */}}
-{{- include "tenure.keys" (merge .Values.network.settings (dict "exclusive" true)) }}
+{{- /* Under another name, its pods would get addresses that existing pods have. `merge` would take a value of false for none. */}}
+{{- include "tenure.keys" (mergeOverwrite (dict "exclusive" true) (default dict .Values.network.settings)) }}
 {{- else if eq .Values.profile "aws" }}
-{{- if hasKey .Values.network.ipam "policy" }}
+{{- /* Helm keeps a null of the values. */}}
+{{- if get .Values.network.ipam "policy" }}
 {{- fail "network.ipam.policy: the policy of profile aws is aws-eni; pass network.ipam.policy=null" }}
 {{- end }}
 
@@ -96,7 +97,7 @@ pods = true
 
 [networks.{{ .Values.network.name | quote }}]
 policy = "aws-eni"
-config = {{ "'''" }}{{ toJson .Values.network.ipam }}{{ "'''" }}
+config = {{ "'''" }}{{ toJson (omit .Values.network.ipam "policy") }}{{ "'''" }}
 {{- include "tenure.keys" .Values.network.settings }}
 {{- end }}
 {{- range $name, $policy := .Values.policies }}

@@ -114,6 +114,11 @@ fn refused(cluster: &Cluster) -> anyhow::Result<()> {
             &format!("{},policies.mine.module=AAAA", MORE[2].replace("zones.oci", "mine.oci")),
             "module or oci, not both",
         ),
+        (
+            "policyModules.existingConfigMap=policies,policies.mine.module=AAAA",
+            "policies.mine.module: the modules are in policyModules.existingConfigMap",
+        ),
+        ("network.fileName=.tenure.conflist", "/network/fileName"),
         ("network.main.bridge=cni1", "network.main.type"),
         ("network.ranges[0]=10.0.0.0/24", "ranges"),
         ("profile=aws,aws.followNode=false,aws.removeTaint=true", "aws.removeTaint: needs aws.followNode"),
@@ -183,6 +188,7 @@ fn refused(cluster: &Cluster) -> anyhow::Result<()> {
     let policy = "policies.mine.settings.settings={snat.*,mtu},policies.mine.settings.networks={blue-*,*}";
     for value in [
         subnets,
+        "policyModules.existingConfigMap=policies,policies.mine.module=null,policies.mine.settings.deadline_ms=20",
         "agent.logLevel=warn\\, hyper::client = trace\\,tenure_led\\,INFO\\,3",
         &format!("profile=cluster,{PODS_LABEL},{policy}"),
         &format!("profile=aws,aws.followPods=true,{PODS_LABEL}"),
@@ -262,10 +268,17 @@ fn configuration(cluster: &Cluster) -> anyhow::Result<()> {
     ensure!(conflist["plugins"][0]["ipam"] == json!({ "type": "tenure" }), "{conflist}");
     let network = r#"config = '''{"policy":"highest-first","ranges":[[{"subnet":"10.244.0.0/24"}]],"routes":[{"dst":"0.0.0.0/0"}],"type":"tenure"}'''"#;
     ensure!(toml.contains(&format!("[networks.\"pods\"]\n{network}\n")), "{toml}");
+    for (exclusive, values) in [("true", None), ("false", Some("network.settings.exclusive=false"))] {
+        let (toml, _) = data(cluster, values.as_slice())?;
+        ensure!(toml.matches("exclusive = ").count() == 1, "{toml}");
+        ensure!(toml.contains(&format!("exclusive = {exclusive}\n")), "{toml}");
+    }
     let (toml, conflist) = data(cluster, &["profile=aws", "network.ipam.warm.addresses=2"])?;
     ensure!(conflist["plugins"][0]["type"] == "tenure-eni", "{conflist}");
     ensure!(toml.contains(r#"config = '''{"warm":{"addresses":2}}'''"#), "{toml}");
     ensure!(toml.contains("[cluster]\nnode = true\n\n"), "{toml}");
+    let (toml, _) = data(cluster, &["profile=aws", "network.ipam.policy=null"])?;
+    ensure!(toml.contains("policy = \"aws-eni\"\nconfig = '''{}'''"), "{toml}");
     let (toml, _) = data(cluster, &["profile=aws", "aws.removeTaint=true"])?;
     ensure!(toml.contains("startup_taint = \"ipam.tenure.dev/not-ready\""), "{toml}");
     let settings = [
