@@ -17,7 +17,7 @@ pub fn boot_id() -> io::Result<BootId> {
 /// Reads the id of a boot in a file's text.
 ///
 /// # Errors
-/// Why it is none. The [mark](crate::Mark) is a line of words, and could not be read back with an id that has white space.
+/// The reason why it is invalid. The [mark](crate::Mark) is a line of words, and could not be read back with an id that has white space.
 pub fn parse_boot_id(text: &str) -> Result<BootId, &'static str> {
     match text.trim() {
         "" => Err("it is empty"),
@@ -31,7 +31,7 @@ pub fn parse_boot_id(text: &str) -> Result<BootId, &'static str> {
 /// The id of a boot, and where it comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BootSource {
-    /// What the file says.
+    /// The text of the file.
     pub(crate) id: BootId,
     /// The kernel's id of the same boot, if known.
     kernel: Option<String>,

@@ -60,8 +60,8 @@ impl Mark {
         }
     }
 
-    /// The boot that runs: the one that the source names, or that of the mark if the source goes on with it. The id of another file is no reboot
-    /// while the kernel is the same; the next change in that file is one.
+    /// The boot that runs: the one that the source names, or that of the mark if the source stands for the same boot. The id of another file is not a
+    /// reboot while the kernel is the same; the next change in that file is one.
     ///
     /// # Errors
     /// As [`read`](Self::read).

@@ -252,7 +252,7 @@ impl RuntimeTable {
 pub(crate) struct NodeTable {
     /// The node's name, which is that of its Kubernetes Node. By default the host's name.
     pub(crate) name: Option<String>,
-    /// The file with the id of the running boot, which must change with each boot and never otherwise: one word without white space. By default `/proc/sys/kernel/random/boot_id`. Another file is no boot: until its content changes or the kernel boots, the daemon goes on with the boot that it knows.
+    /// The file with the id of the running boot, which must change with each boot and never otherwise: one word without white space. By default `/proc/sys/kernel/random/boot_id`. To name another file is not a boot: until its content changes or the kernel boots, the daemon keeps the id that it knows.
     pub(crate) boot_id_file: Option<PathBuf>,
     /// The machine id. By default what `/etc/machine-id` has.
     pub(crate) machine_id: Option<String>,

@@ -42,7 +42,7 @@ pub(crate) struct StateSeen {
 #[derive(Debug)]
 struct KnownState {
     pen: Pen,
-    /// What was found at the start, while the state is lost.
+    /// The records that the start found, while the state is lost.
     lost: Option<FoundRecords>,
     /// Latest durable state.
     durable: Option<Durable>,

@@ -1,4 +1,4 @@
-//! What a start that found its state lost has read in the run directory. Nothing there changes until something is recorded in that state, so
+//! The records that a start has read in the run directory if it found its state lost. Nothing there changes until something is recorded in that state, so
 //! that the right one is recognised; what somebody deletes meanwhile is put back as it was.
 
 use std::fs;

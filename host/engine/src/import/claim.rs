@@ -160,7 +160,7 @@ impl Claim {
         rules: Rules<'_>,
     ) -> Option<&'b Arc<Allocation>> {
         let held = book.owned_by(&Owner::Unknown { address: place.address })?;
-        // The claim of an address that nothing distinguishes from a later one is none.
+        // Without a claim, nothing distinguishes the address from a later one.
         let is_same = self.origin_of(held)?.claim(0)? == place.claim;
         Some(held).filter(|held| is_same && held.generation < rules.since)
     }

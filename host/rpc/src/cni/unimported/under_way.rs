@@ -1,6 +1,6 @@
 //! Looks that threads make, which nobody can end: a file system may hang until its server is back.
 //!
-//! Whoever asks waits for [`LOOK_LIMIT`](super::LOOK_LIMIT) at most. A look that still runs after that holds a thread and nothing else, and nobody
+//! A request waits for [`LOOK_LIMIT`](super::LOOK_LIMIT) at most. A look that still runs after that holds a thread and nothing else, and nobody
 //! begins another one at what it reads.
 
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ pub(super) struct RunningLook {
     is_abandoned: AtomicBool,
 }
 
-/// Whoever waits for a look. It is abandoned when this is dropped before it ends.
+/// The waiting side of a look, which is abandoned when this is dropped before it ends.
 #[derive(Debug)]
 pub(super) struct LookWaiter(Arc<RunningLook>);
 
@@ -40,7 +40,7 @@ impl Drop for LookWaiter {
 }
 
 impl RunningLooks {
-    /// A new look, for its thread and for whoever waits for it.
+    /// A new look, for its thread and for the request that waits for it.
     pub(super) fn begin(&self) -> (Arc<RunningLook>, LookWaiter) {
         let look = Arc::new(RunningLook::default());
         let mut running = hold(&self.0);
