@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use tenure_ledger::{EffectFact, Fact, Intent, Taken};
-use tenure_types::{Attributes, Error, ErrorCode, IntentId, Object, Result};
+use tenure_ledger::{Book, EffectFact, Fact, Intent, Taken};
+use tenure_types::{Attributes, Error, ErrorCode, IntentId, Object, PoolName, Result};
 
 use super::HostEffects;
 use super::supply::Supply;
@@ -56,14 +56,19 @@ impl HostEffects {
     pub(crate) async fn effect_done(&self, id: &IntentId, changes: &[Supply]) -> Result<()> {
         let intent = self.open_intent(id)?;
         let network = &intent.network;
-        self.core.observed("done", network, None, self.end_effect(&intent, None, changes.to_vec())).await
+        self.core.observed("done", network, None, self.end_effect(&intent, None, |_| changes.to_vec())).await
     }
 
     /// Serves [`Engine::effect_undone`](crate::Engine::effect_undone).
     pub(crate) async fn effect_undone(&self, id: &IntentId, why: &str) -> Result<()> {
         let intent = self.open_intent(id)?;
         self.core
-            .observed("undone", &intent.network, None, self.end_effect(&intent, Some(why), reopened(&intent)))
+            .observed(
+                "undone",
+                &intent.network,
+                None,
+                self.end_effect(&intent, Some(why), |book| reopened(&intent, book)),
+            )
             .await
     }
 
@@ -71,7 +76,13 @@ impl HostEffects {
         self.core.committer.node().effects.get(id).cloned().ok_or_else(|| unknown(id))
     }
 
-    async fn end_effect(&self, intent: &Intent, undone: Option<&str>, changes: Vec<Supply>) -> Result<()> {
+    /// Ends an intent, in one group with the changes that its network's book then needs.
+    async fn end_effect(
+        &self,
+        intent: &Intent,
+        undone: Option<&str>,
+        changes: impl FnOnce(&Book) -> Vec<Supply>,
+    ) -> Result<()> {
         let (id, network, at) = (intent.id.clone(), intent.network.clone(), self.core.now());
         let ended = match undone {
             None => EffectFact::Done { id, network, at },
@@ -89,7 +100,7 @@ impl HostEffects {
             let mut held = alone.map(crate::network::slot::Alone::hold);
             match held.as_mut().and_then(|held| held.as_mut()) {
                 Some(served) => {
-                    let ended = Some(Fact::from(ended));
+                    let (ended, changes) = (Some(Fact::from(ended)), changes(&served.book));
                     self.change_supply(&defining, &intent.network, &mut served.book, &changes, ended)?
                 }
                 // Its network was removed: nobody's supply changes.
@@ -104,12 +115,15 @@ impl HostEffects {
     }
 }
 
-/// The ranges that an intent has taken out of use.
-fn reopened(intent: &Intent) -> Vec<Supply> {
-    let taken = intent.takes.iter().filter(|taken| taken.was_open);
-    let open = |Taken { pool, range, .. }: &Taken| Supply::Drain {
-        pool: pool.clone(),
-        range: range.clone(),
+/// Opens the ranges that an intent has taken out of use. A pool may have gone meanwhile, with its ranges: nothing of it is opened.
+fn reopened(intent: &Intent, book: &Book) -> Vec<Supply> {
+    let is_supplied = |pool: &PoolName| {
+        book.pools().iter().any(|known| known.name == *pool && known.supply == tenure_types::Supply::Host)
+    };
+    let taken = intent.takes.iter().filter(|taken| taken.was_open && is_supplied(&taken.pool));
+    let open = |taken: &Taken| Supply::Drain {
+        pool: taken.pool.clone(),
+        range: taken.range.clone(),
         draining: false,
     };
     taken.map(open).collect()

@@ -184,6 +184,15 @@ async fn what_was_not_taken_after_all_is_handed_out_again() {
 }
 
 #[tokio::test]
+async fn what_was_not_taken_after_all_ends_also_without_its_pool() {
+    let (bench, cloud) = (Bench::with_block().await, Cloud::default());
+    bench.gives_back(&cloud, "b1").await.unwrap();
+    bench.defines("net", "first", "10.0.9.0/29", true).await.unwrap();
+    bench.engine.effect_undone(&id("i-1"), "its range has gone").await.unwrap();
+    assert_eq!((bench.staged(1), bench.open().len()), (vec!["undone i-1: its range has gone".to_owned()], 0));
+}
+
+#[tokio::test]
 async fn whoever_carries_effects_out_has_rules_of_its_own() {
     let bench = Bench::with_block().await;
     let cloud = Cloud { refuses: Some(EffectKind::GiveBackBlock), ..Cloud::default() };

@@ -25,7 +25,7 @@ fn added(third: u8) -> Supply {
 }
 
 impl Bench {
-    async fn defines(
+    pub(crate) async fn defines(
         &self,
         name: &str,
         policy: &str,
