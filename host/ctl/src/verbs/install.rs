@@ -8,6 +8,7 @@
 
 pub(super) mod follow;
 mod links;
+mod lock;
 pub(super) mod place;
 pub(super) mod record;
 #[cfg(test)]

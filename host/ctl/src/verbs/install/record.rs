@@ -2,19 +2,15 @@
 //!
 //! It is written before a file is: after a crash in between, the file has the digest that `replaces` names, and still counts as ours.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use tenure_policy::sha256;
 use tenure_types::{Error, ErrorCode};
-use tokio::time::{sleep, timeout};
 
+use super::lock::RecordLock;
 use super::place;
 
 /// The version of the record's format.
@@ -23,12 +19,6 @@ const FORMAT: u32 = 1;
 /// The extension of the directory of kept plugins, which has the record's name otherwise, and how the names of the plugins begin.
 const KEPT: &str = "plugins";
 const KEPT_NAME: &str = "tenure-";
-
-/// How long to wait for an installation that is about to end, and for a child process that has not closed the lock of its parent yet.
-const LONGEST_WAIT: Duration = Duration::from_secs(2);
-
-/// The pause between two looks at a lock.
-const PAUSE: Duration = Duration::from_millis(20);
 
 /// The files that were installed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -110,8 +100,7 @@ impl InstalledFile {
 pub(super) struct RecordStore {
     path: PathBuf,
     pub(super) record: InstallationRecord,
-    // The kernel holds the lock as long as this is open.
-    _lock: Option<File>,
+    _lock: Option<RecordLock>,
 }
 
 impl RecordStore {
@@ -120,7 +109,7 @@ impl RecordStore {
     /// # Errors
     /// `InputOutput` if it cannot be read, or if another installation is running.
     pub(super) async fn open(path: &Path, to_change: bool) -> Result<Self, Error> {
-        let lock = if to_change { Some(lock(path).await?) } else { None };
+        let lock = if to_change { Some(RecordLock::take(path).await?) } else { None };
         Ok(Self { path: path.to_owned(), record: InstallationRecord::read(path)?, _lock: lock })
     }
 
@@ -196,33 +185,4 @@ impl RecordStore {
     fn kept(&self) -> PathBuf {
         self.path.with_extension(KEPT)
     }
-}
-
-/// Locks a record, by its directory; the daemon locks a file in it.
-async fn lock(path: &Path) -> Result<File, Error> {
-    let file = directory_of(path).map_err(|error| place::failed(path, &error))?;
-    let locked = async {
-        loop {
-            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Err(Errno::WOULDBLOCK) => sleep(PAUSE).await,
-                locked => return locked,
-            }
-        }
-    };
-    match timeout(LONGEST_WAIT, locked).await {
-        Ok(Ok(())) => Ok(file),
-        Ok(Err(error)) => Err(place::failed(path, &error.into())),
-        Err(_) => {
-            let cause = format_args!("{}: another installation is running", path.display());
-            Err(Error::new(ErrorCode::InputOutput, cause))
-        }
-    }
-}
-
-/// Opens the directory of a record, which is made like that of the daemon's unit.
-fn directory_of(path: &Path) -> io::Result<File> {
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let directory = directory.unwrap_or(Path::new("."));
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-    File::open(directory)
 }

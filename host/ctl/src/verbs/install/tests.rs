@@ -386,3 +386,22 @@ async fn two_installations_do_not_meet_and_a_newer_record_is_left_alone() {
     assert!(error.cause.contains("newer tenurectl"), "{error}");
     assert!(!tree.path("bin").exists());
 }
+
+/// Regression: the lock was one of the directory, which anybody may open where Kubernetes has made it, and hold for good.
+#[tokio::test]
+async fn a_user_who_may_read_the_directory_holds_up_no_installation() {
+    let tree = Tree::new();
+    let (one, state) = (tree.plugin("1.0.0"), tree.path("state"));
+    fs::create_dir(&state).unwrap();
+    fs::set_permissions(&state, fs::Permissions::from_mode(0o755)).unwrap();
+    let held = fs::File::open(&state).unwrap();
+    rustix::fs::flock(&held, rustix::fs::FlockOperation::NonBlockingLockExclusive).unwrap();
+    assert_eq!(tree.outcomes(&["install", "--plugin", &one, "--apply"]).await, ["created"]);
+    let mode = fs::metadata(state.join("installed.lock")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o7777, 0o600);
+    assert_eq!(tree.outcomes(&["uninstall", "--force", "--apply"]).await, ["removed"]);
+    assert_eq!(fs::read_dir(&state).unwrap().count(), 0, "nothing is left");
+    // Neither does one that fails leave its lock.
+    let failing = tree.run(&["install", "--plugin", "/dev/null", "--apply"]).await;
+    assert!(failing.is_err() && fs::read_dir(&state).unwrap().count() == 0);
+}
