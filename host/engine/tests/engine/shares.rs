@@ -353,3 +353,36 @@ async fn an_agent_that_has_more_claims_than_it_may_can_go_down() {
     assert!(bench.engine.release_claim(&key("cilium", "a")).await.unwrap());
     assert_eq!(names(&bench.engine.claims_of(None)), ["b", "c"]);
 }
+
+/// Has a declaration carried out that waits for the disk, and returns how many facts had been staged until then, and in the end.
+async fn staged_and_in_all(bench: &Bench, agent: &Agent, asks: &[Ask]) -> (usize, usize) {
+    let before = bench.journal.facts().len();
+    bench.journal.hold();
+    let mut declaring = Box::pin(bench.engine.declare(agent, asks, true));
+    for _ in 0..200 {
+        assert!(poll_once(declaring.as_mut()).is_pending(), "it is answered once it is durable");
+        tokio::task::yield_now().await;
+    }
+    let staged = bench.journal.facts().len() - before;
+    bench.journal.resolve(&Ok(()));
+    declaring.await.unwrap();
+    assert_eq!(bench.engine.claims_of(None).len(), asks.len());
+    (staged, bench.journal.facts().len() - before)
+}
+
+#[tokio::test]
+async fn a_declaration_becomes_durable_as_a_whole_unless_it_makes_changes_or_ends_more_than_32_claims() {
+    let lasting =
+        |asks: &[Ask]| asks.iter().map(|ask| Ask { wish: leasing("any", 60).wish, ..ask.clone() }).collect();
+    for (number, is_whole) in [(32, true), (33, false)] {
+        let bench = Bench::new(8, 8);
+        bench.define("net", "10.0.0.0/24").await;
+        let (cilium, asks) = many(number);
+        let changed: Vec<Ask> = lasting(&asks);
+        for asks in [&asks[..], &changed, &[]] {
+            let (staged, all) = staged_and_in_all(&bench, &cilium, asks).await;
+            assert!(staged > 0 && all >= number, "{staged} of {all}");
+            assert_eq!(staged == all, is_whole, "{staged} of {all} facts for {number} claims");
+        }
+    }
+}
