@@ -96,3 +96,25 @@ async fn a_claim_is_refused_for_lack_of_what_it_needs_whatever_it_can_do_without
         assert_eq!(made.map(|made| made.places.len()).map_err(|error| error.code), expected, "{name}");
     }
 }
+
+#[tokio::test]
+async fn a_claim_does_without_an_ipv4_address_where_only_that_is_optional() {
+    let bench = Bench::new(8, 8);
+    bench.define_with("net", "each", "10.0.0.0/30 fd00::/120").await;
+    bench.engine.ensure(&agent("monitor"), &ask("a")).await.unwrap();
+    let (four, six) = (Families { ipv4: true, ipv6: false }, Families { ipv4: false, ipv6: true });
+    let wish = Wish { families: six, optional: four, ..Wish::default() };
+    let made = bench.engine.ensure(&agent("cilium"), &Ask { wish, ..ask("router") }).await.unwrap();
+    assert_eq!((held(&made), why(&made)), (vec!["fd00::2".to_owned()], vec![(false, WhyMissing::Exhausted)]));
+}
+
+#[test]
+fn each_reason_for_a_missing_family_has_a_stable_name_and_an_explanation() {
+    use WhyMissing::{Available, Exhausted, NoPool, Unknown};
+    let all = [NoPool, Exhausted, Available, Unknown];
+    assert_eq!(all.map(WhyMissing::name), ["no-pool", "pool-exhausted", "available", "unknown"]);
+    let mut told = all.map(|why| why.to_string());
+    assert_eq!(told[0], "the network has no addresses of this family");
+    told.sort_unstable();
+    assert!(told.is_sorted_by(|one, other| one < other), "{told:?}");
+}
