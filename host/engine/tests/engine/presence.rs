@@ -146,6 +146,7 @@ async fn a_lease_runs_once_the_last_of_an_agents_watches_is_closed() {
     bench.claimed("cilium", &leasing("router", 60)).await.unwrap();
     let watches = [1, 2].map(|_| bench.engine.watching(&cilium, ClaimFilter::All));
     assert_eq!((bench.engine.open_watches(&cilium), bench.engine.open_watches(&monitor)), (2, 0));
+    assert_eq!(bench.engine.claim_figures().watches, [(cilium.clone(), 2)].into());
     let [first, second] = watches;
     drop(first);
     assert_eq!(bench.engine.open_watches(&cilium), 1);
