@@ -240,7 +240,8 @@ async fn put_plugin(store: &mut RecordStore, new: &NewFile, is_rollback: bool) -
         let version = version_of(store, &new.target, &sha256(found)).await;
         store.record.previous = Some(store.keep(found, &version)?);
     } else if store.record.previous.as_ref().is_some_and(|kept| kept.sha256 == new.sha256) {
-        store.record.previous = None;
+        // After a rollback that was not brought to its end, the one before the present one is still the one to which it was to return.
+        store.record.previous = store.record.returning.take().filter(|kept| kept.sha256 != new.sha256);
     }
     store.record.plugin = Some(new.recorded());
     if !is_unchanged {

@@ -85,7 +85,8 @@ impl InstallationRecord {
 
     /// Whether nothing is installed.
     pub(super) fn is_empty(&self) -> bool {
-        self.plugin.is_none() && self.previous.is_none() && self.configuration.is_none()
+        let Self { format: _, plugin, previous, returning, configuration } = self;
+        plugin.is_none() && previous.is_none() && returning.is_none() && configuration.is_none()
     }
 }
 
@@ -162,7 +163,7 @@ impl RecordStore {
             let cause = format_args!("{} names no plugin before the present one", self.path.display());
             return Err(Error::new(ErrorCode::NotInstalled, cause));
         };
-        let path = self.kept().join(&kept.file);
+        let path = self.kept_path(&kept);
         let content = fs::read(&path).map_err(|error| place::failed(&path, &error))?;
         if sha256(&content) != kept.sha256 {
             let cause = format_args!("{} is damaged: its digest has changed", path.display());
@@ -177,9 +178,9 @@ impl RecordStore {
         kept.find(|kept| kept.sha256 == digest)
     }
 
-    /// The path of the plugin that is kept.
-    pub(super) fn previous_path(&self) -> Option<PathBuf> {
-        self.record.previous.as_ref().map(|kept| self.kept().join(&kept.file))
+    /// The path of the copy of a plugin that is kept.
+    pub(super) fn kept_path(&self, kept: &KeptPlugin) -> PathBuf {
+        self.kept().join(&kept.file)
     }
 
     fn kept(&self) -> PathBuf {

@@ -202,6 +202,34 @@ async fn a_rollback_that_was_not_brought_to_its_end_goes_on_with_the_same_comman
     assert_eq!((tree.installed(), tree.record().returning), ("2.0.0".to_owned(), None));
 }
 
+/// Regression: the copy to which a rollback could not return was lost with the next installation, or stayed behind an uninstallation.
+#[tokio::test]
+async fn a_rollback_that_failed_costs_no_copy_and_leaves_none_behind() {
+    let tree = Tree::new();
+    let [one, two] = ["1.0.0", "2.0.0"].map(|version| tree.plugin(version));
+    let blocked = place::temporary(&tree.path("bin/tenure"));
+    let failed_rollback = async || {
+        for plugin in [&one, &two] {
+            tree.run(&["install", "--plugin", plugin, "--apply"]).await.unwrap();
+        }
+        fs::create_dir(&blocked).unwrap();
+        assert!(tree.run(&["install", "--rollback", "--apply"]).await.is_err());
+        fs::remove_dir(&blocked).unwrap();
+        assert_eq!(tree.record().returning.unwrap().version, "1.0.0");
+    };
+    failed_rollback().await;
+    assert_eq!(tree.outcomes(&["install", "--plugin", &two, "--apply"]).await, ["unchanged"]);
+    assert_eq!((tree.record().previous.unwrap().version.as_str(), tree.record().returning), ("1.0.0", None));
+    assert_eq!(fs::read_dir(tree.path("state/installed.plugins")).unwrap().count(), 1, "one is kept");
+    assert_eq!(tree.outcomes(&["install", "--rollback", "--apply"]).await, ["replaced"]);
+    assert_eq!(tree.installed(), "1.0.0");
+
+    failed_rollback().await;
+    let gone = tree.outcomes(&["uninstall", "--force", "--apply"]).await;
+    assert_eq!(gone, ["removed", "removed", "removed"], "the plugin, and both copies");
+    assert_eq!(fs::read_dir(tree.path("state")).unwrap().count(), 0, "nothing is left");
+}
+
 #[tokio::test]
 async fn a_configuration_waits_for_the_daemon_and_overwrites_nobody_s() {
     let tree = Tree::new();

@@ -7,7 +7,7 @@ use tenure_policy::sha256;
 use tenure_rpc::v1;
 use tenure_types::{Error, ErrorCode};
 
-use super::record::{InstalledFile, RecordStore};
+use super::record::{InstalledFile, KeptPlugin, RecordStore};
 use super::{for_this_daemon, place};
 use crate::arguments::UninstallArguments;
 use crate::daemon::Daemon;
@@ -69,17 +69,25 @@ pub(super) async fn once(daemon: &Daemon, arguments: &UninstallArguments) -> Res
         }
         report.files.push(change);
     }
-    let path = store.previous_path().filter(|_| store.record.plugin.is_none());
-    if let Some((path, kept)) = path.and_then(|path| Some((path, store.record.previous.take()?))) {
-        let outcome = if path.exists() { FileOutcome::Removed } else { FileOutcome::Absent };
-        let (version, sha256) = (kept.version, kept.sha256);
-        let kind = InstalledKind::KeptPlugin;
-        report.files.push(FileChange { file: path, kind, outcome, version, sha256, reason: String::new() });
+    if store.record.plugin.is_none() {
+        report.files.extend(take_kept(&mut store));
     }
     if arguments.apply {
         store.save()?;
     }
     Ok(report)
+}
+
+/// Takes the kept plugins out of the record, whose next save removes their copies.
+fn take_kept(store: &mut RecordStore) -> Vec<FileChange> {
+    let kept = [store.record.previous.take(), store.record.returning.take()];
+    let change = |kept: KeptPlugin| {
+        let file = store.kept_path(&kept);
+        let outcome = if file.exists() { FileOutcome::Removed } else { FileOutcome::Absent };
+        let KeptPlugin { sha256, version, .. } = kept;
+        FileChange { file, kind: InstalledKind::KeptPlugin, outcome, version, sha256, reason: String::new() }
+    };
+    kept.into_iter().flatten().map(change).collect()
 }
 
 /// Refuses as long as anything has an address: without the plugin, no DEL would reach the daemon.
