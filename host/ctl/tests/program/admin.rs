@@ -15,6 +15,16 @@ use tonic::{Request, Response, Status, Streaming};
 #[derive(Default)]
 pub(crate) struct FakeAdmin {
     asked: AtomicU32,
+    /// The conditions of each status.
+    conditions: Vec<v1::Condition>,
+}
+
+impl FakeAdmin {
+    /// A daemon with a condition.
+    pub(crate) fn with_condition(name: &str) -> Self {
+        let condition = v1::Condition { name: name.to_owned(), ..v1::Condition::default() };
+        Self { conditions: vec![condition], ..Self::default() }
+    }
 }
 
 fn unknown(network: &str) -> Status {
@@ -33,7 +43,8 @@ impl Admin for FakeAdmin {
         let ready = self.asked.fetch_add(1, Ordering::Relaxed) >= 2;
         let (state, reasons) =
             if ready { ("ready", vec![]) } else { ("not-ready", vec!["starting".to_owned()]) };
-        Ok(Response::new(v1::GetStatusResponse { state: state.into(), reasons, ..Default::default() }))
+        let (state, conditions) = (state.into(), self.conditions.clone());
+        Ok(Response::new(v1::GetStatusResponse { state, reasons, conditions, ..Default::default() }))
     }
 
     async fn list_networks(

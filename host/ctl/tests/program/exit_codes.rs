@@ -11,10 +11,15 @@ use crate::admin::FakeAdmin;
 
 /// Runs the program against a fresh daemon.
 pub(crate) async fn ask(arguments: &[&str]) -> Output {
+    ask_of(FakeAdmin::default(), arguments).await
+}
+
+/// Runs the program against a daemon.
+pub(crate) async fn ask_of(admin: FakeAdmin, arguments: &[&str]) -> Output {
     let directory = tempfile::tempdir().unwrap();
     let door = Door::open(directory.path().join("admin.sock")).unwrap();
     let server = tonic::transport::Server::builder()
-        .add_service(AdminServer::new(FakeAdmin::default()))
+        .add_service(AdminServer::new(admin))
         .serve_with_incoming(door.connections(std::future::pending, |_| {}));
     let server = tokio::spawn(server);
     let output = run(directory.path(), arguments).await;

@@ -1,10 +1,11 @@
-//! Two releases on one node: the one whose daemon answers installs, and the other leaves everything as it is.
+//! What `tenurectl` installs and removes depends on the daemon that answers: whose it is, and whether it knows the node's pods.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use crate::exit_codes::{ask, run};
+use crate::admin::FakeAdmin;
+use crate::exit_codes::{ask, ask_of, run};
 
 const CONFLIST: &str =
     r#"{"cniVersion": "1.1.0", "name": "pods", "plugins": [{"type": "bridge", "ipam": {"type": "tenure"}}]}"#;
@@ -56,4 +57,27 @@ async fn the_release_whose_daemon_answers_installs_and_no_other() {
     assert_eq!(output.status.code(), Some(3), "{output:?}");
     assert!(fs::read_to_string(at("bin/tenure")).unwrap().contains("2.0.0"));
     assert_eq!(fs::read_to_string(network).unwrap(), CONFLIST);
+}
+
+/// Regression: an empty ledger after a loss of the state was taken for a node without pods, whose plugin then went.
+#[tokio::test]
+async fn nothing_is_removed_while_the_state_is_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let plugin = folder.path().join("bin/tenure");
+    fs::write(folder.path().join("plugin"), "#!/bin/sh\necho 'tenure 1.0.0, a CNI IPAM plugin' >&2\n")
+        .unwrap();
+    fs::set_permissions(folder.path().join("plugin"), fs::Permissions::from_mode(0o755)).unwrap();
+    let words = line(folder.path(), "install", "a");
+    let words = words.iter().filter(|word| !word.starts_with("--configuration")).map(String::as_str);
+    let output = ask(&words.collect::<Vec<_>>()).await;
+    assert!(output.status.success() && plugin.exists(), "{output:?}");
+
+    let words = line(folder.path(), "uninstall", "a");
+    let words: Vec<_> = words.iter().map(String::as_str).collect();
+    let output = ask_of(FakeAdmin::with_condition("state-lost"), &words).await;
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(1) && error.contains("the state is lost"), "{error}");
+    assert!(error.contains("tenurectl adopt --empty") && plugin.exists(), "{error}");
+    let output = ask(&words).await;
+    assert!(output.status.success() && !plugin.exists(), "{output:?}");
 }

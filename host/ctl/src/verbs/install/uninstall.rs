@@ -5,7 +5,7 @@ use std::path::Path;
 
 use tenure_policy::sha256;
 use tenure_rpc::v1;
-use tenure_types::{Error, ErrorCode};
+use tenure_types::{ConditionName, Error, ErrorCode};
 
 use super::record::{InstalledFile, KeptPlugin, RecordStore};
 use super::{for_this_daemon, place};
@@ -22,7 +22,7 @@ const NEEDED: &str =
 /// name the plugin, which then stays, too, unless it is to be removed by force.
 ///
 /// # Errors
-/// `NotInstalled` if there is no record, `FileInTheWay` if the files are another daemon's, `AddressesInUse` as long as pods or agents have addresses, what the daemon answers otherwise,
+/// `NotInstalled` if there is no record, `FileInTheWay` if the files are another daemon's, `AddressesInUse` as long as pods or agents have addresses, `NotReady` while the state is lost, what the daemon answers otherwise,
 /// and `InputOutput` if a file cannot be removed.
 pub(in crate::verbs) async fn uninstall(
     daemon: &Daemon,
@@ -90,7 +90,7 @@ fn take_kept(store: &mut RecordStore) -> Vec<FileChange> {
     kept.into_iter().flatten().map(change).collect()
 }
 
-/// Refuses as long as anything has an address: without the plugin, no DEL would reach the daemon.
+/// Refuses as long as anything has an address, since no DEL would reach the daemon without the plugin. While the state is lost, the ledger does not say what has one.
 pub(super) async fn unused(daemon: &Daemon) -> Result<(), Error> {
     let status = daemon.call(async |mut admin| admin.get_status(v1::GetStatusRequest {}).await).await;
     let status = status.map_err(|error| {
@@ -98,6 +98,13 @@ pub(super) async fn unused(daemon: &Daemon) -> Result<(), Error> {
             format_args!("{}; whether pods have addresses is not known (--force does not ask)", error.cause);
         Error::new(error.code, cause)
     })?;
+    let mut conditions = status.conditions.iter();
+    if conditions.any(|condition| condition.name == ConditionName::StateLost.name()) {
+        let cause = "the state is lost; whether pods have addresses is not known (--force does not ask)";
+        return Err(
+            Error::new(ErrorCode::NotReady, cause).to_be_solved_by(ConditionName::StateLost.next_step())
+        );
+    }
     if status.allocations == 0 {
         return Ok(());
     }
