@@ -75,10 +75,10 @@ impl AgentCore {
             CompareVerdict::Contest => {
                 match is_over {
                     true => {
-                        tracing::warn!(block = %cidr, "this node's turn with the address of a claim is over: no further pod gets it here")
+                        tracing::warn!(block = %cidr, "this node's turn with the address of a claim is over: no further pod gets it here");
                     }
                     false => {
-                        tracing::error!(block = %cidr, "the API server names another holder of a block that this node holds")
+                        tracing::error!(block = %cidr, "the API server names another holder of a block that this node holds");
                     }
                 }
                 self.set_hold(lease, LeaseHold::Contested).await?;

@@ -273,9 +273,10 @@ async fn a_claim_that_was_made_again_or_has_another_address_by_now_is_not_answer
 #[tokio::test]
 async fn a_claim_that_was_made_again_has_its_new_address_beside_a_pod_with_the_old_one() {
     let vm = claim(ClaimKind::Ipam, "vm");
-    let lease = |number: usize, block: u128, uid: u128| {
+    let lease = |number: usize, block: u128, uid: u32| {
         let turn = held(number).turn.unwrap();
-        let turn = LeaseTurn { claim: vm.clone(), uid: Some(Uid(uid)), turn: TurnId(uid as u64), ..turn };
+        let (uid, id) = (Some(Uid(uid.into())), TurnId(uid.into()));
+        let turn = LeaseTurn { claim: vm.clone(), uid, turn: id, ..turn };
         HeldLease { uid: Uid(block), turn: Some(turn), ..held(number) }
     };
     let object = json!({
