@@ -1,6 +1,6 @@
 //! The lock of a record: one installation at a time changes a node.
 //!
-//! It is a file beside the record that only its owner can open. The directory itself would not do: Kubernetes makes it so that anybody may read it, and whoever
+//! It is a file beside the record that only its owner can open. The directory itself would not do: Kubernetes makes it so that anybody may read it, and a user who
 //! may do that could lock it, and keep the node from its plugin.
 
 use std::fs::{self, File, OpenOptions};
