@@ -68,24 +68,22 @@ async fn a_network_of_which_a_delegate_takes_care_is_not_unfinished_any_more() {
 #[tokio::test]
 async fn an_import_waits_until_the_delegate_serves_no_more() {
     let (bench, _) = beside(("10.0.0.2", "5", 1));
-    bench.engine.add(bench.delegated(7), fits).await.unwrap();
+    bench.engine.add(bench.add_with(7, "delegate.foreign", "10.0.0.0/29"), fits).await.unwrap();
     let facts = bench.journal.facts().len();
-    let config = bench.add_with(8, "first", "10.0.0.0/29").config;
-    let definition = Some((PolicyName::new("first").unwrap(), config));
-    let import = |definition, apply| Import {
+    let import = |apply| Import {
         network: network(),
         origin: ImportOrigin::default(),
-        definition,
+        definition: None,
         exclusive: true,
         apply,
     };
     for apply in [false, true] {
-        let refused = bench.engine.begin_import(&import(None, apply)).await.unwrap_err();
+        let refused = bench.engine.begin_import(&import(apply)).await.unwrap_err();
         assert_eq!(refused.code, ErrorCode::NetworkInUse);
         assert!(refused.cause.contains("delegate foreign"), "{refused}");
     }
     assert_eq!(bench.journal.facts().len(), facts, "nothing was written");
     let chosen = Activate { change_ranges: true, unchecked: true, ..activate("first") };
     bench.engine.activate(&chosen).await.unwrap();
-    bench.engine.begin_import(&import(definition, true)).await.unwrap();
+    bench.engine.begin_import(&import(true)).await.unwrap();
 }
