@@ -17,8 +17,8 @@ use std::sync::{Arc, Mutex, RwLock};
 
 use tenure_ledger::{Book, Chooser, Fact, LedgerFact, Move, MoveEnd, MoveFact, StateFact};
 use tenure_types::{
-    Definer, Definition, DelegateName, Error, ErrorCode, Generation, NetworkConfig, NetworkName, Owner,
-    PolicyName, PolicyStamp, Result,
+    Definer, Definition, Error, ErrorCode, Generation, NetworkConfig, NetworkName, Owner, PolicyName,
+    PolicyStamp, Result,
 };
 
 use self::claim::{Claim, Imported, Rules};
@@ -121,9 +121,6 @@ impl NetworkImports {
             (None, Some(choice)) => Arc::new(choice.policy),
             (None, None) => return Err(unknown()),
         };
-        if let Some(delegate) = policy.name.delegate() {
-            return Err(has_them_itself(&network, &delegate));
-        }
         if import.apply {
             self.core.ports.journal.health()?;
             let (since, under_way) = {
@@ -299,15 +296,6 @@ impl NetworkImports {
         let inherited = self.core.inherited(alone, name, &mut wanted).await?;
         Ok(Some(Wished { wanted, definition, inherited }))
     }
-}
-
-/// The refusal of an import into a network that a delegate serves: every row would come to an unknown owner, whose address the delegate gives to
-/// its next pod.
-fn has_them_itself(network: &NetworkName, delegate: &DelegateName) -> Error {
-    let cause = format_args!("delegate {delegate} serves network {network}, and has its addresses itself");
-    Error::new(ErrorCode::NetworkInUse, cause).to_be_solved_by(
-        "to replace the delegate, activate the policy with `tenurectl policy activate`, and then import; new pods wait meanwhile",
-    )
 }
 
 fn unknown(network: &NetworkName) -> Error {

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use tenure_engine::{Activate, Import, ImportOrigin};
+use tenure_engine::Activate;
 use tenure_types::{ErrorCode, PolicyName};
 
 use crate::delegating::without_network;
@@ -62,28 +62,4 @@ async fn a_network_of_which_a_delegate_takes_care_is_not_unfinished_any_more() {
     assert_eq!(bench.unfinished(), ["10.0.0.2"]);
     bench.engine.add(bench.delegated(7), fits).await.unwrap();
     assert!(bench.unfinished().is_empty());
-}
-
-/// Regression: each living pod's address came to an unknown owner, and the delegate's next pods failed.
-#[tokio::test]
-async fn an_import_waits_until_the_delegate_serves_no_more() {
-    let (bench, _) = beside(("10.0.0.2", "5", 1));
-    bench.engine.add(bench.add_with(7, "delegate.foreign", "10.0.0.0/29"), fits).await.unwrap();
-    let facts = bench.journal.facts().len();
-    let import = |apply| Import {
-        network: network(),
-        origin: ImportOrigin::default(),
-        definition: None,
-        exclusive: true,
-        apply,
-    };
-    for apply in [false, true] {
-        let refused = bench.engine.begin_import(&import(apply)).await.unwrap_err();
-        assert_eq!(refused.code, ErrorCode::NetworkInUse);
-        assert!(refused.cause.contains("delegate foreign"), "{refused}");
-    }
-    assert_eq!(bench.journal.facts().len(), facts, "nothing was written");
-    let chosen = Activate { change_ranges: true, unchecked: true, ..activate("first") };
-    bench.engine.activate(&chosen).await.unwrap();
-    bench.engine.begin_import(&import(true)).await.unwrap();
 }
