@@ -86,11 +86,7 @@ fn ended_meanwhile() -> anyhow::Result<()> {
     shim.call("GC", &Attachment::of(""), &gc(&["stays", "swept-2"]))?.silent()?;
     shim.call("GC", &Attachment::of(""), &gc(&["stays"]))?.silent()?;
     daemon.kill()?;
-    daemon.launch()?;
-    shim.call("ADD", &Attachment::of("next"), &config())?.error_code(TRY_AGAIN)?;
-    daemon.kill()?;
-    put_back()?;
-    daemon.start_again()?;
+    put_back_after_a_restart(&mut daemon, put_back)?;
     wait::holds("what has ended to be freed", LIMIT, || Ok(containers(&daemon)? == ["stays"]))?;
     wait::holds("the spool to be empty", LIMIT, || {
         Ok(fs::read_dir(daemon.run_directory().join("spool"))?.next().is_none())
@@ -148,6 +144,18 @@ fn older_state() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Puts the right state back, after one more start on the wrong one.
+fn put_back_after_a_restart(
+    daemon: &mut Daemon,
+    put_back: impl FnOnce() -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    daemon.launch()?;
+    daemon.shim()?.call("ADD", &Attachment::of("next"), &config())?.error_code(TRY_AGAIN)?;
+    daemon.kill()?;
+    put_back()?;
+    daemon.start_again()
+}
+
 /// Somebody who looks for the cause empties the run directory while the daemon runs.
 fn mark_deleted() -> anyhow::Result<()> {
     let mut daemon = Daemon::start()?;
@@ -160,11 +168,7 @@ fn mark_deleted() -> anyhow::Result<()> {
     let mark = daemon.run_directory().join("state-seen");
     wait::holds("the mark to be back", LIMIT, || Ok(mark.exists()))?;
     daemon.kill()?;
-    daemon.launch()?;
-    shim.call("ADD", &Attachment::of("next"), &config())?.error_code(TRY_AGAIN)?;
-    daemon.kill()?;
-    put_back()?;
-    daemon.start_again()?;
+    put_back_after_a_restart(&mut daemon, put_back)?;
     ensure!(containers(&daemon)? == ["pod"], "{:?}", containers(&daemon)?);
     Ok(())
 }
