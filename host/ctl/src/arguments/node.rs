@@ -28,8 +28,8 @@ that somebody has changed since, is never overwritten. A second installation of 
   tenurectl uninstall --keep-configuration --apply
   tenurectl uninstall --apply --follow                          try again until no address is in use, and stay
 
-Refused while pods or agents have addresses: without the plugin, no DEL could free them. A file that somebody has changed since it was
-installed is left and named, and the command exits with 1.")]
+Refused while pods or agents have addresses, since no DEL could free them without the plugin, and while the state is lost. A file that
+somebody has changed since it was installed is left and named, and the command exits with 1.")]
     Uninstall(UninstallArguments),
     /// Check what tenure needs of this node, before and after its installation; changes nothing.
     #[command(after_help = "Examples:

@@ -17,8 +17,8 @@
 //! A source that does not exist has no addresses. One that cannot be read, or not in time, refuses new owners. The state is not held still: an
 //! invocation of host-local that begins after a look is seen by the next one only, so the runtime has to stop using it first.
 //!
-//! A file system may hang when its server is away, so each look is a blocking task, and one that hangs is [left alone](under_way). Only metadata of a file system of this machine is read beside
-//! other requests, since no thread waits for it.
+//! A file system may hang when its server is away, so each look is a blocking task, and one that hangs is [left alone](under_way). Only metadata
+//! of a file system of this machine is read beside other requests, since no thread waits for it.
 
 mod host_local;
 mod ipamd;
