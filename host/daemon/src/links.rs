@@ -46,12 +46,15 @@ impl KernelLinks {
         Self { turns: LinkTurns::default(), kept }
     }
 
-    async fn make(&self, allocation: &Allocation) -> Result<()> {
+    async fn make(&self, allocation: &Allocation, is_new: bool) -> Result<()> {
         let link = pod_link(allocation)?;
         let (host, netns) = (link.host.clone(), allocation.netns().to_owned());
         let turn = self.turns.enter(&host).await.map_err(|refusal| told(&refusal))?;
         // In a task of its own, which ends it: an abandoned call must not leave half a link, which has no alias.
-        let making = tokio::spawn(async move { link.make(&Netns::open_in_turn(netns, &turn).await?).await });
+        let making = tokio::spawn(async move {
+            let netns = Netns::open_in_turn(netns, &turn).await?;
+            if is_new { link.make(&netns).await } else { link.restore(&netns).await }
+        });
         let made = making.await.map_err(|error| Error::new(ErrorCode::Internal, error))?;
         made.map_err(|refusal| told(&refusal))?;
         self.kept.leads_to(host.as_str()).await
@@ -119,7 +122,11 @@ impl Links for KernelLinks {
     }
 
     fn connect<'a>(&'a self, allocation: &'a Allocation) -> Answer<'a, ()> {
-        Box::pin(self.make(allocation))
+        Box::pin(self.make(allocation, true))
+    }
+
+    fn restore<'a>(&'a self, allocation: &'a Allocation) -> Answer<'a, ()> {
+        Box::pin(self.make(allocation, false))
     }
 
     fn check<'a>(&'a self, allocation: &'a Allocation) -> Answer<'a, ()> {

@@ -110,7 +110,7 @@ impl PodLinks {
             {
                 return;
             }
-            if let Err(error) = self.core.ports.links.connect(&allocation).await {
+            if let Err(error) = self.core.ports.links.restore(&allocation).await {
                 let (code, cause) = (error.code.name(), error.cause);
                 tracing::warn!(%owner, %network, code, cause, "cannot restore a link");
             }

@@ -59,7 +59,33 @@ impl PodLink {
     /// When the kernel refuses, or a step in the pod takes too long; then nothing of the link is left. [`Error::Taken`] when a link
     /// of the name is not ours.
     pub async fn make(&self, netns: &Netns) -> Result<(), Error> {
-        make::make(self, netns).await
+        make::make(self, netns, |_| true).await
+    }
+
+    /// Makes the link whole after a crash, unless it was whole once. Changes that a living pod, or a plugin that came after, has made to it stay:
+    /// addresses of its own, other routes, another MTU.
+    ///
+    /// # Errors
+    /// As [`make`](Self::make).
+    pub async fn restore(&self, netns: &Netns) -> Result<(), Error> {
+        make::make(self, netns, |difference| self.is_half_made(difference)).await
+    }
+
+    /// Whether a difference shows a link that was not finished, or that leads nowhere. The neighbours of the gateways are made last.
+    fn is_half_made(&self, difference: &LinkDifference) -> bool {
+        match difference {
+            LinkDifference::Absent(_)
+            | LinkDifference::Strangers { .. }
+            | LinkDifference::Owner { .. }
+            | LinkDifference::AddressMissing(..)
+            | LinkDifference::NeighbourMissing(_) => true,
+            LinkDifference::Down(link) | LinkDifference::HardwareAddress { link, .. } => {
+                link == self.host.as_str()
+            }
+            LinkDifference::Mtu { .. }
+            | LinkDifference::AddressExtra(..)
+            | LinkDifference::RouteMissing(_) => false,
+        }
     }
 
     /// The differences between the link and its expected state.

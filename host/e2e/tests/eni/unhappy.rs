@@ -66,6 +66,29 @@ pub(crate) fn new_sandbox() -> anyhow::Result<()> {
     node.is_settled("pods")
 }
 
+/// The daemon is exchanged while pods live, of which one has lost its link and another has changed it.
+pub(crate) fn changed() -> anyhow::Result<()> {
+    const PODS: &str = "ip -n web -o addr show dev eth0; ip -n web route show default";
+    let mut node = Node::start()?;
+    node.plugin("web")?.call("ADD", &node.sandbox("web")?, &config())?.result()?;
+    let result = node.plugin("other")?.call("ADD", &node.sandbox("other")?, &config())?.result()?;
+    let host = result.pointer("/interfaces/0/name").and_then(|name| name.as_str()).context("a link")?;
+    node.sh("ip -n web addr add 10.9.9.9/32 dev eth0; ip -n web link set eth0 mtu 1400
+             ip -n web link add tun0 type veth peer name tun1; ip -n web link set tun0 up; ip -n web route replace default dev tun0")?;
+    let before = node.sh(PODS)?;
+    node.kill_daemon()?;
+    node.sh(&format!("ip link del {host}"))?;
+    node.start_daemon()?;
+    let has_link = || Ok(node.sh("ip -n other route show default; true")?.contains("dev eth0"));
+    wait::holds("the link that was lost", LIMIT, has_link)?;
+    let after = node.sh(PODS)?;
+    ensure!(
+        after == before && after.contains("10.9.9.9") && after.contains("dev tun0"),
+        "{before}, then {after}"
+    );
+    node.is_settled("pods")
+}
+
 pub(crate) fn configurations() -> anyhow::Result<()> {
     let node = Node::start()?;
     let (sandbox, plugin) = (node.sandbox("web")?, node.plugin("web")?);

@@ -42,6 +42,12 @@ pub trait Links: Send + Sync + 'static {
     /// `LinkFailed`, `LinkForbidden` and `LinkTaken`; `HostNetns` and `InvalidEnvironment` about the network namespace.
     fn connect<'a>(&'a self, allocation: &'a Allocation) -> Answer<'a, ()>;
 
+    /// Makes the link of an allocation that an earlier daemon has answered, unless it is there, and leaves what its pod has changed about it.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    fn restore<'a>(&'a self, allocation: &'a Allocation) -> Answer<'a, ()>;
+
     /// Compares an allocation's link with the desired one.
     ///
     /// # Errors

@@ -8,14 +8,18 @@ use rtnetlink::packet_route::RouteNetlinkMessage as Message;
 use rustix::io::Errno;
 
 use super::contents::{addresses, routes};
-use super::{LinkName, Netns, PodLink};
+use super::{LinkDifference, LinkName, Netns, PodLink};
 use crate::error::Error;
 use crate::kernel::Kernel;
 use crate::{sysctl, wire};
 
-/// Makes a link, unless it is exactly there.
-pub(super) async fn make(link: &PodLink, netns: &Netns) -> Result<(), Error> {
-    if super::check::check(link, netns).await?.is_empty() {
+/// Makes a link, unless it is there without a difference that counts.
+pub(super) async fn make(
+    link: &PodLink,
+    netns: &Netns,
+    counts: impl Fn(&LinkDifference) -> bool,
+) -> Result<(), Error> {
+    if !super::check::check(link, netns).await?.iter().any(counts) {
         return Ok(());
     }
     let kernel = Kernel::connect()?;

@@ -21,6 +21,7 @@ pub(crate) fn tests(suite: &mut Suite) {
     suite.test("a_pod_that_locks_its_namespace_locks_nobody_out", locked);
     suite.test("a_pod_with_too_many_routes_is_refused_in_time", crowded);
     suite.test("what_a_kill_left_is_made_whole", killed);
+    suite.test("a_restart_leaves_what_a_pod_has_changed_about_its_link", restored);
     suite.test("a_link_that_cannot_be_finished_is_not_left_half", half);
 }
 
@@ -264,6 +265,39 @@ fn killed() {
     shell(&world.node, &pair);
     library(&world.node, async || PodLink::remove(&link.host, "sandbox-2/eth0").await).unwrap();
     assert_eq!(shell(&world.node, "ip -o link show type veth | grep -c eni || true"), "0");
+}
+
+fn restored() {
+    let (world, link, netns) = world();
+    let (pod, host, node) = (world.pod(1), link.host.as_str(), world.node.clone());
+    let restore = || library(&world.node, async || link.restore(&netns).await).unwrap();
+    let tunnel = "ip link add d0 type veth peer name d1; ip link set d0 up; ip route replace default dev d0";
+    for change in [
+        "ip addr add 10.9.9.9/32 dev eth0",
+        "ip link set eth0 mtu 1400",
+        "ip route add 10.7.0.0/16 via 169.254.1.1 dev eth0",
+        tunnel,
+    ] {
+        let before = index(&world, &link);
+        shell(&pod, change);
+        restore();
+        assert_eq!(index(&world, &link), before, "{change}");
+    }
+    let inside = shell(&pod, "ip route show default; ip -o addr show dev eth0; ip -o link show dev eth0");
+    for kept in ["default dev d0", "10.9.9.9/32", "mtu 1400"] {
+        assert!(inside.contains(kept), "{kept} is not in {inside}");
+    }
+    for (room, broken) in [
+        (&pod, "ip addr del 10.0.1.33/32 dev eth0".to_owned()),
+        (&pod, "ip neigh del fe80::1 dev eth0".to_owned()),
+        (&node, format!("ip link set {host} down")),
+        (&node, format!("ip link set {host} address 02:00:00:00:00:77")),
+        (&node, format!("ip link del {host}")),
+    ] {
+        shell(room, &broken);
+        restore();
+        assert_eq!(check(&world, &link, &netns), [""; 0], "{broken}");
+    }
 }
 
 fn half() {
