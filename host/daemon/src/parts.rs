@@ -42,7 +42,7 @@ pub(crate) use self::claims::ClaimsPart;
 pub(crate) use self::cluster::{ClusterInputs, ClusterPart};
 pub(crate) use self::cni::CniPart;
 pub(crate) use self::cni_files::CniFilesPart;
-pub(crate) use self::datapath::{DatapathPart, DatapathResult};
+pub(crate) use self::datapath::{DatapathInputs, DatapathPart, DatapathResult};
 pub(crate) use self::decisions::DecisionsPart;
 pub(crate) use self::delegates::DelegatesPart;
 pub(crate) use self::exchanges::ExchangesPart;

@@ -66,6 +66,7 @@ fn main() -> ExitCode {
         .test("a_strangers_link_stays_and_is_named", NEEDS, unhappy::taken)
         .test("a_new_sandbox_of_a_pod_takes_its_link_over", NEEDS, unhappy::new_sandbox)
         .test("a_restart_leaves_a_living_pods_link_as_the_pod_has_changed_it", NEEDS, unhappy::changed)
+        .test("a_range_may_be_labelled_like_those_of_interfaces", NEEDS, unhappy::labelled)
         .test("a_configuration_that_cannot_be_served_is_refused", NEEDS, unhappy::configurations)
         .test("an_address_of_two_networks_is_one_pods", NEEDS, unhappy::two_networks)
         .test("a_link_needs_no_namespace_to_end", NEEDS, unhappy::without_namespace)

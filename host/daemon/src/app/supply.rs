@@ -28,7 +28,7 @@ pub(super) fn add(
     let (running, executor) = watch::channel(None);
     // Without interfaces, only pods are kept.
     let (described, interfaces) = watch::channel(network.is_none().then(Arc::default));
-    if let Some(network) = network {
+    if let Some(network) = network.clone() {
         let told = told(parts, spine, ledger, networks, &network);
         let given = parts::AwsInputs {
             config: aws,
@@ -65,7 +65,9 @@ pub(super) fn add(
         parts.restarted("cluster", part, &[ledger.undo, networks.configured]);
     }
     let (kept, metrics) = (Arc::clone(&spine.kept), Arc::clone(&spine.metrics));
-    let datapath = parts::DatapathPart::build(Arc::clone(engine), kept, interfaces, metrics, conditions);
+    let given =
+        parts::DatapathInputs { engine: Arc::clone(engine), kept, node: interfaces, network, metrics };
+    let datapath = parts::DatapathPart::build(given, conditions);
     parts.restarted("datapath", confirmed.before(datapath), &[ledger.undo]);
     SupplyHandles { cloud: executor, cluster }
 }

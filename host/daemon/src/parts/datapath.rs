@@ -22,7 +22,7 @@ use tenure_engine::Engine;
 use tenure_netlink::{DesiredState, Event, NodeNetwork, Operation, Pod};
 use tenure_observe::Metrics;
 use tenure_supervise::Part;
-use tenure_types::{AssignedAddress, ConditionName, hold};
+use tenure_types::{AssignedAddress, ConditionName, NetworkName, hold};
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -39,13 +39,20 @@ const MOST_REPORTED: usize = 8;
 /// The label of ranges that names the interface that their addresses are on.
 const INTERFACE: &str = "interface";
 
+/// The inputs of the part.
+pub(crate) struct DatapathInputs {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) kept: Arc<DatapathResult>,
+    /// The node without its pods; nothing, as long as that is not known.
+    pub(crate) node: watch::Receiver<Option<Arc<NodeNetwork>>>,
+    /// The network whose addresses are on the node's interfaces.
+    pub(crate) network: Option<NetworkName>,
+    pub(crate) metrics: Arc<Metrics>,
+}
+
 /// Keeps the kernel, and the links in it.
 pub(crate) struct DatapathPart {
-    engine: Arc<Engine>,
-    kept: Arc<DatapathResult>,
-    /// The node without its pods.
-    node: watch::Receiver<Option<Arc<NodeNetwork>>>,
-    metrics: Arc<Metrics>,
+    given: DatapathInputs,
     report: Report,
 }
 
@@ -53,45 +60,37 @@ pub(crate) struct DatapathPart {
 type Latest = Arc<Mutex<(Arc<DesiredState>, Done)>>;
 
 impl DatapathPart {
-    /// `node` is the node without its pods; nothing, as long as that is not known.
-    pub(crate) fn build(
-        engine: Arc<Engine>,
-        kept: Arc<DatapathResult>,
-        node: watch::Receiver<Option<Arc<NodeNetwork>>>,
-        metrics: Arc<Metrics>,
-        conditions: &Arc<Conditions>,
-    ) -> Self {
-        let report = Report::new(conditions, ConditionName::DatapathFailed);
-        Self { engine, kept, node, metrics, report }
+    pub(crate) fn build(given: DatapathInputs, conditions: &Arc<Conditions>) -> Self {
+        Self { given, report: Report::new(conditions, ConditionName::DatapathFailed) }
     }
 
     /// Makes whole what a crash has left, and removes what ends without its link. Neither waits for the other: a pod can make its
     /// own link's repair as slow as its limit.
     async fn tend(&self) -> anyhow::Result<()> {
-        tokio::join!(self.engine.restore_links(), self.sweep()).1
+        tokio::join!(self.given.engine.restore_links(), self.sweep()).1
     }
 
     /// Removes what ends without its link.
     async fn sweep(&self) -> anyhow::Result<()> {
         loop {
-            match self.engine.sweep_links().await {
+            match self.given.engine.sweep_links().await {
                 Ok(0) => {}
                 Ok(removed) => tracing::info!(removed, "removed links of allocations that have ended"),
-                Err(error) if self.engine.linked().is_empty() => {
+                Err(error) if self.given.engine.linked().is_empty() => {
                     tracing::debug!(cause = error.cause, "cannot look for links");
                 }
                 Err(error) => tracing::warn!(cause = error.cause, "cannot remove links of ended allocations"),
             }
             // A node that has no links is looked at once, for those of an earlier daemon.
-            while timeout(LOOK_AGAIN, self.engine.unlinked()).await.is_err()
-                && self.engine.linked().is_empty()
+            while timeout(LOOK_AGAIN, self.given.engine.unlinked()).await.is_err()
+                && self.given.engine.linked().is_empty()
             {}
         }
     }
 
     /// Keeps the kernel, from the first link or interface on.
     async fn keep(&self) -> anyhow::Result<()> {
-        let (mut questions, mut node) = (self.kept.questions(), self.node.clone());
+        let (mut questions, mut node) = (self.given.kept.questions(), self.given.node.clone());
         // A node whose interfaces are not known yet may have rules of theirs from before.
         if node.wait_for(Option::is_some).await.is_err() {
             return std::future::pending().await;
@@ -102,7 +101,7 @@ impl DatapathPart {
                 break latest;
             }
             self.report.well();
-            self.kept.answer(latest.1);
+            self.given.kept.answer(latest.1);
             changed(&mut questions, &mut node).await?;
         };
         let (wish, wishes) = watch::channel(Arc::clone(&latest.0));
@@ -158,7 +157,7 @@ impl DatapathPart {
                 interface.addresses.iter().map(|net| (net.addr(), format!("interface {}", interface.name)));
             taken.extend(own);
         }
-        for allocation in self.engine.linked() {
+        for allocation in self.given.engine.linked() {
             let Some(link) = allocation.link().map(|link| link.host.to_string()) else { continue };
             let addresses: Vec<IpAddr> = allocation.addresses.iter().map(AssignedAddress::ip).collect();
             if let Some((address, other)) = addresses.iter().find_map(|address| taken.get_key_value(address))
@@ -181,15 +180,17 @@ impl DatapathPart {
         let waits = |assigned: &AssignedAddress| {
             assigned.source.range_attributes.get(INTERFACE).is_some() && !carried(&assigned.ip())
         };
-        let linked = self.engine.linked().into_iter();
-        let waiting = linked.filter(|allocation| allocation.addresses.iter().any(waits));
+        // A range of another network may have an attribute of this name, too.
+        let linked = self.given.engine.linked().into_iter();
+        let of_interfaces = linked.filter(|held| self.given.network.as_ref() == Some(&held.network));
+        let waiting = of_interfaces.filter(|held| held.addresses.iter().any(waits));
         waiting.filter_map(|allocation| Some(allocation.link()?.host.to_string())).collect()
     }
 
     /// Counts and logs what the keeper reports, and answers those who wait for it.
     fn heard(&self, event: Event, latest: &Latest, failure: &mut Option<String>) {
         let count = |operations: &[Operation], outcome| {
-            operations.iter().for_each(|operation| self.metrics.datapath(operation.subject(), outcome));
+            operations.iter().for_each(|operation| self.given.metrics.datapath(operation.subject(), outcome));
         };
         match event {
             Event::Noticed(change) => tracing::debug!(?change, "the kernel has changed"),
@@ -248,7 +249,7 @@ impl DatapathPart {
         if !failed.is_empty() {
             Arc::make_mut(&mut done.left_out).extend(failed);
         }
-        self.kept.answer(done);
+        self.given.kept.answer(done);
     }
 }
 
@@ -282,7 +283,7 @@ impl Part for DatapathPart {
         };
         let ended = stop.run_until_cancelled(work).await.unwrap_or(Ok(()));
         if let Err(error) = &ended {
-            self.kept.fail(format!("{error:#}"));
+            self.given.kept.fail(format!("{error:#}"));
         }
         ended
     }

@@ -89,6 +89,17 @@ pub(crate) fn changed() -> anyhow::Result<()> {
     node.is_settled("pods")
 }
 
+/// A label of ranges that also names interfaces of AWS.
+pub(crate) fn labelled() -> anyhow::Result<()> {
+    let node = Node::start()?;
+    let mut config = config();
+    config["name"] = json!("labelled");
+    config["ipam"]["ranges"] =
+        json!([[{ "subnet": "10.83.0.0/24", "rangeAttributes": { "interface": "eth1" } }]]);
+    node.plugin("web")?.call("ADD", &node.sandbox("web")?, &config)?.result()?;
+    node.is_settled("labelled")
+}
+
 pub(crate) fn configurations() -> anyhow::Result<()> {
     let node = Node::start()?;
     let (sandbox, plugin) = (node.sandbox("web")?, node.plugin("web")?);
