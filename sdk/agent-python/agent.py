@@ -12,6 +12,10 @@ from tenure.v1 import claims_pb2 as v1
 from tenure.v1.claims_pb2_grpc import ClaimsStub
 
 
+# A daemon that hangs keeps its socket open: without these, a watch would wait for it for ever, as would a declaration.
+KEEPALIVE = [("grpc.keepalive_time_ms", 10_000), ("grpc.http2.ping_timeout_ms", 20_000), ("grpc.http2.max_pings_without_data", 0)]
+
+
 def say(state, claims, problem=""):
     words = [f"{name}={address}" for name, address in sorted(claims.items())]
     print(state, *words, f"({problem})" if problem else "", flush=True)
@@ -19,7 +23,7 @@ def say(state, claims, problem=""):
 
 def follow(stub, specs, claims):
     """Declares the claims and follows them, until the daemon ends the watch. Yields at each of its messages."""
-    stub.Declare(v1.DeclareClaimsRequest(claims=specs, wait_ms=300_000))
+    stub.Declare(v1.DeclareClaimsRequest(claims=specs, wait_ms=300_000), timeout=360)
     for change in stub.Watch(v1.WatchClaimsRequest()):
         yield
         if change.is_all:
@@ -31,14 +35,14 @@ def follow(stub, specs, claims):
         missing = [spec for spec in specs if spec.name not in claims]
         say("away" if missing else "current", claims, " ".join(ended.reason for ended in change.ended))
         if missing:  # An operator released it, or its lease ran out: declare it again.
-            stub.Declare(v1.DeclareClaimsRequest(claims=specs))
+            stub.Declare(v1.DeclareClaimsRequest(claims=specs), timeout=60)
 
 
 def main(socket, network, *names):
     specs = [v1.ClaimSpec(network=network, name=name) for name in names]
     claims, pause = {}, 0.1
     while True:
-        with grpc.insecure_channel(f"unix:{socket}") as channel:
+        with grpc.insecure_channel(f"unix:{socket}", options=KEEPALIVE) as channel:
             try:
                 for _ in follow(ClaimsStub(channel), specs, claims):
                     pause = 0.1

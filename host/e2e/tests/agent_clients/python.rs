@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, ensure};
+use rustix::process::Signal;
 use tenure_e2e::{Daemon, grpcio, wait};
 
 use super::{LIMIT, NETWORK, config, example, sdk};
@@ -32,6 +33,11 @@ pub(crate) fn keeps() -> anyhow::Result<()> {
     daemon.stop()?;
     ensure!(agent.knows("away", 2)? == first, "{:?}", agent.lines());
     daemon.start_again()?;
+    ensure!(agent.knows("current", 2)? == first, "{:?}", agent.lines());
+    // A daemon that hangs keeps its connections: only its silence shows it.
+    daemon.signal(Signal::STOP)?;
+    ensure!(agent.knows("away", 2)? == first, "{:?}", agent.lines());
+    daemon.signal(Signal::CONT)?;
     ensure!(agent.knows("current", 2)? == first, "{:?}", agent.lines());
     daemon.ctl(&["claims", "release", "cilium", "pods", "router", "--apply", "--reason", "a test"])?;
     wait::holds("another address", LIMIT, || {
