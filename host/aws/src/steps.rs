@@ -185,7 +185,7 @@ pub fn heard(
     match &order.aim {
         Aim::Attach { instance, .. } => attach::heard((order, instance), reached, memory, facts, what),
         Aim::Assign { .. } => assign::heard(reached, memory, facts, what),
-        Aim::Release { net, .. } => release::heard(*net, memory, facts, what),
+        Aim::Release { net, .. } => release::heard(*net, reached, memory, facts, what),
         Aim::Detach { .. } => detach::heard(&order.instance, reached, memory, facts, what),
     }
 }

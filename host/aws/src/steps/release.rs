@@ -10,7 +10,7 @@
 
 use ipnet::IpNet;
 
-use super::{Change, IntentMemory, Request, Step, StepEvent, StepFacts};
+use super::{Change, IntentMemory, IntentProgress, Request, Step, StepEvent, StepFacts};
 use crate::port::{Ec2Interface, Failure, Which};
 
 pub(super) fn next(interface: &str, net: IpNet, memory: &IntentMemory) -> Step {
@@ -23,12 +23,22 @@ pub(super) fn next(interface: &str, net: IpNet, memory: &IntentMemory) -> Step {
     }
 }
 
-pub(super) fn heard(net: IpNet, memory: &mut IntentMemory, facts: &StepFacts, what: &StepEvent<'_>) {
+pub(super) fn heard(
+    net: IpNet,
+    reached: &mut IntentProgress,
+    memory: &mut IntentMemory,
+    facts: &StepFacts,
+    what: &StepEvent<'_>,
+) {
     match what {
         StepEvent::Answer(_, Ok(_)) => memory.is_over = true,
         StepEvent::Answer(_, Err(error)) => match error.failure {
             Failure::NotAssigned => memory.is_over = true,
-            Failure::Throttled => memory.wait(),
+            Failure::Throttled => {
+                // EC2 has done nothing, unless it has carried out an earlier call.
+                reached.asked &= memory.is_unsure;
+                memory.wait();
+            }
             Failure::Unknown => {
                 memory.is_unsure = true;
                 memory.wait();

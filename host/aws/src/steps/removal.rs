@@ -95,6 +95,10 @@ fn failed<'a>(
     reached.is_off |= is_delete;
     memory.moves_since = None;
     memory.may_detach |= !is_delete && error.failure == Failure::Unknown;
+    if !is_delete && error.failure == Failure::Throttled {
+        // EC2 has done nothing, unless it has carried out an earlier call.
+        reached.asked &= memory.may_detach;
+    }
     match error.failure {
         // A new interface cannot be seen by calls for a while: only later does this mean that it is gone.
         Failure::NotFound if is_delete && memory.unsure_for(facts.now) >= facts.window => {

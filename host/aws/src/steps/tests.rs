@@ -270,6 +270,22 @@ fn an_interface_is_looked_at_detached_waited_for_and_deleted() {
     let detach = run.call();
     assert_eq!(takes(&run.order, &detach, &IntentProgress::default()), Some(Taking::First));
     assert_eq!(takes(&run.order, &detach, &run.reached), Some(Taking::Again));
+    run.fails(Failure::Throttled);
+    assert_eq!(
+        takes(&run.order, &detach, &run.reached),
+        Some(Taking::First),
+        "EC2 has said that it did nothing"
+    );
+    run.fails(Failure::Unknown);
+    run.shows(Some(&at(1)));
+    run.facts.now += run.facts.window;
+    run.shows(Some(&at(1)));
+    run.fails(Failure::Throttled);
+    assert_eq!(
+        takes(&run.order, &detach, &run.reached),
+        Some(Taking::Again),
+        "only the last call was throttled"
+    );
     run.answers(Answer::Done);
     run.shows(Some(&at(1)));
     run.shows(Some(&Ec2Interface { status: Status::Detaching, ..at(1) }));

@@ -62,11 +62,15 @@ fn an_assignment_that_was_throttled_is_repeated_and_one_that_was_refused_is_not(
 fn a_release_is_repeated_until_it_is_known_to_be_done() {
     let done = Step::Done(Change::Released("eni-1".to_owned(), net("10.0.0.16/28")));
     let mut run = Run::release();
-    assert_eq!(takes(&run.order, &Request::Unassign, &run.reached), Some(Taking::First));
+    let first = |run: &Run| takes(&run.order, &Request::Unassign, &run.reached) == Some(Taking::First);
+    assert!(first(&run));
+    run.fails(Failure::Throttled);
+    assert!(first(&run), "EC2 has said that it did nothing");
     run.fails(Failure::Unknown);
     let again = takes(&run.order, &Request::Unassign, &run.reached);
     assert_eq!(again, Some(Taking::Again), "it may be done already");
     run.fails(Failure::Throttled);
+    assert!(!first(&run), "only the last call was throttled");
     run.crash();
     run.fails(Failure::NotAssigned);
     assert_eq!(run.step(), done);
