@@ -58,7 +58,7 @@ pub(super) fn add(
     );
     let admin_listens = admin.listening();
     let admin = parts.essential("admin", admin, &[ledger.undo, health.part]);
-    let ready = parts::ReadyPart::build([cni.listens, admin_listens], Arc::clone(&spine.policies));
+    let ready = parts::ReadyPart::build(cni.listens, admin_listens, Arc::clone(&spine.policies));
     parts.finite("ready", ready, &[cni.part, admin]);
     let reload = parts::ReloadPart::build(reloads, Arc::clone(&spine.live));
     parts.restarted("reload", reload, &[networks.configured]);
