@@ -38,8 +38,12 @@ impl AgentClaims {
         let now = self.core.now();
         self.restore_claims(&alone, &ask.network, now)?;
         self.check_scope(agent, key)?;
-        let held = match alone.state().as_ref() {
-            Some(served) => self.held(&served.book, key, &ask.wish, now),
+        let held = match alone.state().as_mut() {
+            Some(served) => {
+                // The answer says which of its families have a free address by now.
+                self.core.expire(served, now);
+                self.held(&served.book, key, &ask.wish, now)
+            }
             None => return Err(unknown(&ask.network)),
         };
         let facts: Vec<Fact> = match held {

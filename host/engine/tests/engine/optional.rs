@@ -70,6 +70,7 @@ async fn a_claim_does_without_a_pool_that_every_other_grant_needs() {
     bench.tick(30_000);
     let later = bench.engine.ensure(&cilium, &can_do_without).await.unwrap();
     assert_eq!((held(&later), later.claim.generation), (held(&made), made.claim.generation));
+    assert_eq!(why(&later), [(true, WhyMissing::Available)]);
     bench.engine.release_claim(&made.claim.key).await.unwrap();
     let anew = bench.engine.ensure(&cilium, &can_do_without).await.unwrap();
     assert_eq!((held(&anew).len(), why(&anew)), (2, vec![]));
