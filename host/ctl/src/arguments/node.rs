@@ -60,10 +60,10 @@ pub(crate) struct RecordArgument {
     pub(crate) record: PathBuf,
 }
 
-/// The daemon for which a node's files are.
+/// The daemon for which a node's files are, which the record names.
 #[derive(Debug, Args)]
 pub(crate) struct DaemonArgument {
-    /// Change nothing while a daemon runs here that reads another configuration than FILE: the files are then for that daemon.
+    /// Change nothing while a daemon runs here that reads another configuration than FILE, or while none runs and the files were installed for another.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) daemon_config: Option<PathBuf>,
 }

@@ -9,6 +9,7 @@
 pub(super) mod follow;
 mod links;
 mod lock;
+mod owner;
 pub(super) mod place;
 pub(super) mod record;
 #[cfg(test)]
@@ -26,7 +27,7 @@ use tenure_types::{ConditionName, Error, ErrorCode};
 use self::record::{InstalledFile, KeptPlugin, RecordStore};
 use super::conflist::{self, CniConfiguration, IPAM_PLUGIN};
 use super::{plugin, status};
-use crate::arguments::{DaemonArgument, InstallArguments};
+use crate::arguments::InstallArguments;
 use crate::daemon::Daemon;
 use crate::exit::Exit;
 use crate::render::Report;
@@ -95,8 +96,11 @@ pub(super) async fn install(daemon: &Daemon, arguments: &InstallArguments) -> Re
 
 /// Installs once.
 async fn once(daemon: &Daemon, arguments: &InstallArguments) -> Result<InstallReport, Error> {
-    for_this_daemon(daemon, &arguments.daemon).await?;
+    let is_running = owner::is_running(daemon, &arguments.daemon).await?;
     let mut store = RecordStore::open(&arguments.record.record, arguments.apply).await?;
+    if !is_running {
+        owner::check_record(&arguments.daemon, &store)?;
+    }
     let plugin = new_plugin(&store, arguments).await?;
     elsewhere(store.record.plugin.as_ref(), &plugin.target, "--cni-bin-dir")?;
     let configuration = match &arguments.configuration {
@@ -109,6 +113,9 @@ async fn once(daemon: &Daemon, arguments: &InstallArguments) -> Result<InstallRe
         notes: Vec::new(),
     };
     if arguments.apply {
+        if let Some(ours) = &arguments.daemon.daemon_config {
+            store.name_daemon(ours)?;
+        }
         put_plugin(&mut store, &plugin, arguments.rollback).await?;
     }
     for link in &arguments.links {
@@ -118,7 +125,7 @@ async fn once(daemon: &Daemon, arguments: &InstallArguments) -> Result<InstallRe
         if arguments.apply {
             serving(daemon, arguments.wait, &configuration).await?;
             // The one that answers now may be another than at the beginning.
-            for_this_daemon(daemon, &arguments.daemon).await?;
+            owner::check(daemon, &arguments.daemon, &store).await?;
         }
         report.files.push(configuration.change(InstalledKind::Configuration));
         report.files.extend(put_configuration(&mut store, &configuration, arguments.apply)?);
@@ -297,27 +304,6 @@ fn put_configuration(
         store.save()?;
     }
     Ok(Some(change).filter(|change| change.outcome != FileOutcome::Absent))
-}
-
-/// Refuses to touch the files of another daemon, such as that of a second release on the node. Where none runs, nobody else has them.
-async fn for_this_daemon(daemon: &Daemon, argument: &DaemonArgument) -> Result<(), Error> {
-    let Some(ours) = &argument.daemon_config else { return Ok(()) };
-    let request = v1::GetConfigurationRequest {};
-    let theirs = match daemon.call(async |mut admin| admin.get_configuration(request).await).await {
-        Ok(answer) => PathBuf::from(answer.file),
-        Err(error) if error.code == ErrorCode::Unreachable => return Ok(()),
-        Err(error) => return Err(error),
-    };
-    if theirs == *ours {
-        return Ok(());
-    }
-    let cause = format_args!(
-        "the daemon that runs on this node reads {} and not {}: plugin and network are for that one. Keep one of the two \
-         off this node, or uninstall it",
-        theirs.display(),
-        ours.display()
-    );
-    Err(Error::new(ErrorCode::FileInTheWay, cause))
 }
 
 /// Waits until the node serves ADD: a kubelet that finds a configuration before would start pods in vain. It would do so as well if the daemon

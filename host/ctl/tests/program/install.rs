@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::process::Output;
 
 use crate::admin::FakeAdmin;
 use crate::exit_codes::{ask, ask_of, run};
@@ -25,19 +26,29 @@ fn line(folder: &Path, verb: &str, release: &str) -> Vec<String> {
     line
 }
 
+/// Prepares the configuration and a plugin of a version, for an installation below a folder.
+fn prepare(folder: &Path, version: &str) {
+    let plugin = folder.join("plugin");
+    fs::write(folder.join("pods.conflist"), CONFLIST).unwrap();
+    fs::write(&plugin, format!("#!/bin/sh\necho 'tenure {version}, a CNI IPAM plugin' >&2\n")).unwrap();
+    fs::set_permissions(&plugin, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+fn words(line: &[String]) -> Vec<&str> {
+    line.iter().map(String::as_str).collect()
+}
+
+/// The exit code and the errors of a command.
+fn said(output: Output) -> (Option<i32>, String) {
+    (output.status.code(), String::from_utf8(output.stderr).unwrap())
+}
+
 #[tokio::test]
 async fn the_release_whose_daemon_answers_installs_and_no_other() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
-    fs::write(at("pods.conflist"), CONFLIST).unwrap();
-    fs::write(at("plugin"), "#!/bin/sh\necho 'tenure 1.0.0, a CNI IPAM plugin' >&2\n").unwrap();
-    fs::set_permissions(at("plugin"), fs::Permissions::from_mode(0o755)).unwrap();
-    let words = |verb: &str, release: &str| line(folder.path(), verb, release);
-    let told = async |verb: &str, release: &str| {
-        let words = words(verb, release);
-        let output = ask(&words.iter().map(String::as_str).collect::<Vec<_>>()).await;
-        (output.status.code(), String::from_utf8(output.stderr).unwrap())
-    };
+    prepare(folder.path(), "1.0.0");
+    let told = async |verb: &str, release: &str| said(ask(&words(&line(folder.path(), verb, release))).await);
     let (code, error) = told("install", "b").await;
     assert!(code == Some(1) && error.contains("config/a/tenured.toml and not"), "{error}");
     assert!(!at("bin").exists() && !at("net.d").exists() && !at("state").exists());
@@ -48,15 +59,53 @@ async fn the_release_whose_daemon_answers_installs_and_no_other() {
     let (code, error) = told("uninstall", "b").await;
     assert!(code == Some(1) && error.contains("Keep one of the two off this node"), "{error}");
     assert!(at("bin/tenure").exists() && network.exists());
+}
 
-    // The plugin is installed before its daemon starts, so it is taken over from a daemon that is gone; the network waits for the next one.
-    fs::write(at("plugin"), "#!/bin/sh\necho 'tenure 2.0.0, a CNI IPAM plugin' >&2\n").unwrap();
+/// Regression: a daemon that was being upgraded counted as gone, and the other release took the node over.
+#[tokio::test]
+async fn a_release_keeps_its_node_while_its_daemon_is_upgraded_and_until_it_is_uninstalled() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let content = |name: &str| fs::read_to_string(at(name)).unwrap();
+    let alone = async |verb: &str, release: &str, more: &str| {
+        let line = [line(folder.path(), verb, release), vec![more.to_owned()]].concat();
+        said(run(folder.path(), &words(&line)).await)
+    };
+    prepare(folder.path(), "1.0.0");
+    assert!(ask(&words(&line(folder.path(), "install", "a"))).await.status.success());
+
+    // The daemon of a is gone, and its next one is not there yet.
+    prepare(folder.path(), "2.0.0");
+    for (verb, more) in [("install", "--wait=0"), ("uninstall", "--force")] {
+        let (code, error) = alone(verb, "b", more).await;
+        assert!(code == Some(1) && error.contains("config/a/tenured.toml, and not"), "{error}");
+        assert!(error.contains("uninstall what was installed for it"), "{error}");
+        assert!(content("bin/tenure").contains("1.0.0") && at("net.d/00-tenure.conflist").exists());
+    }
+    // Its own plugin does not wait for it; the network does.
     fs::write(at("pods.conflist"), CONFLIST.replace("bridge", "ptp")).unwrap();
-    let words = [words("install", "b"), vec!["--wait=0".to_owned()]].concat();
-    let output = run(folder.path(), &words.iter().map(String::as_str).collect::<Vec<_>>()).await;
-    assert_eq!(output.status.code(), Some(3), "{output:?}");
-    assert!(fs::read_to_string(at("bin/tenure")).unwrap().contains("2.0.0"));
-    assert_eq!(fs::read_to_string(network).unwrap(), CONFLIST);
+    let (code, error) = alone("install", "a", "--wait=0").await;
+    assert!(code == Some(3) && content("bin/tenure").contains("2.0.0"), "{error}");
+    assert_eq!(content("net.d/00-tenure.conflist"), CONFLIST);
+
+    // A record of an older version names nobody, and gets the name also where nothing changes.
+    let mut record: serde_json::Value = serde_json::from_str(&content("state/installed.json")).unwrap();
+    record.as_object_mut().unwrap().remove("daemon_config").unwrap();
+    fs::write(at("state/installed.json"), record.to_string()).unwrap();
+    let (code, error) = alone("install", "b", "--wait=0").await;
+    assert_eq!(code, Some(3), "{error}");
+    let (code, error) = alone("install", "a", "--wait=0").await;
+    assert!(code == Some(1) && error.contains("config/b/tenured.toml, and not"), "{error}");
+
+    // The daemon of a is back: the node is its own. Once it is uninstalled, b takes the node over.
+    for verb in ["install", "uninstall"] {
+        let (code, error) = said(ask(&words(&line(folder.path(), verb, "a"))).await);
+        assert_eq!(code, Some(0), "{error}");
+    }
+    assert!(!at("bin/tenure").exists() && !at("state/installed.json").exists());
+    prepare(folder.path(), "3.0.0");
+    let (code, error) = alone("install", "b", "--wait=0").await;
+    assert!(code == Some(3) && content("bin/tenure").contains("3.0.0"), "{error}");
 }
 
 /// Regression: an empty ledger after a loss of the state was taken for a node without pods, whose plugin then went.
@@ -64,20 +113,17 @@ async fn the_release_whose_daemon_answers_installs_and_no_other() {
 async fn nothing_is_removed_while_the_state_is_lost() {
     let folder = tempfile::tempdir().unwrap();
     let plugin = folder.path().join("bin/tenure");
-    fs::write(folder.path().join("plugin"), "#!/bin/sh\necho 'tenure 1.0.0, a CNI IPAM plugin' >&2\n")
-        .unwrap();
-    fs::set_permissions(folder.path().join("plugin"), fs::Permissions::from_mode(0o755)).unwrap();
-    let words = line(folder.path(), "install", "a");
-    let words = words.iter().filter(|word| !word.starts_with("--configuration")).map(String::as_str);
-    let output = ask(&words.collect::<Vec<_>>()).await;
+    prepare(folder.path(), "1.0.0");
+    let mut install = line(folder.path(), "install", "a");
+    install.retain(|word| !word.starts_with("--configuration"));
+    let output = ask(&words(&install)).await;
     assert!(output.status.success() && plugin.exists(), "{output:?}");
 
-    let words = line(folder.path(), "uninstall", "a");
-    let words: Vec<_> = words.iter().map(String::as_str).collect();
-    let output = ask_of(FakeAdmin::with_condition("state-lost"), &words).await;
-    let error = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.code() == Some(1) && error.contains("the state is lost"), "{error}");
+    let uninstall = line(folder.path(), "uninstall", "a");
+    let output = ask_of(FakeAdmin::with_condition("state-lost"), &words(&uninstall)).await;
+    let (code, error) = said(output);
+    assert!(code == Some(1) && error.contains("the state is lost"), "{error}");
     assert!(error.contains("tenurectl adopt --empty") && plugin.exists(), "{error}");
-    let output = ask(&words).await;
+    let output = ask(&words(&uninstall)).await;
     assert!(output.status.success() && !plugin.exists(), "{output:?}");
 }

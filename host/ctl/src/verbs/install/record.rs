@@ -24,6 +24,9 @@ const KEPT_NAME: &str = "tenure-";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(in crate::verbs) struct InstallationRecord {
     format: u32,
+    /// The configuration of the daemon for which the files are, if the command line has named it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) daemon_config: Option<PathBuf>,
     pub(in crate::verbs) plugin: Option<InstalledFile>,
     /// The plugin before the present one.
     pub(super) previous: Option<KeptPlugin>,
@@ -55,7 +58,14 @@ pub(super) struct KeptPlugin {
 
 impl Default for InstallationRecord {
     fn default() -> Self {
-        Self { format: FORMAT, plugin: None, previous: None, returning: None, configuration: None }
+        Self {
+            format: FORMAT,
+            daemon_config: None,
+            plugin: None,
+            previous: None,
+            returning: None,
+            configuration: None,
+        }
     }
 }
 
@@ -85,7 +95,7 @@ impl InstallationRecord {
 
     /// Whether nothing is installed.
     pub(super) fn is_empty(&self) -> bool {
-        let Self { format: _, plugin, previous, returning, configuration } = self;
+        let Self { format: _, daemon_config: _, plugin, previous, returning, configuration } = self;
         plugin.is_none() && previous.is_none() && returning.is_none() && configuration.is_none()
     }
 }
@@ -112,6 +122,20 @@ impl RecordStore {
     pub(super) async fn open(path: &Path, to_change: bool) -> Result<Self, Error> {
         let lock = if to_change { Some(RecordLock::take(path).await?) } else { None };
         Ok(Self { path: path.to_owned(), record: InstallationRecord::read(path)?, _lock: lock })
+    }
+
+    /// The path of the record.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Names the daemon for which the files are, by its configuration. An empty record does so with its first file.
+    pub(super) fn name_daemon(&mut self, configuration: &Path) -> Result<(), Error> {
+        if self.record.daemon_config.as_deref() == Some(configuration) {
+            return Ok(());
+        }
+        self.record.daemon_config = Some(configuration.to_owned());
+        self.save()
     }
 
     /// Writes the record, and forgets the copies that it does not name; an empty record is removed.

@@ -8,7 +8,7 @@ use tenure_rpc::v1;
 use tenure_types::{ConditionName, Error, ErrorCode};
 
 use super::record::{InstalledFile, KeptPlugin, RecordStore};
-use super::{for_this_daemon, place};
+use super::{owner, place};
 use crate::arguments::UninstallArguments;
 use crate::daemon::Daemon;
 use crate::render::Report;
@@ -40,7 +40,7 @@ pub(super) async fn once(daemon: &Daemon, arguments: &UninstallArguments) -> Res
         let cause = format_args!("{} does not exist, or is empty", path.display());
         return Err(Error::new(ErrorCode::NotInstalled, cause));
     }
-    for_this_daemon(daemon, &arguments.daemon).await?;
+    owner::check(daemon, &arguments.daemon, &store).await?;
     if !arguments.force {
         unused(daemon).await?;
     }
