@@ -1,11 +1,13 @@
 //! `tenurectl install`: puts the CNI plugin, and a network's configuration, on a node.
 //!
 //! ```text
-//! refuse what is not ours ─▶ keep the plugin before ─▶ record ─▶ plugin ─▶ wait for the daemon ─▶ record ─▶ configuration
+//! refuse what is not ours ─▶ keep the plugin before ─▶ record ─▶ plugin ─▶ wait for the daemon ─▶ refuse again ─▶ record ─▶ configuration
+//! └───────────────────────────── locked ──────────────────────────────┘                           └────────────── locked ───────────────┘
 //! ```
 //!
 //! A crash after any step leaves a node that works, and a record with which the same command goes on.
 
+mod configuration;
 pub(super) mod follow;
 mod links;
 mod lock;
@@ -16,7 +18,6 @@ pub(super) mod record;
 mod tests;
 pub(super) mod uninstall;
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -88,7 +89,7 @@ impl NewFile {
 /// Installs the plugin, and the configuration if one is given.
 ///
 /// # Errors
-/// `FileInTheWay` if the configuration's place is taken, or if the files are another daemon's; `NotInstalled` if there is nothing to roll back to; `InputOutput` if a file
+/// `FileInTheWay` if the configuration's place is taken, or if the files are another daemon's; `NotInstalled` if there is nothing to roll back to, or if the plugin is uninstalled meanwhile; `InputOutput` if a file
 /// cannot be used; and, once the plugin is installed, `NotReady` or `Unreachable` if the daemon does not serve.
 pub(super) async fn install(daemon: &Daemon, arguments: &InstallArguments) -> Result<Report, Error> {
     Ok(Report::of(once(daemon, arguments).await?))
@@ -105,7 +106,7 @@ async fn once(daemon: &Daemon, arguments: &InstallArguments) -> Result<InstallRe
     elsewhere(store.record.plugin.as_ref(), &plugin.target, "--cni-bin-dir")?;
     let configuration = match &arguments.configuration {
         None => None,
-        Some(file) => Some(new_configuration(&store, file, arguments)?),
+        Some(file) => Some(new_configuration(&store, configuration::read(file)?, arguments)?),
     };
     let mut report = InstallReport {
         applied: arguments.apply,
@@ -121,17 +122,41 @@ async fn once(daemon: &Daemon, arguments: &InstallArguments) -> Result<InstallRe
     for link in &arguments.links {
         report.files.push(links::lead(&plugin.target, link, arguments.apply)?);
     }
-    if let Some(configuration) = configuration {
+    if let Some(mut configuration) = configuration {
         if arguments.apply {
+            // A node may be long in serving, and its operator may want to roll back or uninstall meanwhile.
+            drop(store);
             serving(daemon, arguments.wait, &configuration).await?;
-            // The one that answers now may be another than at the beginning.
-            owner::check(daemon, &arguments.daemon, &store).await?;
+            store = open_again(daemon, arguments, &plugin).await?;
+            configuration = new_configuration(&store, configuration.content, arguments)?;
         }
         report.files.push(configuration.change(InstalledKind::Configuration));
         report.files.extend(put_configuration(&mut store, &configuration, arguments.apply)?);
         report.notes.extend(earlier(&arguments.directories.cni_conf_dir, &arguments.configuration_name));
     }
     Ok(report)
+}
+
+/// Opens the record after a wait in which it was not locked.
+///
+/// # Errors
+/// `FileInTheWay` if the files are another daemon's by now, and `NotInstalled` if the plugin was uninstalled.
+async fn open_again(
+    daemon: &Daemon,
+    arguments: &InstallArguments,
+    plugin: &NewFile,
+) -> Result<RecordStore, Error> {
+    let store = RecordStore::open(&arguments.record.record, true).await?;
+    owner::check(daemon, &arguments.daemon, &store).await?;
+    if store.record.plugin.as_ref().is_some_and(|recorded| recorded.path == plugin.target) {
+        return Ok(store);
+    }
+    let cause = format_args!(
+        "{} was uninstalled while the network waited for the daemon, and the network is not installed",
+        plugin.target.display()
+    );
+    let error = Error::new(ErrorCode::NotInstalled, cause);
+    Err(error.to_be_solved_by("repeat the command if the network is to be installed nevertheless"))
 }
 
 /// The plugin to install: the one that is given, or the one before the present one.
@@ -162,28 +187,9 @@ async fn new_plugin(store: &RecordStore, arguments: &InstallArguments) -> Result
 /// The configuration to install, if its place is free or has one of ours.
 fn new_configuration(
     store: &RecordStore,
-    file: &Path,
+    text: Vec<u8>,
     arguments: &InstallArguments,
 ) -> Result<NewFile, Error> {
-    let invalid = |why: &str| Error::new(ErrorCode::InvalidConfig, format_args!("{}: {why}", file.display()));
-    let text = conflist::read(file).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => {
-            let cause = format_args!("{} does not exist; what is installed stays as it is", file.display());
-            Error::new(ErrorCode::InputOutput, cause)
-        }
-        _ => place::failed(file, &error),
-    })?;
-    let parsed = CniConfiguration::parse(&text).map_err(|why| invalid(&why))?;
-    if !parsed.is_list {
-        let error = invalid("it has no list of `plugins`, which a .conflist needs");
-        return Err(error.to_be_solved_by(
-            "wrap it in a list: {\"cniVersion\": ..., \"name\": ..., \"plugins\": [{\"type\": ...}]}",
-        ));
-    }
-    // The plugin may be installed under host-local's name, too.
-    if !parsed.uses_tenure(true) {
-        return Err(invalid("no plugin uses tenure"));
-    }
     let target = arguments.directories.cni_conf_dir.join(&arguments.configuration_name);
     // Another name in the same directory is taken over.
     let recorded = store.record.configuration.as_ref();

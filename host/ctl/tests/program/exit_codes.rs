@@ -6,6 +6,7 @@ use std::process::{Output, Stdio};
 use serde_json::Value;
 use tenure_rpc::door::Door;
 use tenure_rpc::v1::admin_server::AdminServer;
+use tokio::task::JoinHandle;
 
 use crate::admin::FakeAdmin;
 
@@ -17,14 +18,19 @@ pub(crate) async fn ask(arguments: &[&str]) -> Output {
 /// Runs the program against a daemon.
 pub(crate) async fn ask_of(admin: FakeAdmin, arguments: &[&str]) -> Output {
     let directory = tempfile::tempdir().unwrap();
-    let door = Door::open(directory.path().join("admin.sock")).unwrap();
-    let server = tonic::transport::Server::builder()
-        .add_service(AdminServer::new(admin))
-        .serve_with_incoming(door.connections(std::future::pending, |_| {}));
-    let server = tokio::spawn(server);
+    let server = serve(directory.path(), admin);
     let output = run(directory.path(), arguments).await;
     server.abort();
     output
+}
+
+/// Starts a daemon in a run directory.
+pub(crate) fn serve(run_dir: &Path, admin: FakeAdmin) -> JoinHandle<Result<(), tonic::transport::Error>> {
+    let door = Door::open(run_dir.join("admin.sock")).unwrap();
+    let server = tonic::transport::Server::builder()
+        .add_service(AdminServer::new(admin))
+        .serve_with_incoming(door.connections(std::future::pending, |_| {}));
+    tokio::spawn(server)
 }
 
 pub(crate) async fn run(run_dir: &Path, arguments: &[&str]) -> Output {

@@ -4,9 +4,12 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Output;
+use std::time::Duration;
+
+use tokio::time::{sleep, timeout};
 
 use crate::admin::FakeAdmin;
-use crate::exit_codes::{ask, ask_of, run};
+use crate::exit_codes::{ask, ask_of, run, serve};
 
 const CONFLIST: &str =
     r#"{"cniVersion": "1.1.0", "name": "pods", "plugins": [{"type": "bridge", "ipam": {"type": "tenure"}}]}"#;
@@ -106,6 +109,37 @@ async fn a_release_keeps_its_node_while_its_daemon_is_upgraded_and_until_it_is_u
     prepare(folder.path(), "3.0.0");
     let (code, error) = alone("install", "b", "--wait=0").await;
     assert!(code == Some(3) && content("bin/tenure").contains("3.0.0"), "{error}");
+}
+
+/// Regression: an installation that waited for the daemon, on a node that does not serve, kept its operator from uninstalling.
+#[tokio::test]
+async fn an_installation_that_waits_for_the_daemon_lets_others_change_the_node() {
+    let (folder, run_dir) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let at = |name: &str| folder.path().join(name);
+    prepare(folder.path(), "1.0.0");
+    let (install, mut uninstall) =
+        (line(folder.path(), "install", "a"), line(folder.path(), "uninstall", "a"));
+    uninstall.push("--force".to_owned());
+    let meanwhile = async {
+        let installed = async {
+            while !at("bin/tenure").exists() {
+                sleep(Duration::from_millis(10)).await;
+            }
+        };
+        timeout(Duration::from_secs(60), installed).await.unwrap();
+        let (code, error) = said(run(run_dir.path(), &words(&uninstall)).await);
+        assert_eq!(code, Some(0), "{error}");
+        // It ends with the test.
+        drop(serve(run_dir.path(), FakeAdmin::default()));
+    };
+    let install = words(&install);
+    let (output, ()) = tokio::join!(run(run_dir.path(), &install), meanwhile);
+    // A network would start pods without a plugin.
+    let (code, error) = said(output);
+    assert!(code == Some(1) && error.contains("was uninstalled while the network waited"), "{error}");
+    assert!(!at("net.d").exists() && fs::read_dir(at("state")).unwrap().count() == 0);
+    let (code, error) = said(ask(&install).await);
+    assert!(code == Some(0) && at("net.d/00-tenure.conflist").exists(), "{error}");
 }
 
 /// Regression: an empty ledger after a loss of the state was taken for a node without pods, whose plugin then went.
