@@ -61,13 +61,9 @@ impl Node {
         let path = |name: &str| self.daemon.path(name).display().to_string();
         let mut words: Vec<String> = verb.iter().map(|word| (*word).to_owned()).collect();
         words.extend(["--record".to_owned(), path("record/installed.json")]);
+        words.extend(["--cni-conf-dir".to_owned(), path("net.d")]);
         if verb.first() != Some(&"uninstall") {
-            words.extend([
-                "--cni-bin-dir".to_owned(),
-                path("bin"),
-                "--cni-conf-dir".to_owned(),
-                path("net.d"),
-            ]);
+            words.extend(["--cni-bin-dir".to_owned(), path("bin")]);
         }
         words
     }

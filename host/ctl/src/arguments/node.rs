@@ -29,7 +29,8 @@ that somebody has changed since, is never overwritten. A second installation of 
   tenurectl uninstall --apply --follow                          try again until no address is in use, and stay
 
 Refused while pods or agents have addresses, since no DEL could free them without the plugin, and while the state is lost. A file that
-somebody has changed since it was installed is left and named, and the command exits with 1.")]
+somebody has changed since it was installed is left and named, and the command exits with 1. So is the plugin while another configuration
+uses it.")]
     Uninstall(UninstallArguments),
     /// Check what tenure needs of this node, before and after its installation; changes nothing.
     #[command(after_help = "Examples:
@@ -74,6 +75,13 @@ pub(crate) struct CniDirectories {
     /// The directory in which the container runtime looks for plugins; on Debian, /usr/lib/cni.
     #[arg(long, env = "TENURE_CNI_BIN_DIR", value_name = "DIR", default_value = "/opt/cni/bin", value_hint = ValueHint::DirPath)]
     pub(crate) cni_bin_dir: PathBuf,
+    #[command(flatten)]
+    pub(crate) configurations: ConfigurationDirectory,
+}
+
+/// The directory of network configurations.
+#[derive(Debug, Args)]
+pub(crate) struct ConfigurationDirectory {
     /// The directory in which the container runtime looks for network configurations.
     #[arg(long, env = "TENURE_CNI_CONF_DIR", value_name = "DIR", default_value = "/etc/cni/net.d", value_hint = ValueHint::DirPath)]
     pub(crate) cni_conf_dir: PathBuf,
@@ -124,6 +132,8 @@ pub(crate) struct UninstallArguments {
     /// Remove the files even if pods have addresses, or if the daemon cannot be asked.
     #[arg(long)]
     pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) configurations: ConfigurationDirectory,
     #[command(flatten)]
     pub(crate) daemon: DaemonArgument,
     #[command(flatten)]

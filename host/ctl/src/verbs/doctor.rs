@@ -49,7 +49,8 @@ async fn diagnose(daemon: &Daemon, run_dir: &Path, arguments: &DoctorArguments) 
     let access = daemon.call(async |mut admin| admin.check_cluster_access(access).await).await;
     let state_directory = state_directory(&node, arguments.state_dir.as_deref(), &status);
     let binaries = node.at(&arguments.directories.cni_bin_dir);
-    let files = ConfigurationFiles::read(&node.at(&arguments.directories.cni_conf_dir), &binaries);
+    let directory = node.at(&arguments.directories.configurations.cni_conf_dir);
+    let files = ConfigurationFiles::read(&directory, &binaries);
     let record = InstallationRecord::read(&node.at(&arguments.record.record).real);
     let is_before = arguments.before;
     let [host, port] = api_server::VARIABLES.map(std::env::var_os);

@@ -8,6 +8,7 @@
 //! A crash after any step leaves a node that works, and a record with which the same command goes on.
 
 mod configuration;
+mod dependents;
 pub(super) mod follow;
 mod links;
 mod lock;
@@ -118,6 +119,9 @@ async fn once(daemon: &Daemon, arguments: &InstallArguments) -> Result<InstallRe
             store.name_daemon(ours)?;
         }
         put_plugin(&mut store, &plugin, arguments.rollback).await?;
+        if let Some(configuration) = &configuration {
+            record_present(&mut store, configuration)?;
+        }
     }
     for link in &arguments.links {
         report.files.push(links::lead(&plugin.target, link, arguments.apply)?);
@@ -132,7 +136,8 @@ async fn once(daemon: &Daemon, arguments: &InstallArguments) -> Result<InstallRe
         }
         report.files.push(configuration.change(InstalledKind::Configuration));
         report.files.extend(put_configuration(&mut store, &configuration, arguments.apply)?);
-        report.notes.extend(earlier(&arguments.directories.cni_conf_dir, &arguments.configuration_name));
+        let directory = &arguments.directories.configurations.cni_conf_dir;
+        report.notes.extend(earlier(directory, &arguments.configuration_name));
     }
     Ok(report)
 }
@@ -190,7 +195,7 @@ fn new_configuration(
     text: Vec<u8>,
     arguments: &InstallArguments,
 ) -> Result<NewFile, Error> {
-    let target = arguments.directories.cni_conf_dir.join(&arguments.configuration_name);
+    let target = arguments.directories.configurations.cni_conf_dir.join(&arguments.configuration_name);
     // Another name in the same directory is taken over.
     let recorded = store.record.configuration.as_ref();
     elsewhere(
@@ -277,6 +282,16 @@ async fn version_of(store: &RecordStore, path: &Path, digest: &str) -> String {
         Some((_, version)) => version.clone(),
         None => plugin::version(path).await.ok().flatten().unwrap_or_default(),
     }
+}
+
+/// Records a configuration that is in its place already, which needs no daemon. After a loss of the record, the node may not serve before an operator has
+/// decided what to do, who may decide to uninstall.
+fn record_present(store: &mut RecordStore, new: &NewFile) -> Result<(), Error> {
+    if store.record.configuration.is_some() || new.outcome() != FileOutcome::Unchanged {
+        return Ok(());
+    }
+    store.record.configuration = Some(new.recorded());
+    store.save()
 }
 
 /// Puts the configuration into its place. One that has another name in the record goes: returns what becomes of it.

@@ -20,10 +20,10 @@ fn line(folder: &Path, verb: &str, release: &str) -> Vec<String> {
     let mut line =
         vec![verb.to_owned(), "--apply".to_owned(), format!("--record={}", path("state/installed.json"))];
     line.push(format!("--daemon-config=/etc/tenure/config/{release}/tenured.toml"));
+    line.push(format!("--cni-conf-dir={}", path("net.d")));
     if verb == "install" {
         line.push(format!("--plugin={}", path("plugin")));
         line.push(format!("--cni-bin-dir={}", path("bin")));
-        line.push(format!("--cni-conf-dir={}", path("net.d")));
         line.push(format!("--configuration={}", path("pods.conflist")));
     }
     line
@@ -160,4 +160,34 @@ async fn nothing_is_removed_while_the_state_is_lost() {
     assert!(error.contains("tenurectl adopt --empty") && plugin.exists(), "{error}");
     let output = ask(&words(&uninstall)).await;
     assert!(output.status.success() && !plugin.exists(), "{output:?}");
+}
+
+/// Regression: a record that was lost with the state named the configuration no more, which an uninstallation left without its plugin.
+#[tokio::test]
+async fn a_plugin_stays_while_a_configuration_needs_it_also_after_a_loss_of_the_record() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    prepare(folder.path(), "1.0.0");
+    let (install, uninstall) = (line(folder.path(), "install", "a"), line(folder.path(), "uninstall", "a"));
+    let (network, plugin) = (at("net.d/00-tenure.conflist"), at("bin/tenure"));
+    assert!(ask(&words(&install)).await.status.success());
+
+    // As the init container of the chart does it, before a daemon serves.
+    fs::remove_dir_all(at("state")).unwrap();
+    let mut alone = install.clone();
+    alone.retain(|word| !word.starts_with("--configuration"));
+    assert!(run(folder.path(), &words(&alone)).await.status.success());
+    let output = ask(&words(&[&uninstall[..], &["--output=json".to_owned()]].concat())).await;
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let reason = report["files"][0]["reason"].as_str().unwrap();
+    assert!(output.status.code() == Some(1) && reason.contains("00-tenure.conflist need"), "{report}");
+    assert!(plugin.exists() && network.exists());
+
+    // The network need not wait for the daemon to be known again, since it is in its place.
+    let (code, error) =
+        said(run(folder.path(), &words(&[install, vec!["--wait=0".to_owned()]].concat())).await);
+    assert_eq!(code, Some(3), "{error}");
+    let (code, error) = said(ask(&words(&uninstall)).await);
+    assert!(code == Some(0) && !plugin.exists() && !network.exists(), "{error}");
+    assert_eq!(fs::read_dir(at("state")).unwrap().count(), 0, "nothing is left");
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 use std::os::unix::fs::symlink;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tenure_types::{Error, ErrorCode};
 
@@ -30,4 +30,15 @@ pub(super) fn lead(plugin: &Path, name: &str, apply: bool) -> Result<FileChange,
     }
     let (version, sha256, reason) = Default::default();
     Ok(FileChange { file: link, kind: InstalledKind::Link, outcome, version, sha256, reason })
+}
+
+/// The links beside a plugin that lead to it.
+pub(super) fn to(plugin: &Path) -> Vec<PathBuf> {
+    let Some((directory, name)) = plugin.parent().zip(plugin.file_name()) else { return Vec::new() };
+    let links = fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
+    let leads = |link: &PathBuf| {
+        let target = fs::read_link(link);
+        target.is_ok_and(|target| target == plugin || target == Path::new(name))
+    };
+    links.filter(leads).collect()
 }

@@ -49,10 +49,10 @@ impl Tree {
     async fn run(&self, words: &[&str]) -> Result<serde_json::Value, Error> {
         let path = |name: &str| self.path(name).display().to_string();
         let record = path("state/installed.json");
-        let mut line = vec!["tenurectl", words[0], "--record", &record];
         let (bin, conf) = (path("bin"), path("net.d"));
+        let mut line = vec!["tenurectl", words[0], "--record", &record, "--cni-conf-dir", &conf];
         if words[0] == "install" {
-            line.extend(["--cni-bin-dir", &bin, "--cni-conf-dir", &conf]);
+            line.extend(["--cni-bin-dir", &bin]);
         }
         line.extend(&words[1..]);
         let CtlCommand::Node(verb) = CtlArguments::parse_from(line).command else { panic!("another verb") };

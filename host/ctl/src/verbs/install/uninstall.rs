@@ -1,14 +1,13 @@
 //! `tenurectl uninstall`: removes what was installed, and nothing that somebody has changed since.
 
-use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tenure_policy::sha256;
 use tenure_rpc::v1;
 use tenure_types::{ConditionName, Error, ErrorCode};
 
 use super::record::{InstalledFile, KeptPlugin, RecordStore};
-use super::{owner, place};
+use super::{dependents, links, owner, place};
 use crate::arguments::UninstallArguments;
 use crate::daemon::Daemon;
 use crate::render::Report;
@@ -19,7 +18,7 @@ const NEEDED: &str =
     "the configuration stays, and pods that it is for need the plugin (--force removes it nevertheless)";
 
 /// Removes the configuration first, so that no pod starts meanwhile, then the plugin, then the plugin that was kept. A configuration that has to stay may
-/// name the plugin, which then stays, too, unless it is to be removed by force.
+/// name the plugin, which then stays, too, unless it is to be removed by force. So it does for a configuration that is not ours.
 ///
 /// # Errors
 /// `NotInstalled` if there is no record, `FileInTheWay` if the files are another daemon's, `AddressesInUse` as long as pods or agents have addresses, `NotReady` while the state is lost, what the daemon answers otherwise,
@@ -45,9 +44,10 @@ pub(super) async fn once(daemon: &Daemon, arguments: &UninstallArguments) -> Res
         unused(daemon).await?;
     }
     let mut report = InstallReport { applied: arguments.apply, files: Vec::new(), notes: Vec::new() };
+    let recorded = store.record.configuration.clone();
     let mut is_needed = false;
-    if let Some(installed) = store.record.configuration.clone() {
-        let mut change = removal_if_seen(&installed, InstalledKind::Configuration)?;
+    if let Some(installed) = &recorded {
+        let mut change = removal_if_seen(installed, InstalledKind::Configuration)?;
         if arguments.keep_configuration && change.outcome == FileOutcome::Removed {
             change.outcome = FileOutcome::Kept;
         }
@@ -59,9 +59,12 @@ pub(super) async fn once(daemon: &Daemon, arguments: &UninstallArguments) -> Res
     }
     if let Some(installed) = store.record.plugin.clone() {
         let mut change = removal_if_seen(&installed, InstalledKind::Plugin)?;
-        if is_needed && change.outcome == FileOutcome::Removed {
-            change.outcome = FileOutcome::Left;
-            NEEDED.clone_into(&mut change.reason);
+        let needed = match is_needed {
+            true => Some(NEEDED.to_owned()),
+            false => needed_by_others(arguments, &installed.path, recorded.as_ref())?,
+        };
+        if let Some(reason) = needed.filter(|_| change.outcome == FileOutcome::Removed) {
+            (change.outcome, change.reason) = (FileOutcome::Left, reason);
         }
         if carry_out(&change, arguments.apply)? {
             report.notes.extend(links_to(&installed.path));
@@ -76,6 +79,26 @@ pub(super) async fn once(daemon: &Daemon, arguments: &UninstallArguments) -> Res
         store.save()?;
     }
     Ok(report)
+}
+
+/// The reason for which a plugin stays that a configuration needs which is not ours, or no longer: a record that was lost with the state names it no more.
+fn needed_by_others(
+    arguments: &UninstallArguments,
+    plugin: &Path,
+    configuration: Option<&InstalledFile>,
+) -> Result<Option<String>, Error> {
+    if arguments.force || arguments.keep_configuration {
+        return Ok(None);
+    }
+    let ours = configuration.map(|configuration| configuration.path.as_path());
+    let directory = ours.and_then(Path::parent).unwrap_or(&arguments.configurations.cni_conf_dir);
+    let others = dependents::of(plugin, directory, ours)?;
+    let names: Vec<_> = others.iter().map(|path| path.display().to_string()).collect();
+    let reason = format!(
+        "pods of {} need the plugin: move the file away (--force removes the plugin nevertheless)",
+        names.join(", ")
+    );
+    Ok(Some(reason).filter(|_| !names.is_empty()))
 }
 
 /// Takes the kept plugins out of the record, whose next save removes their copies.
@@ -150,10 +173,6 @@ pub(super) fn carry_out(change: &FileChange, apply: bool) -> Result<bool, Error>
 
 /// The links beside a plugin that lead to it, in words: they were made by hand.
 fn links_to(plugin: &Path) -> Vec<String> {
-    let Some((directory, name)) = plugin.parent().zip(plugin.file_name()) else { return Vec::new() };
-    let links = fs::read_dir(directory).into_iter().flatten().flatten().filter(|entry| {
-        let target = fs::read_link(entry.path());
-        target.is_ok_and(|target| target == plugin || target == Path::new(name))
-    });
-    links.map(|link| format!("{} leads to the plugin: remove it, too", link.path().display())).collect()
+    let note = |link: PathBuf| format!("{} leads to the plugin: remove it, too", link.display());
+    links::to(plugin).into_iter().map(note).collect()
 }
