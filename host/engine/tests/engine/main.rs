@@ -14,6 +14,7 @@ mod claims;
 mod conditions;
 mod conformance;
 mod connecting;
+mod declaring;
 mod defined;
 mod delegate_answers;
 mod delegate_trouble;
