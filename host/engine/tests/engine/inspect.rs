@@ -1,8 +1,10 @@
 //! Views of the engine's networks and policies.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tenure_engine::Settings;
 use tenure_engine::ports::{Answer, Catalogue, CatalogueEntry, Details, Offered, Policy, TakenIn};
 use tenure_fixtures::ports::policy;
 use tenure_ledger::Component;
@@ -10,7 +12,8 @@ use tenure_types::{
     Error, ErrorCode, Generation, Meter, NetworkName, PolicyName, PolicySelector, PolicyStamp,
 };
 
-use crate::support::{Bench, fits, network, owner};
+use crate::claiming::agent;
+use crate::support::{Bench, fits, network, owner, poll_once};
 
 #[tokio::test]
 async fn allocations_are_listed_in_pages() {
@@ -121,4 +124,26 @@ async fn a_policy_is_shown_as_the_catalogue_has_it_and_metered_while_it_serves()
     bench.address(1).await.unwrap();
     let metered: Vec<_> = bench.engine.meters().into_iter().map(|(policy, _)| policy).collect();
     assert_eq!(metered, [stamp("first")]);
+}
+
+#[tokio::test]
+async fn what_the_books_contain_is_settled_once_it_is_durable() {
+    let bench = Bench::new(8, 8);
+    bench.address(1).await.unwrap();
+    bench.engine.settled().await.unwrap();
+    bench.journal.hold();
+    let mut settled = pin!(bench.engine.settled());
+    assert!(poll_once(settled.as_mut()).is_pending());
+    bench.journal.resolve(&Ok(()));
+    settled.await.unwrap();
+}
+
+#[tokio::test]
+async fn an_agent_is_known_if_it_is_configured_or_nobody_says_which_are() {
+    let bench = Bench::new(8, 8);
+    let (cilium, monitor) = (agent("cilium").name, agent("monitor").name);
+    assert!(bench.engine.has_agent(&cilium) && bench.engine.has_agent(&monitor));
+    let agents = Some([cilium.clone()].into());
+    bench.engine.set(Settings { agents, ..bench.engine.settings().as_ref().clone() });
+    assert!(bench.engine.has_agent(&cilium) && !bench.engine.has_agent(&monitor));
 }

@@ -5,7 +5,7 @@ use std::task::{Context, Poll, Waker};
 
 use tenure_engine::{Add, Load};
 use tenure_ledger::{Fact, LedgerFact, Page};
-use tenure_types::{ErrorCode, NetworkName};
+use tenure_types::{ErrorCode, NetworkName, PolicyName, PolicyStamp};
 
 use crate::support::{Bench, fits, network, owner};
 
@@ -96,6 +96,11 @@ async fn a_policy_that_keeps_failing_is_refused_at_once_on_its_network_and_no_ot
     let wrong = bench.engine.whats_wrong();
     assert_eq!(wrong.len(), 1);
     assert_eq!((wrong[0].name.name(), wrong[0].subject.as_str()), ("policy-benched", "net/failing"));
+    let benched = |name: &str| {
+        bench.engine.benched(&PolicyStamp { name: PolicyName::new(name).unwrap(), digest: "d".into() })
+    };
+    assert_eq!(benched("first"), Vec::<String>::new());
+    assert_eq!(benched("failing"), [wrong[0].message.as_str()]);
     let elsewhere = bench.engine.add(of(failing(6), "other"), fits).await.unwrap_err();
     assert_eq!(elsewhere.code, ErrorCode::PolicyFailed);
     assert!(bench.address(7).await.is_ok(), "another policy serves the network");
