@@ -1,5 +1,7 @@
 //! The witness of claims, which outlives the state: what it is told, and what is restored from it.
 
+mod awaited;
+
 use tenure_engine::{Claimed, WitnessedChange, WitnessedClaim, WitnessedClaims};
 use tenure_ledger::{Claimant, Presence};
 use tenure_types::{ConditionName, End, ErrorCode};
