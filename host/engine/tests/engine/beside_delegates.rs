@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use tenure_engine::Activate;
 use tenure_types::{ErrorCode, PolicyName};
 
+use crate::claiming::ask;
 use crate::delegating::without_network;
 use crate::moving::Other;
 use crate::support::{Bench, activate, fits, network};
@@ -62,4 +63,20 @@ async fn a_network_of_which_a_delegate_takes_care_is_not_unfinished_any_more() {
     assert_eq!(bench.unfinished(), ["10.0.0.2"]);
     bench.engine.add(bench.delegated(7), fits).await.unwrap();
     assert!(bench.unfinished().is_empty());
+}
+
+#[tokio::test]
+async fn an_agents_claim_is_refused_as_an_owner_is_unless_a_delegate_serves_the_network() {
+    let (bench, other) = beside(("10.0.0.2", "5", 1));
+    bench.define("net", "10.0.0.0/28").await;
+    let refused = bench.claimed("cilium", &ask("router")).await;
+    assert_eq!(bench.code(refused), ErrorCode::NotTakenOver);
+    assert_eq!(
+        (other.1.lock().unwrap().as_str(), bench.unfinished()),
+        ("10.0.0.0/28", vec!["10.0.0.2".to_owned()])
+    );
+
+    let (bench, _) = beside(("10.0.0.2", "5", 1));
+    bench.engine.add(bench.delegated(7), fits).await.unwrap();
+    bench.claimed("cilium", &ask("router")).await.unwrap();
 }

@@ -1,5 +1,7 @@
 //! Moves from other IPAMs: how they end, and what DELs and new owners are judged against.
 
+mod rows;
+
 use std::sync::{Arc, Mutex};
 
 use tenure_engine::ports::{Answer, Compared, IsKnown, OtherIpams, Reservation};
