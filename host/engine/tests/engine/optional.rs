@@ -121,3 +121,16 @@ fn each_reason_for_a_missing_family_has_a_stable_name_and_an_explanation() {
     told.sort_unstable();
     assert!(told.is_sorted_by(|one, other| one < other), "{told:?}");
 }
+
+#[tokio::test]
+async fn a_policy_that_fails_is_not_asked_again_for_what_the_claim_can_do_without() {
+    let bench = Bench::new(8, 8);
+    bench.define_with("net", "failing", "10.0.0.0/24 fd00::/120").await;
+    let mut codes = Vec::new();
+    for _ in 0..6 {
+        let failed = bench.engine.ensure(&agent("cilium"), &wanting_both("router", true)).await;
+        codes.push(failed.unwrap_err().code);
+    }
+    let [failures @ .., benched] = codes.as_slice() else { panic!() };
+    assert_eq!((failures, *benched), (&[ErrorCode::PolicyFailed; 5][..], ErrorCode::PolicyBenched));
+}
