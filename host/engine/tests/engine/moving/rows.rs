@@ -1,8 +1,9 @@
 //! Rows of another IPAM: by what the ledger knows them, and what a DEL says about them.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use tenure_engine::Imported;
+use tenure_engine::ports::{Answer, Compared, IsKnown, OtherIpams};
 
 use super::{Other, claim};
 use crate::support::{Bench, network, owner};
@@ -51,4 +52,32 @@ async fn a_del_that_began_before_a_row_was_made_does_not_end_it() {
     assert_eq!(bench.moves("a", &[claim(1, "10.0.0.2", Some(claimed))]).await, [Imported::Taken]);
     bench.engine.del(del).await.unwrap();
     assert!(bench.engine.check(&network(), &owner(1)).await.is_ok());
+}
+
+/// Another IPAM that notes how many networks had been removed at each comparison.
+#[derive(Default)]
+struct Removals(Mutex<Vec<u64>>);
+
+impl OtherIpams for Removals {
+    fn is_unchanged(&self, compared: &Compared) -> bool {
+        self.0.lock().unwrap().push(compared.removals);
+        true
+    }
+
+    fn look<'a>(&'a self, _: &'a Compared, _: IsKnown) -> Answer<'a, ()> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+/// A network that was removed has forgotten what it knew.
+#[tokio::test]
+async fn a_comparison_is_told_how_many_networks_were_removed_before() {
+    let (bench, removals) = (Bench::new(8, 8), Arc::new(Removals::default()));
+    bench.engine.compare_with_others(Arc::clone(&removals) as _);
+    for number in 1..=3 {
+        bench.address(number).await.unwrap();
+        bench.engine.del(bench.del(number)).await.unwrap();
+        assert!(bench.engine.remove_network(&network(), true).await.unwrap());
+    }
+    assert_eq!(*removals.0.lock().unwrap(), [0, 1, 2]);
 }
