@@ -5,12 +5,13 @@ mod noted;
 use std::cell::Cell;
 
 use futures_util::future::{join, join_all};
-use tenure_engine::{Agent, Ask};
+use tenure_engine::{Agent, Ask, Imported};
 use tenure_ledger::{ClaimFact, Fact};
 use tenure_types::ScopeName;
 
 use self::noted::Noted;
 use crate::claiming::{addresses, agent, ask, named};
+use crate::moving::claim;
 use crate::support::{Bench, poll_once};
 
 impl Noted {
@@ -100,6 +101,21 @@ async fn a_state_that_a_pod_has_changed_is_not_replaced_by_what_a_declaration_be
     noted.open(0, 9);
     assert_eq!(declaring.await.unwrap().created.len(), 2);
     assert_eq!(noted.count().await, 2, "one for the pod, one for the claim");
+}
+
+/// An import asks no policy, so that the proposals stand, and one of them does not fit any more.
+#[tokio::test]
+async fn a_policy_that_keeps_a_state_is_asked_anew_for_all_once_one_of_its_proposals_does_not_fit() {
+    let noted = Noted::of("counting", "10.0.0.0/29").await;
+    noted.bench.define_with("other", "gated-a", "10.1.0.0/24").await;
+    let (cilium, asks) = (large(), [ask("a"), ask("b"), on("other", "ingress")]);
+    let mut declaring = Box::pin(noted.bench.engine.declare(&cilium, &asks, true));
+    noted.until_asked(3, declaring.as_mut());
+    assert_eq!(noted.bench.moves("files", &[claim(1, "10.0.0.2", None)]).await, [Imported::Taken]);
+    noted.open(0, 9);
+    assert_eq!(declaring.await.unwrap().created.len(), 3);
+    assert_eq!(noted.asked(), ["a", "b", "ingress", "a", "b"]);
+    assert_eq!(noted.count().await, 2);
 }
 
 #[tokio::test]

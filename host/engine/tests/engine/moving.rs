@@ -12,7 +12,7 @@ use tenure_types::{ConditionName, Error, ErrorCode, NetworkConfig, Owner, Policy
 
 use crate::support::{Bench, network, owner};
 
-fn claim(number: u32, address: &str, claimed_at_ms: Option<u64>) -> Claim {
+pub(crate) fn claim(number: u32, address: &str, claimed_at_ms: Option<u64>) -> Claim {
     let claim = claimed_at_ms.unwrap_or_default().to_string();
     let places = vec![Place { address: address.parse().unwrap(), claim }];
     Claim { owner: Ok(owner(number)), places, pod: None, source: "a".to_owned(), claimed_at_ms }
@@ -59,7 +59,7 @@ impl Bench {
         self.engine.begin_import(&import).await.unwrap()
     }
 
-    async fn moves(&self, source: &str, claims: &[Claim]) -> Vec<Imported> {
+    pub(crate) async fn moves(&self, source: &str, claims: &[Claim]) -> Vec<Imported> {
         let mut importing = self.begins_move(source).await;
         let outcomes = self.engine.import(&mut importing, claims).await.unwrap();
         self.engine.end_import(importing).await.unwrap();
