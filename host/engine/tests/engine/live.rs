@@ -1,6 +1,7 @@
 //! Exchanges of policies: refused ones, undone ones, and shadow runs.
 
 mod roll_backs;
+mod undone;
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -189,7 +190,7 @@ async fn a_planted_fault_is_found_in_the_shadow_and_not_promoted() {
     bench.engine.tend().await;
     let found = &bench.report().verdicts.examples[0];
     assert_eq!((found.verdict.name(), found.served.as_str()), ("failed", "10.0.0.3"));
-    assert!(found.candidate.contains("it trapped: unreachable"), "{found:?}");
+    assert!(found.candidate.contains("it trapped: unreachable") && !found.refuses, "{found:?}");
     let refused = bench.engine.promote(&network(), false, true, "").await.unwrap_err();
     assert_eq!(refused.code, ErrorCode::ShadowInconclusive, "not even with --now");
     assert!(bench.engine.end_shadow(&network(), "it fails").await.unwrap());

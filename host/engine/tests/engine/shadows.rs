@@ -18,11 +18,16 @@ pub(crate) struct Recorded {
     again: Again,
     /// Why the node's own copies cannot be used now.
     pub(crate) pinned: Mutex<Option<ErrorCode>>,
+    /// Why what the names stand for cannot be used now.
+    pub(crate) named: Mutex<Option<ErrorCode>>,
 }
 
 impl Catalogue for Recorded {
     fn find(&self, name: &PolicyName) -> Result<Arc<dyn Policy>, Error> {
-        self.plain.find(name)
+        match *self.named.lock().unwrap() {
+            Some(code) => Err(Error::new(code, "it is not loaded")),
+            None => self.plain.find(name),
+        }
     }
 
     fn find_pinned(&self, stamp: &PolicyStamp) -> Result<Arc<dyn Policy>, Error> {
@@ -62,7 +67,8 @@ impl Catalogue for Recorded {
 }
 
 pub(crate) fn recorded(again: Again) -> (Bench, Arc<Recorded>) {
-    let recorded = Arc::new(Recorded { plain: policy::catalogue(), again, pinned: Mutex::default() });
+    let (plain, pinned, named) = (policy::catalogue(), Mutex::default(), Mutex::default());
+    let recorded = Arc::new(Recorded { plain, again, pinned, named });
     (Bench::with(8, 8, |_| Arc::clone(&recorded) as _), recorded)
 }
 
@@ -220,4 +226,23 @@ async fn a_candidate_takes_over_only_a_state_that_there_is_and_that_it_could_kee
     bench.tick(1_000);
     bench.engine.tend().await;
     assert_eq!(bench.report().problem, None, "there is none");
+}
+
+#[tokio::test]
+async fn a_candidate_that_was_compared_on_few_requests_is_promoted_only_at_once() {
+    let bench = Bench::new(8, 8);
+    bench.address(1).await.unwrap();
+    bench.shadow("last").await;
+    let promote = async |now| bench.engine.promote(&network(), false, now, "").await;
+    let error = promote(false).await.unwrap_err();
+    assert!(error.cause.ends_with("compared on 0 requests of network net; promoting it takes 16"), "{error}");
+    promote(true).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_the_serving_policy_could_not_give_again_does_not_count_against_a_candidate() {
+    let bench = Bench::new(8, 8);
+    bench.engine.add(bench.add_with(1, "first", "10.0.0.0/30"), fits).await.unwrap();
+    let report = bench.shadow("refuses-live").await;
+    assert_eq!((report.rehearsed, report.refused_again), ((1, 0), 0), "the pool is full");
 }
