@@ -137,10 +137,25 @@ async fn versions_stay_as_long_as_a_network_may_return_to_them() {
         bench.apply(version).await;
         bench.tick(300_000);
     }
+    *versions.freed.lock().unwrap() = Default::default();
+    bench.engine.free_policies();
     let [used, kept] = versions.freed.lock().unwrap().clone();
     assert_eq!(used, ["refuses-live", "last"]);
     assert_eq!(kept, ["refuses-live", "last", "first"]);
     let name = |name| PolicyName::new(name).unwrap();
     assert_eq!(bench.engine.last_version(&name("mine")), Some(mine("refuses-live")));
     assert_eq!(bench.engine.last_version(&name("other")), None);
+}
+
+#[tokio::test]
+async fn a_version_holds_that_one_network_takes_and_another_does_not() {
+    let (bench, _) = bench("first", true);
+    let other = NetworkName::new("other").unwrap();
+    bench.define_versioned(&network(), "10.0.0.0/24").await.unwrap();
+    bench.apply("last").await;
+    bench.engine.roll_back(&network(), "").await.unwrap();
+    bench.define_versioned(&other, "10.0.1.0/24").await.unwrap();
+    let changed = bench.apply("last").await;
+    assert_eq!((&changed.exchanged[..], changed.kept.len(), changed.serves), (&[other][..], 1, false));
+    assert!(changed.holds());
 }
