@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::task::Poll;
 
 use tenure_engine::{Add, Attending, Outlook};
-use tenure_types::{ErrorCode, NetworkName};
+use tenure_types::{EffectKind, ErrorCode, NetworkName};
 
 use crate::planning::{Cloud, added, pairs};
 use crate::support::{Bench, fits, network, poll_once};
@@ -126,4 +126,54 @@ async fn a_request_that_waits_looks_again_when_an_address_has_cooled_down() {
     assert!(poll_once(waits.as_mut()).is_pending(), "nobody has said so");
     bench.engine.wake_for_room(&network()).await;
     assert!(poll_once(waits.as_mut()).is_ready());
+}
+
+/// What a plan lacked is said to whoever is refused for it, and to operators; the way out is not another range.
+#[tokio::test]
+async fn a_refusal_says_what_the_last_plan_lacked_where_somebody_attends() {
+    let (bench, cloud) = (Bench::new(8, 8), Cloud::default());
+    let attending = bench.engine.attend(&network());
+    let full = Outlook { attributes: pairs(&[("full", "true")]), ..Outlook::default() };
+    {
+        let mut waits = pin!(bench.takes(1));
+        assert!(poll_once(waits.as_mut()).is_pending());
+        bench.engine.plan_effects(&network(), full, &cloud).await.unwrap_err();
+    }
+    let refused = bench.takes(2).await.unwrap_err();
+    assert_eq!(refused.cause, "no block has a free address; there are no more blocks");
+    assert_eq!(refused.next_step(), ErrorCode::SUPPLY_STEP);
+    bench.engine.look_at_networks();
+    let told = bench.engine.whats_wrong().remove(0).message;
+    assert!(told.ends_with("; there are no more blocks"), "{told}");
+
+    // Whoever would wait if somebody attended is not refused for good.
+    bench.plan(&cloud, &[]).await;
+    drop(attending);
+    let later = bench.takes(3).await.unwrap_err();
+    assert_eq!((later.code, later.cause.as_str()), (ErrorCode::NotYet, "no block has a free address"));
+    assert_ne!(later.next_step(), ErrorCode::SUPPLY_STEP);
+    bench.define("plain", "10.7.0.0/30").await;
+    let plain = async |number: u32| {
+        let mut add = bench.add_with(number, "first", "10.7.0.0/30");
+        add.request.network = NetworkName::new("plain").unwrap();
+        bench.engine.add(add, fits).await
+    };
+    plain(1).await.unwrap();
+    let refused = plain(2).await.unwrap_err();
+    assert_eq!(refused.code, ErrorCode::PoolExhausted);
+    assert_ne!(refused.next_step(), ErrorCode::SUPPLY_STEP, "nobody supplies this network");
+}
+
+#[tokio::test]
+async fn a_request_that_waits_is_told_why_nothing_of_a_plan_may_begin() {
+    let (bench, cloud) =
+        (Bench::new(8, 8), Cloud { refuses: Some(EffectKind::RequestBlock), ..Cloud::default() });
+    let _attending = bench.engine.attend(&network());
+    assert_eq!(bench.engine.demands(), [], "nobody waits");
+    let mut waits = pin!(bench.takes(1));
+    assert!(poll_once(waits.as_mut()).is_pending());
+    let (planned, demands) = (bench.plan(&cloud, &[]).await, bench.engine.demands());
+    assert_eq!((planned.intents.len(), planned.refused.len(), demands.len()), (0, 1, 1));
+    let why = bench.engine.why_waiting(&network()).unwrap().cause;
+    assert!(why.ends_with(" is refused: not on this node"), "{why}");
 }
