@@ -1,5 +1,6 @@
 //! Takes from a network's supply, by the name of a range or by a label, and knowledge of the outside.
 
+use tenure_engine::{Claim, Import, ImportOrigin, Place};
 use tenure_types::{EffectKind, NetworkName, Object};
 
 use crate::planning::{Cloud, added, pairs};
@@ -62,4 +63,21 @@ async fn what_is_gone_outside_is_forgotten_and_nothing_else() {
     let staged = bench.journal.facts().len();
     bench.engine.objects_seen(&[], &[("interface".into(), "b2".into())]).await.unwrap();
     assert_eq!(bench.journal.facts().len(), staged, "it was not known");
+}
+
+/// The owner came by an import, and the block only after it.
+#[tokio::test]
+async fn a_block_is_kept_of_which_somebody_had_an_address_before_it_came() {
+    let (bench, cloud) = (Bench::with_block().await, Cloud::default());
+    let places = vec![Place { address: "10.0.2.17".parse().unwrap(), claim: String::new() }];
+    let owner = Err("its file is empty".to_owned());
+    let row = Claim { owner, places, pod: None, source: "files".to_owned(), claimed_at_ms: None };
+    let origin = ImportOrigin { source: "files".to_owned(), ..ImportOrigin::default() };
+    let import = Import { network: network(), origin, definition: None, exclusive: true, apply: true };
+    let mut importing = bench.engine.begin_import(&import).await.unwrap();
+    bench.engine.import(&mut importing, &[row]).await.unwrap();
+    bench.engine.end_import(importing).await.unwrap();
+    bench.engine.supply(&network(), &[added("b2", 2)]).await.unwrap();
+    let refused = bench.gives_back(&cloud, "b2").await.unwrap_err();
+    assert_eq!(refused, "1 addresses of range b2 have owners");
 }
