@@ -224,3 +224,26 @@ async fn while_the_state_is_lost_no_link_is_taken_for_an_orphan() {
     conditions.clear(ConditionName::StateLost, "");
     assert_eq!((bench.engine.sweep_links().await, bench.shown()), (Ok(1), vec![1]));
 }
+
+/// Both were allocated before either was connected.
+#[tokio::test]
+async fn of_two_pods_that_share_a_links_name_at_the_same_time_the_first_gets_the_link() {
+    let bench = Bench::new(8, 8);
+    let mut thief = bench.linked(2, Some("thief"));
+    let first = bench.linked(1, Some("web-0"));
+    thief.request.sandbox.link.clone_from(&first.request.sandbox.link);
+    thief.request.network = tenure_types::NetworkName::new("other").unwrap();
+    thief.config = bench.add_with(2, "first", "10.1.0.0/29").config;
+    let yielding = |add: Add| Add { policy: tenure_types::PolicyName::new("yielding").unwrap(), ..add };
+    bench.journal.hold();
+    let mut first = pin!(bench.engine.add(yielding(first), fits));
+    let mut thief = pin!(bench.engine.add(yielding(thief), fits));
+    assert!(poll_once(first.as_mut()).is_pending() && poll_once(thief.as_mut()).is_pending());
+    assert!(poll_once(first.as_mut()).is_pending());
+    bench.tick(1);
+    assert!(poll_once(thief.as_mut()).is_pending());
+    bench.journal.resolve(&Ok(()));
+    first.await.unwrap();
+    assert_eq!(thief.await.unwrap_err().code, ErrorCode::LinkNameShared);
+    assert_eq!(bench.shown(), [1]);
+}
