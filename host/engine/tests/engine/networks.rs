@@ -224,3 +224,28 @@ fn two_networks_that_want_their_ranges_for_themselves_may_change_at_once() {
     assert_eq!(refused.code, ErrorCode::OutOfBounds);
     assert!(runtime.block_on(bench.engine.check(&network(), &owner(1))).is_err());
 }
+
+#[tokio::test]
+async fn a_network_that_is_removed_while_a_snapshot_is_taken_is_in_it_as_a_removed_one() {
+    let bench = Bench::new(8, 8);
+    bench.address(1).await.unwrap();
+    let pages = bench.engine.images().pages(1);
+    bench.engine.del(bench.del(1)).await.unwrap();
+    assert!(bench.engine.remove_network(&network(), true).await.unwrap());
+    let gone: Vec<_> = pages.filter(|page| matches!(page, Page::Gone { .. })).collect();
+    assert_eq!(gone.len(), 1, "its address cools down");
+}
+
+#[tokio::test]
+async fn a_status_fails_for_a_network_beyond_the_limit() {
+    let bench = Bench::new(8, 8);
+    let status = async |network: &str| {
+        let add = bench.add(1);
+        let network = NetworkName::new(network).unwrap();
+        bench.engine.status(&network, &add.policy, &add.config).await.map_err(|error| error.code)
+    };
+    bench.engine.set(Settings { networks: 1, ..bench.engine.settings().as_ref().clone() });
+    assert_eq!(status("net").await, Ok(()));
+    bench.address(1).await.unwrap();
+    assert_eq!((status("net").await, status("other").await), (Ok(()), Err(ErrorCode::Unavailable)));
+}
