@@ -47,6 +47,7 @@ mod supply_waits;
 mod support;
 mod taking;
 mod taking_over;
+mod tidying;
 mod versions;
 mod vetting;
 mod watched;
