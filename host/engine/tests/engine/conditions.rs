@@ -40,7 +40,9 @@ async fn the_worst_is_told_first_and_decides_readiness() {
     assert!(bench.address(1).await.is_ok(), "a caller that still reaches the daemon is served");
     conditions.set(ConditionName::StateLost, "", "the state was lost");
     assert_eq!(bench.address(2).await.unwrap_err().code, ErrorCode::NotReady);
+    assert_eq!(bench.engine.has_state().unwrap_err().cause, "the state was lost");
     conditions.clear(ConditionName::StateLost, "");
+    assert_eq!(bench.engine.has_state(), Ok(()));
     assert!(bench.address(2).await.is_ok());
 }
 
