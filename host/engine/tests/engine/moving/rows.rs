@@ -2,8 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
-use tenure_engine::Imported;
 use tenure_engine::ports::{Answer, Compared, IsKnown, OtherIpams};
+use tenure_engine::{Claim, Imported};
+
+use tenure_fixtures::ports::{ManualJournal, policy};
+use tenure_ledger::LedgerFact;
 
 use super::{Other, claim};
 use crate::support::{Bench, network, owner};
@@ -54,13 +57,13 @@ async fn a_del_that_began_before_a_row_was_made_does_not_end_it() {
     assert!(bench.engine.check(&network(), &owner(1)).await.is_ok());
 }
 
-/// Another IPAM that notes how many networks had been removed at each comparison.
+/// Another IPAM that notes, at each comparison, how many networks had been removed, and from where the network had moved over.
 #[derive(Default)]
-struct Removals(Mutex<Vec<u64>>);
+struct Removals(Mutex<Vec<(u64, usize)>>);
 
 impl OtherIpams for Removals {
     fn is_unchanged(&self, compared: &Compared) -> bool {
-        self.0.lock().unwrap().push(compared.removals);
+        self.0.lock().unwrap().push((compared.removals, compared.sources.len()));
         true
     }
 
@@ -79,5 +82,51 @@ async fn a_comparison_is_told_how_many_networks_were_removed_before() {
         bench.engine.del(bench.del(number)).await.unwrap();
         assert!(bench.engine.remove_network(&network(), true).await.unwrap());
     }
-    assert_eq!(*removals.0.lock().unwrap(), [0, 1, 2]);
+    assert_eq!(*removals.0.lock().unwrap(), [(0, 0), (1, 0), (2, 0)]);
+    bench.moves("a", &[]).await;
+    bench.address(4).await.unwrap();
+    bench.engine.del(bench.del(4)).await.unwrap();
+    assert!(bench.engine.remove_network(&network(), true).await.unwrap());
+    bench.address(5).await.unwrap();
+    assert_eq!(removals.0.lock().unwrap()[3..], [(3, 1), (4, 0)], "the next network has not moved over");
+}
+
+/// Nothing says whose the addresses are that the same import has found held.
+#[tokio::test]
+async fn a_row_that_is_over_ends_nothing_that_its_own_import_made() {
+    let bench = Bench::new(8, 8);
+    bench.passes(1_000_000);
+    let early = bench.engine.now().wall_ms;
+    bench.passes(1_000_000);
+    bench.engine.del(bench.del(1)).await.unwrap();
+    let unclear = Claim { owner: Err("its file is empty".to_owned()), ..claim(2, "10.0.0.2", Some(early)) };
+    let outcomes = bench.moves("a", &[unclear, claim(1, "10.0.0.2", Some(early))]).await;
+    assert_eq!(outcomes, [Imported::Unknown("its file is empty".to_owned()), Imported::Released]);
+    assert_eq!(bench.engine.book(&network()).await.unwrap().allocations().len(), 1);
+}
+
+/// The files of other IPAMs have the wall clock's time only.
+#[tokio::test]
+async fn a_del_counts_by_the_wall_clock_as_it_is_now() {
+    let bench = Bench::new(8, 8);
+    let del = bench.del(1);
+    bench.tick(1_000);
+    bench.clock.set_wall(2_000_000);
+    bench.engine.del(del).await.unwrap();
+    let rows = [claim(1, "10.0.0.2", Some(1_998_900)), claim(1, "10.0.0.3", Some(1_999_100))];
+    assert_eq!(bench.moves("a", &rows).await, [Imported::Released, Imported::Taken]);
+}
+
+/// An older program does not know moves: it only says that nothing is under way.
+#[tokio::test]
+async fn a_move_that_an_older_program_has_ended_keeps_nobody_waiting() {
+    let bench = Bench::new(8, 8);
+    drop(bench.begins_move("a").await);
+    let mut state = bench.state(false);
+    let last = bench.journal.facts().len() as u64;
+    let ended = LedgerFact::Importing { network: network(), under_way: false, at: bench.now() };
+    state.books[0].apply(last + 1, &ended).unwrap();
+    let bench = Bench::of(state, ManualJournal::after(last + 1), |_| policy::catalogue(), 8, 8);
+    bench.moves("b", &[]).await;
+    assert_eq!(bench.address(7).await.unwrap(), "10.0.0.2");
 }
