@@ -3,9 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_engine::{Bounds, ConfiguredNetwork, Define, NetworkBounds, Redefined};
-use tenure_types::{ConditionName, Definer, Error, ErrorCode, NetworkConfig, NetworkName, PolicyName};
+use tenure_engine::{
+    Bounds, ConfiguredNetwork, Define, NetworkBounds, PolicyBounds, Redefined, SettingPattern, Settings,
+};
+use tenure_types::{
+    ConditionName, DELEGATED, Definer, Error, ErrorCode, NetworkConfig, NetworkName, PolicyName,
+};
 
+use crate::delegating::without_network;
 use crate::support::{Bench, fits, network};
 
 fn named(name: &str) -> NetworkName {
@@ -193,4 +198,22 @@ async fn networks_that_may_not_overlap_are_defined_side_by_side() {
     });
     let all = futures_util::future::try_join_all(tasks);
     tokio::time::timeout(Duration::from_secs(60), all).await.unwrap().unwrap();
+}
+
+/// Some attributes of a definition are settings of the host; here the one that says who the delegate is.
+#[tokio::test]
+async fn a_policy_that_sets_more_of_the_host_than_it_was_granted_serves_no_network() {
+    const SETTINGS: &[&str] = &[DELEGATED];
+    let (bench, _) = without_network();
+    let name = PolicyName::new("delegate.foreign").unwrap();
+    for granted in [None, SettingPattern::new(DELEGATED, SETTINGS)] {
+        let settings: Vec<_> = granted.into_iter().collect();
+        let (is_granted, of_policy) =
+            (!settings.is_empty(), PolicyBounds { settings, ..PolicyBounds::default() });
+        let policies = [(name.clone(), of_policy)].into();
+        let bounds = Arc::new(Bounds { policies, host_settings: SETTINGS, ..Bounds::default() });
+        bench.engine.set(Settings { bounds, ..bench.engine.settings().as_ref().clone() });
+        let answer = bench.engine.add(bench.delegated(1), fits).await.map(drop).map_err(|error| error.code);
+        assert_eq!(answer, if is_granted { Ok(()) } else { Err(ErrorCode::OutOfBounds) });
+    }
 }

@@ -7,6 +7,7 @@ use tenure_types::{
     Definer, Error, ErrorCode, NetworkConfig, NetworkName, PolicyName, PoolName, Range, RangeName,
 };
 
+use crate::planning;
 use crate::support::{Bench, network};
 
 fn pool() -> PoolName {
@@ -74,6 +75,8 @@ async fn what_the_host_supplies_stays_within_the_operators_bounds() {
     bench.bounds(network(), NetworkBounds { within, ..NetworkBounds::default() });
     assert_eq!(bench.supplies(&[added(2)]).await, Err(ErrorCode::OutOfBounds));
     assert_eq!(bench.supplies(&[added(1)]).await, Ok(()));
+    let may_be = |third| bench.engine.check_bounds(&network(), &[planning::block("any", third)]);
+    assert_eq!([1, 2].map(|third| may_be(third).is_ok()), [true, false], "it can be asked before");
 }
 
 #[tokio::test]
