@@ -5,6 +5,7 @@ use std::pin::pin;
 use tenure_engine::{Outlook, Supply};
 use tenure_types::{EffectKind, Error, ErrorCode, Object, RangeName};
 
+use crate::delegating::without_network;
 use crate::planning::{Cloud, added, id, pairs, pool, withdrawn};
 use crate::support::{Bench, fits, network, poll_once};
 
@@ -185,11 +186,14 @@ async fn what_was_not_taken_after_all_is_handed_out_again() {
 
 #[tokio::test]
 async fn what_was_not_taken_after_all_ends_also_without_its_pool() {
-    let (bench, cloud) = (Bench::with_block().await, Cloud::default());
-    bench.gives_back(&cloud, "b1").await.unwrap();
-    bench.defines("net", "first", "10.0.9.0/29", true).await.unwrap();
-    bench.engine.effect_undone(&id("i-1"), "its range has gone").await.unwrap();
-    assert_eq!((bench.staged(1), bench.open().len()), (vec!["undone i-1: its range has gone".to_owned()], 0));
+    // The host supplies the pools of a delegate, too.
+    for (policy, ipam) in [("first", "10.0.9.0/29"), ("delegate.foreign", "{}")] {
+        let (bench, cloud) = (without_network().0.that_gets_a_block().await, Cloud::default());
+        bench.gives_back(&cloud, "b1").await.unwrap();
+        bench.defines("net", policy, ipam, true).await.unwrap();
+        bench.engine.effect_undone(&id("i-1"), "its range has gone").await.unwrap();
+        assert_eq!((&bench.staged(1)[0][..], bench.open().len()), ("undone i-1: its range has gone", 0));
+    }
 }
 
 #[tokio::test]

@@ -67,10 +67,13 @@ impl Bench {
 
     /// A bench whose network has a block.
     pub(crate) async fn with_block() -> Self {
-        let bench = Self::new(8, 8);
-        assert_eq!(bench.takes(0).await.unwrap_err().code, ErrorCode::NotYet, "nobody attends");
-        bench.engine.supply(&network(), &[added("b1", 1)]).await.unwrap();
-        bench
+        Self::new(8, 8).that_gets_a_block().await
+    }
+
+    pub(crate) async fn that_gets_a_block(self) -> Self {
+        assert_eq!(self.takes(0).await.unwrap_err().code, ErrorCode::NotYet, "nobody attends");
+        self.engine.supply(&network(), &[added("b1", 1)]).await.unwrap();
+        self
     }
 
     pub(crate) async fn plan(&self, cloud: &Cloud, node: &[(&str, &str)]) -> Planned {
