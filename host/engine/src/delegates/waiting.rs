@@ -96,6 +96,9 @@ mod tests {
         assert_eq!(refused.code, ErrorCode::Overloaded);
         assert!(refused.cause.contains("768 of them for delegate hangs and 0 on network two"), "{refused}");
         assert!(waiting.enter(&delegate("works"), &network("one")).is_err(), "the network's share");
+        let mut hanging = hanging;
+        hanging.pop();
+        assert_eq!(fill("hangs", "two").len(), 1, "one has left");
         let others: Vec<_> = ["a", "b", "c"].iter().map(|name| fill(name, name)).collect();
         assert!(others.iter().all(|places| !places.is_empty()));
         drop((hanging, others));
