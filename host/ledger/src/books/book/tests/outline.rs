@@ -175,6 +175,52 @@ proptest! {
 }
 
 #[test]
+fn who_follows_a_book_is_told_of_its_changes_and_not_of_the_whole_book() {
+    let mut book = racks();
+    book.follow();
+    let position = book.position();
+    let fact = fact_of(&book, &Step::Give { owner: 1, pick: 0, descending: false }, 0).unwrap();
+    book.apply(book.through() + 1, &fact).unwrap();
+    let changes = book.changes_since(position).unwrap();
+    assert!(matches!(&changes[..], [crate::BookChange::Held(held)] if held.owner == owner(1)), "{changes:?}");
+    assert_eq!(book.changes_since(book.position()), Some(Vec::new()));
+}
+
+#[test]
+fn addresses_in_a_row_are_one_run_of_an_outline() {
+    let mut book = small(Cooling::Strict);
+    [2, 3, 4, 6].into_iter().for_each(|last| give(&mut book, last.into(), ip(last)));
+    assert_eq!(book.outline().held, [(ip(2), ip(4)), (ip(6), ip(6))]);
+}
+
+/// An outline has an owner for each address: it may have more than the book.
+#[test]
+fn who_follows_a_book_numbers_the_allocations_by_itself() {
+    let other = |last: u8| IpAddr::from([192, 168, 2, last]);
+    let range = Range::new("192.168.2.0/29".parse().unwrap(), other(1), other(6), None, 29).unwrap();
+    let mut book = book_of(Cooling::Strict, vec![vec![slash_29()], vec![range]]);
+    let give_two = |book: &mut Book, number: u32, last: u8| {
+        let proposal = Proposal::of([(0, ip(last)), (1, other(last))]);
+        let allocation = book.admit(&request(owner(number), &[], 0), &proposal, &stamp(), at(0)).unwrap();
+        book.apply(book.through() + 1, &LedgerFact::Allocated(Arc::new(allocation))).unwrap();
+    };
+    give_two(&mut book, 1, 2);
+    let mut follower = Book::of_outline(book.outline(), &stamp()).unwrap();
+    book.follow();
+    let position = book.position();
+    give_two(&mut book, 2, 3);
+    give_two(&mut book, 3, 4);
+    free(&mut book, 1, 1);
+    free(&mut book, 2, 2);
+    for change in book.changes_since(position).unwrap() {
+        follower.take_over(&change).unwrap();
+    }
+    assert_eq!(answers(&follower), answers(&book));
+    let held = |book: &Book| book.outline().held;
+    assert_eq!(held(&follower), held(&book));
+}
+
+#[test]
 fn an_outline_with_more_addresses_than_a_book_can_hold_is_refused() {
     let all = (IpAddr::from([0; 16]), IpAddr::from([255; 16]));
     let outline = crate::Outline { held: vec![all], ..racks().outline() };
