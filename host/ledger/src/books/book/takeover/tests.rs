@@ -213,3 +213,16 @@ fn the_claims_of_the_networks_that_were_removed_first_are_forgotten_first() {
         assert_eq!(["first", "second", "net"].map(known), left);
     }
 }
+
+#[test]
+fn what_a_book_knows_of_an_address_comes_before_what_an_earlier_network_knew() {
+    let (mut book, mut removed) = (book(), RemovedNetworks::default());
+    let settled = [3, 4, 5].map(|last| (ip(last), "old".into())).into();
+    removed.restore(book.name().clone(), RemovedNetwork { through: 1, settled, ..RemovedNetwork::default() });
+    hold(&mut book, ip(3), "new");
+    hold(&mut book, ip(4), "new");
+    end(&mut book, ip(4));
+    removed.tell(&LedgerFact::Defined(Arc::clone(book.network())), &mut book);
+    let old = [3, 4, 5].map(|last| book.is_settled(ip(last), "old"));
+    assert_eq!((old, book.is_settled(ip(4), "new")), ([false, false, true], true));
+}
