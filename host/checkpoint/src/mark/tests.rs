@@ -54,6 +54,25 @@ fn a_mark_that_cannot_be_read_is_not_none() {
     let directory = tempfile::tempdir().unwrap();
     fs::create_dir(directory.path().join(NAME)).unwrap();
     assert!(Mark::read(directory.path(), &boot("a")).is_err());
+    assert!(Mark::boot(directory.path()).is_err());
+    assert!(Mark::running_boot(directory.path(), &BootSource::unknown(boot("a"))).is_err());
+}
+
+#[test]
+fn where_there_is_no_mark_there_is_no_boot_of_it() {
+    let directory = tempfile::tempdir().unwrap();
+    assert_eq!(Mark::boot(directory.path()).unwrap(), None);
+}
+
+#[test]
+fn a_mark_is_overwritten_in_place() {
+    let directory = tempfile::tempdir().unwrap();
+    let inode = || fs::metadata(directory.path().join(NAME)).unwrap().ino();
+    let mut pen = Pen::new(directory.path(), &boot("a"));
+    pen.write(false, &DURABLE).unwrap();
+    let first = inode();
+    pen.write(true, &DURABLE).unwrap();
+    assert_eq!((inode(), Mark::read(directory.path(), &boot("a")).unwrap()), (first, Mark::Lost));
 }
 
 #[test]
