@@ -117,6 +117,9 @@ fn containers(cluster: &Cluster) -> anyhow::Result<()> {
             "{variable}: {text}"
         );
     }
+    // The removal looks there, too, for networks that need the plugin.
+    let text = template(cluster, &["uninstalling=true", "agent.cniConfDir=/etc/cni/own"])?;
+    ensure!(text.contains("            - --cni-conf-dir=/etc/cni/own\n"), "{text}");
     let text = template(cluster, &["agent.appArmorProfile.type=Unconfined"])?;
     ensure!(text.contains("        appArmorProfile:\n          type: Unconfined\n"), "{text}");
     Ok(())
