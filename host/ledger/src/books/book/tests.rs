@@ -3,6 +3,7 @@ mod model;
 mod outline;
 mod prefixes;
 mod quarantined;
+mod restored;
 mod returning;
 mod walks;
 
@@ -347,16 +348,6 @@ fn a_snapshot_with_a_generation_twice_is_refused() {
     let twice = Allocation { generation: Generation(1), ..image.allocations[1].as_ref().clone() };
     image.allocations[1] = Arc::new(twice);
     assert_eq!(Book::restore(image).err(), Some(Conflict::Generation(Generation(1))));
-}
-
-#[test]
-fn a_snapshot_with_two_allocations_of_an_owner_is_refused() {
-    let mut book = small(Cooling::Strict);
-    (2..6).for_each(|last| give(&mut book, last.into(), ip(last)));
-    let mut image = book.image();
-    let twice = Allocation { owner: owner(2), ..image.allocations[2].as_ref().clone() };
-    image.allocations[2] = Arc::new(twice);
-    assert_eq!(Book::restore(image).err(), Some(Conflict::Owner(owner(2), Generation(3))));
 }
 
 /// Assigns an address to a pod of a namespace, with a tag.
