@@ -1,5 +1,5 @@
 use proptest::prelude::*;
-use tenure_types::{AgentName, ClaimName, agreed};
+use tenure_types::{AgentName, ClaimName, Origin, agreed};
 
 use super::*;
 use crate::QuarantineSubject;
@@ -218,6 +218,30 @@ fn who_follows_a_book_numbers_the_allocations_by_itself() {
     assert_eq!(answers(&follower), answers(&book));
     let held = |book: &Book| book.outline().held;
     assert_eq!(held(&follower), held(&book));
+}
+
+/// Whoever waits behind an owner has the address after it: an end alone does not say so.
+#[test]
+fn who_follows_a_book_learns_who_has_an_address_after_another() {
+    let mut book = racks();
+    let origin = || Origin { source: "files".into(), claims: vec!["a".into()], why: "".into() };
+    let given = fact_of(&book, &Step::Give { owner: 1, pick: 0, descending: false }, 0).unwrap();
+    book.apply(book.through() + 1, &given).unwrap();
+    let address = book.owned_by(&owner(1)).unwrap().addresses[0].ip();
+    let waits = book.hold(address, origin(), &stamp(), at(0)).unwrap();
+    let facts = [LedgerFact::Allocated(Arc::new(waits)), book.release(&owner(1), at(1), "del").unwrap()];
+    let mut follower = Book::of_outline(book.outline(), &stamp()).unwrap();
+    book.follow();
+    for fact in facts {
+        let position = book.position();
+        book.apply(book.through() + 1, &fact).unwrap();
+        match book.changes_since(position) {
+            Some(changes) => changes.iter().for_each(|change| follower.take_over(change).unwrap()),
+            None => follower = Book::of_outline(book.outline(), &stamp()).unwrap(),
+        }
+        assert_eq!(answers(&follower), answers(&book), "{fact:?}");
+        assert_eq!(follower.standing(address), Standing::Held);
+    }
 }
 
 #[test]
