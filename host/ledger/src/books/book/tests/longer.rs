@@ -115,6 +115,8 @@ fn a_later_cooldown_replaces_an_older_one() {
     free(&mut book, 1, 1_000);
     book.go_on_cooling(cooling(50_000, 0));
     assert_eq!(book.cooling_addresses().collect::<Vec<_>>(), [(ip(2), at(50_000))]);
+    book.go_on_cooling(cooling(1_000, 600));
+    assert_eq!(book.cooling_addresses().collect::<Vec<_>>(), [(ip(2), at(1_000))], "it lasts longer");
 
     let mut removed = RemovedNetworks::default();
     for one in [cooling(2_000, 0), cooling(3_000, 0), cooling(1_000, 0)] {
@@ -124,6 +126,8 @@ fn a_later_cooldown_replaces_an_older_one() {
     assert_eq!(removed.get(&name()).unwrap().cooling, [cooling(3_000, 0)]);
     removed.forget_before(21);
     assert_eq!(removed.names().count(), 1, "its address still cools");
+    removed.enter_boot(at(9));
+    assert_eq!(removed.get(&name()).unwrap().cooling, [cooling(9, 0)]);
 }
 
 /// Being in use is a fact; once the address is freed, a cooldown of its own begins.
@@ -157,4 +161,18 @@ fn a_range_asks_for_longer_than_its_network() {
     for book in [book, restored] {
         assert_eq!((cool(&book, 600_999), cool(&book, 601_000)), (vec![ip(2)], vec![]));
     }
+}
+
+#[test]
+fn a_snapshot_has_each_cooldown_once_for_the_addresses_in_a_row_that_have_it() {
+    let mut book = Book::empty(&name());
+    for (asked, addresses) in [(Some("600"), 2..=3), (None, 4..=4)] {
+        asking(&mut book, asked);
+        addresses.clone().for_each(|last| give(&mut book, last.into(), ip(last)));
+        addresses.for_each(|last| free(&mut book, last.into(), 1_000));
+    }
+    let image = book.image();
+    let counts: Vec<_> = image.cooldowns.iter().map(|(_, count)| *count).collect();
+    assert_eq!(counts, [2, 1]);
+    assert_eq!(cool(&Book::restore(image).unwrap(), 600_999), [ip(2), ip(3)]);
 }
