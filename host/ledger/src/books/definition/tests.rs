@@ -1,7 +1,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use tenure_types::{Attributes, Definer, Moment, Need, NetworkName, Pool};
+use tenure_types::{Attributes, Definer, Moment, Need, NetworkName, Pool, agreed};
 
 use super::*;
 use crate::{Book, Direction, LedgerFact, Shelf, Standing, Usage};
@@ -246,4 +246,16 @@ fn what_the_host_supplied_is_in_nobodys_way_once_its_pool_goes() {
     let configured = v4(2).named(RangeName::new("configured").unwrap());
     let itself = redefine(&mut book, vec![pool("a", vec![v4(1)]), pool("other", vec![configured])]);
     assert_eq!(itself.unwrap(), ["removed", "defined", "added"], "a pool that the file supplies now");
+}
+
+#[test]
+fn prefixes_fill_their_range() {
+    let prefixes = |first: &str, last: &str| {
+        let (first, last) = (first.parse().unwrap(), last.parse().unwrap());
+        let range = Range::new("10.5.0.0/24".parse().unwrap(), first, last, None, 28).unwrap();
+        range.with(Attributes::new([(agreed::ASSIGNS, agreed::PREFIXES)]).unwrap())
+    };
+    assert_eq!(check(vec![vec![prefixes("10.5.0.0", "10.5.0.63")]]), Ok(()));
+    let refused = check(vec![vec![prefixes("10.5.0.1", "10.5.0.63")]]);
+    assert!(matches!(refused, Err(InvalidDefinition::Prefixes(..))), "{refused:?}");
 }
