@@ -79,3 +79,37 @@ impl OwnerIndex {
         entry(self.hasher.hash_one(&allocation.owner), allocation.generation)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tenure_types::{Attributes, Moment, NetworkName, PolicyName, PolicyStamp, Sandbox};
+
+    use super::*;
+
+    fn allocation(generation: u64) -> Allocation {
+        let policy = PolicyStamp { name: PolicyName::new("test").unwrap(), digest: "00".into() };
+        Allocation {
+            network: NetworkName::new("net").unwrap(),
+            generation: Generation(generation),
+            owner: Owner::Unknown { address: [10, 0, 0, 1].into() },
+            addresses: Vec::new().into(),
+            sandbox: Sandbox::default(),
+            tags: Attributes::default(),
+            policy: Arc::new(policy),
+            origin: None,
+            requested_at: Moment::default(),
+            allocated_at: Moment::default(),
+        }
+    }
+
+    /// Owners come and go as long as the daemon runs.
+    #[test]
+    fn nothing_is_kept_of_an_owner_that_has_gone() {
+        let mut index = OwnerIndex::default();
+        for allocation in (1..=3).map(allocation) {
+            index.insert(&allocation);
+            index.remove(&allocation);
+        }
+        assert_eq!(index.generations.range(0..).count(), 0);
+    }
+}
