@@ -111,3 +111,6 @@ impl Reached {
 fn damaged(file: String, why: String) -> Error {
     Error::Damaged { file, offset: 0, why }
 }
+
+#[cfg(test)]
+mod tests;
