@@ -133,6 +133,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_checksum_has_eight_digits() {
+        let mut line = Vec::new();
+        encode(&mut line, 42, br#"{"moon":"full"}"#);
+        line.pop();
+        assert_eq!(decode(&line).unwrap().place, 42);
+        assert!(decode(&[b"0", &line[..]].concat()).is_err());
+    }
+
+    #[test]
     fn whatever_a_line_begins_with_is_a_beginning_and_nothing_else() {
         let mut line = Vec::new();
         encode(&mut line, 42, br#"{"moon":"full"}"#);
