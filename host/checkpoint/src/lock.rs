@@ -84,3 +84,15 @@ impl Lock {
 fn is_dead(holder: &str) -> bool {
     holder.parse::<u32>().is_ok_and(|process| !Path::new("/proc").join(process.to_string()).exists())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::is_dead;
+
+    #[test]
+    fn only_the_number_of_no_process_is_that_of_a_dead_one() {
+        assert!(!is_dead(&std::process::id().to_string()));
+        assert!(!is_dead("unknown"), "nobody has written to the file yet");
+        assert!(is_dead(&u32::MAX.to_string()), "no process has it");
+    }
+}

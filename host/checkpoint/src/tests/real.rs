@@ -1,7 +1,8 @@
 //! The real disk, the lock and the thread.
 
 use std::os::unix::fs::PermissionsExt;
-use std::sync::Arc;
+use std::path::Path;
+use std::sync::{Arc, mpsc};
 
 use tenure_engine::ports::{Images, Journal};
 use tenure_fixtures::ports::Silent;
@@ -19,18 +20,74 @@ fn the_second_daemon_is_told_who_the_first_is() {
     Lock::take(directory.path()).unwrap();
 }
 
-#[test]
-fn a_lock_that_outlives_its_process_for_a_moment_is_waited_for() {
-    let directory = tempfile::tempdir().unwrap();
-    let kept = Lock::take(directory.path()).unwrap();
+/// Has the lock file name a process that has ended.
+fn name_a_dead_process(directory: &Path) {
     let mut ended = std::process::Command::new("true").spawn().unwrap();
     let dead = ended.id();
     ended.wait().unwrap();
-    std::fs::write(directory.path().join(Lock::FILE), format!("{dead}\n")).unwrap();
-    let path = directory.path().to_owned();
-    let next = std::thread::spawn(move || Lock::take(&path).map(drop).map_err(|error| error.to_string()));
-    drop(kept);
-    assert_eq!(next.join().unwrap(), Ok(()));
+    std::fs::write(directory.join(Lock::FILE), format!("{dead}\n")).unwrap();
+}
+
+#[test]
+fn a_lock_that_outlives_its_process_for_a_moment_is_waited_for() {
+    for _ in 0..4 {
+        let directory = tempfile::tempdir().unwrap();
+        let kept = Lock::take(directory.path()).unwrap();
+        name_a_dead_process(directory.path());
+        let path = directory.path().to_owned();
+        let (begins, begun) = mpsc::channel();
+        let next = std::thread::spawn(move || {
+            begins.send(()).unwrap();
+            Lock::take(&path).map(drop).map_err(|error| error.to_string())
+        });
+        begun.recv().unwrap();
+        // Until a process has come and gone, the next one has found it locked.
+        name_a_dead_process(directory.path());
+        drop(kept);
+        assert_eq!(next.join().unwrap(), Ok(()));
+    }
+}
+
+#[test]
+fn a_lock_that_stays_although_its_process_is_dead_is_not_waited_for_for_ever() {
+    let directory = tempfile::tempdir().unwrap();
+    let _kept = Lock::take(directory.path()).unwrap();
+    name_a_dead_process(directory.path());
+    assert!(matches!(Lock::take(directory.path()), Err(LockError::Held { .. })));
+}
+
+/// What is written would be lost: the next start looks at the path.
+#[test]
+fn a_directory_or_a_file_that_is_not_where_it_was_opened_is_not_written_to() {
+    let above = tempfile::tempdir().unwrap();
+    let (state, elsewhere) = (above.path().join("state"), above.path().join("elsewhere"));
+    let disk = FileDisk::create(&state).unwrap();
+    let file = disk.create("log").unwrap();
+    let writes = || {
+        [file.is_in_place("log"), disk.rename("log", "log"), disk.create("other").map(drop), disk.sync_dir()]
+    };
+    let are_displaced = |writes: &[std::io::Result<()>]| {
+        let told = "is no longer what this daemon opened";
+        writes.iter().all(|write| write.as_ref().is_err_and(|error| error.to_string().contains(told)))
+    };
+    assert!(writes().iter().all(Result::is_ok));
+    std::fs::rename(&state, &elsewhere).unwrap();
+    assert!(are_displaced(&writes()[..3]), "{:?}", writes());
+    // Another one is there, with a file of that name.
+    std::fs::create_dir(&state).unwrap();
+    std::fs::write(state.join("log"), "").unwrap();
+    assert!(are_displaced(&writes()), "{:?}", writes());
+    std::fs::remove_dir_all(&state).unwrap();
+    std::fs::write(&state, "").unwrap();
+    assert!(are_displaced(&writes()[..3]), "{:?}", writes());
+    std::fs::remove_file(&state).unwrap();
+    std::fs::rename(&elsewhere, &state).unwrap();
+    assert!(writes().iter().all(Result::is_ok), "it is back");
+    // Where that cannot be found out, the reason is told.
+    std::fs::remove_file(state.join("log")).unwrap();
+    std::os::unix::fs::symlink("log", state.join("log")).unwrap();
+    let looped = file.is_in_place("log").unwrap_err().raw_os_error();
+    assert_eq!(looped, Some(rustix::io::Errno::LOOP.raw_os_error()));
 }
 
 #[test]
