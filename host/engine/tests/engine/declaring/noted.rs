@@ -121,13 +121,11 @@ impl Noted {
 
     /// Goes on with something until a policy has been asked so many questions.
     pub(super) fn until_asked(&self, number: usize, mut doing: Pin<&mut impl Future>) {
-        for _ in 0..100 {
-            if self.asked().len() >= number {
-                return;
-            }
+        let mut steps = 0..100;
+        while self.asked().len() < number && steps.next().is_some() {
             assert!(poll_once(doing.as_mut()).is_pending());
         }
-        panic!("asked for {:?}", self.asked());
+        assert!(self.asked().len() >= number, "asked for {:?}", self.asked());
     }
 
     /// The number of requests that the policy of `net` has counted.
