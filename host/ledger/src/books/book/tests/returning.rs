@@ -64,3 +64,16 @@ fn an_address_that_is_reserved_fills_nothing() {
     let_the_gateway_go(&mut book);
     the_range_comes_back(book);
 }
+
+#[test]
+fn a_range_comes_back_with_its_addresses_in_quarantine() {
+    for (held, quarantined) in [(3, &[1, 3, 5][..]), (5, &[1])] {
+        let mut book = held_to(held);
+        for last in quarantined {
+            let fact = book.quarantine(ip(*last), "somebody else answers", at(0)).unwrap().unwrap();
+            book.apply(book.through() + 1, &fact).unwrap();
+        }
+        assert!(!book.is_exhausted(0));
+        the_range_comes_back(book);
+    }
+}
