@@ -38,9 +38,7 @@ pub trait RecoverChapter {
     ///
     /// # Errors
     /// [`ChapterRefusal`] if that contradicts the state.
-    fn enter_boot(&mut self, _now: Moment) -> Result<usize, ChapterRefusal> {
-        Ok(0)
-    }
+    fn enter_boot(&mut self, now: Moment) -> Result<usize, ChapterRefusal>;
 
     /// Clears the state, because the files will be read again.
     fn clear(&mut self);
