@@ -50,3 +50,25 @@ fn has_hole(bytes: &[u8], offset: u64) -> bool {
     let zeros = |sector: &[u8]| !sector.is_empty() && sector.iter().all(|byte| *byte == 0);
     zeros(head) || sectors.chunks(SECTOR).any(zeros)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A line of a group from 5 to 7.
+    fn line(place: u64) -> Vec<u8> {
+        let mut line = Vec::new();
+        frame::encode(&mut line, place, br#"{"group":[5,7],"fact":{}}"#);
+        line
+    }
+
+    #[test]
+    fn a_hole_is_no_smaller_than_what_a_disk_writes_at_once() {
+        let begun = [line(5), line(6)].concat();
+        assert!(is_torn(&begun, 100, 5), "the last line is missing");
+        let flipped = [&[0], &begun[..]].concat();
+        assert!(!is_torn(&flipped, 100, 5), "a single byte is damage");
+        let hole = [&[0; 412], &begun[..]].concat();
+        assert!(is_torn(&hole, 100, 5), "the rest of a sector is missing");
+    }
+}
