@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::{Arc, mpsc};
 
-use tenure_engine::ports::{Images, Journal};
+use tenure_engine::ports::{Images, Journal, Ticket};
 use tenure_fixtures::ports::Silent;
 
 use super::fixture::{Memory, NOW, boot, clock, everything, network, owner};
@@ -160,6 +160,27 @@ fn a_thread_writes_what_a_restart_reads() {
         let late = memory.release(&journal, 0, &owner(start * 100 + 1), NOW).unwrap();
         assert!(runtime.block_on(late.durable()).is_err(), "nobody writes any more");
     }
+}
+
+#[test]
+fn a_node_whose_state_directory_was_moved_away_acknowledges_nothing_and_says_so() {
+    let above = tempfile::tempdir().unwrap();
+    let (state, elsewhere) = (above.path().join("state"), above.path().join("elsewhere"));
+    let disk = Arc::new(FileDisk::create(&state).unwrap());
+    let recovered = recover(disk.as_ref(), &boot(1), NOW).unwrap();
+    let options = Options::new(disk, clock(), Arc::new(Silent), boot(1), "node-1");
+    let (mut writer, journal) = Writer::open(options, &recovered.tail);
+    let memory = Memory::of(recovered);
+    let mut written = |ticket: Ticket| {
+        writer.step(&memory);
+        tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(ticket.durable())
+    };
+    written(memory.define(&journal, &network(0, "10.0.0.0/8", "10.0.0.1", "10.0.3.255"))).unwrap();
+    std::fs::rename(&state, &elsewhere).unwrap();
+    // Nobody waits, and a request would.
+    written(journal.barrier()).unwrap();
+    assert!(journal.health().is_err());
+    assert!(written(memory.give(&journal, 0, &owner(1)).unwrap()).is_err());
 }
 
 #[test]
