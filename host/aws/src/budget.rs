@@ -116,6 +116,12 @@ impl Budget {
         bucket.take(now).map_err(|wait| self.jitter.later(wait))
     }
 
+    /// How long a call would wait for a token, which is not taken; `None` if there is one.
+    pub fn lacks(&mut self, call: &'static str, now: Duration) -> Option<Duration> {
+        let bucket = self.buckets.entry(call).or_insert_with(|| Bucket::new(published(call), now));
+        bucket.lacks(now).map(|wait| self.jitter.later(wait))
+    }
+
     /// A call succeeded.
     pub fn succeeded(&mut self, call: &'static str, place: Option<Place<'_>>, now: Duration) {
         self.buckets.entry(call).or_insert_with(|| Bucket::new(published(call), now)).succeeded();

@@ -27,7 +27,9 @@ pub(crate) const CLUSTERS_TAG: &str = "cni.networking.k8s.aws/cluster/";
 pub(crate) const CREATING: [&str; 3] =
     ["CreateNetworkInterface", "AttachNetworkInterface", "ModifyNetworkInterfaceAttribute"];
 /// The calls that take one away, in their order.
-pub(crate) const REMOVING: [&str; 2] = ["DetachNetworkInterface", DELETE];
+pub(crate) const REMOVING: [&str; 2] = [DETACH, DELETE];
+/// The call that detaches an interface.
+pub(crate) const DETACH: &str = "DetachNetworkInterface";
 /// The call that deletes an interface.
 pub(crate) const DELETE: &str = "DeleteNetworkInterface";
 

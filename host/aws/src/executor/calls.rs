@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::core::{AwsCore, Described};
 use crate::budget::Unit;
 use crate::metadata::{AttachedInterfaces, MetadataError};
-use crate::port::{Call, CallError, Which};
+use crate::port::{Call, CallError, Failure, Which};
 use crate::seen::Look;
 
 /// The subnet of a call, and the resource that the call takes from it.
@@ -29,6 +29,49 @@ impl AwsCore {
                 Err(wait) => self.tools.sleep(wait).await,
             }
         }
+        self.made(action, place, send).await
+    }
+
+    /// Makes a call that takes something away, for which the witnesses were asked right before.
+    ///
+    /// # Errors
+    /// `Throttled` also if the budget does not allow it at this moment: after a wait, what the witnesses have said would be old.
+    pub(super) async fn take<'a>(
+        &self,
+        action: &'static str,
+        send: impl FnOnce() -> Call<'a, ()>,
+    ) -> Result<(), CallError> {
+        let admitted = self.state().budget.admit(action, self.now());
+        match admitted {
+            Ok(()) => self.made(action, None, send).await,
+            Err(_) => Err(CallError {
+                action,
+                failure: Failure::Throttled,
+                code: "NotSent".to_owned(),
+                message: "other calls were made first".to_owned(),
+                retry_after: None,
+            }),
+        }
+    }
+
+    /// Waits until the budget allows a call.
+    pub(super) async fn until_allowed(&self, action: &'static str) {
+        loop {
+            let lacks = self.state().budget.lacks(action, self.now());
+            match lacks {
+                None => return,
+                Some(wait) => self.tools.sleep(wait).await,
+            }
+        }
+    }
+
+    /// Makes a call, and remembers what became of it.
+    async fn made<'a, T>(
+        &self,
+        action: &'static str,
+        place: Place,
+        send: impl FnOnce() -> Call<'a, T>,
+    ) -> Result<T, CallError> {
         let answer = send().await;
         let now = self.now();
         let mut state = self.state();

@@ -41,10 +41,13 @@ impl AwsCore {
     pub(super) async fn prepared(&self, work: &mut Work, action: &Action) -> Result<(), String> {
         let Action::Call(request) = action else { return Ok(()) };
         let Work { order, range, reached, facts, .. } = work;
-        match steps::takes(order, request, reached) {
-            Some(Taking::First) => self.may_take(order, range).await?,
-            Some(Taking::Again) => self.until_unused(order).await,
-            None => {}
+        if let Some(taking) = steps::takes(order, request, reached) {
+            // Somebody may come during the wait.
+            self.until_allowed(removing(&order.aim)).await;
+            match taking {
+                Taking::First => self.may_take(order, range).await?,
+                Taking::Again => self.until_unused(order).await,
+            }
         }
         if let Request::Attach { device, .. } = request {
             self.state().devices.insert(order.id.clone(), *device);
@@ -153,8 +156,13 @@ impl AwsCore {
             (Request::Unassign, Aim::Release { interface, net }) => {
                 self.unassign(interface, *net).await.map(|()| Answer::Done)
             }
-            (Request::Detach { attachment }, _) => {
-                let sent = self.call("DetachNetworkInterface", None, || ec2.detach(attachment)).await;
+            (Request::Detach { attachment }, aim) => {
+                let send = || ec2.detach(attachment);
+                let sent = match aim {
+                    Aim::Detach { .. } => self.take(names::DETACH, send).await,
+                    // What an intent has just made is nobody's.
+                    _ => self.call(names::DETACH, None, send).await,
+                };
                 sent.map(|()| Answer::Done)
             }
             (Request::Delete { interface }, _) => {
@@ -229,5 +237,13 @@ impl AwsCore {
             }
             _ => {}
         }
+    }
+}
+
+/// The call that takes away what an intent removes.
+fn removing(aim: &Aim) -> &'static str {
+    match aim {
+        Aim::Release { net, .. } => names::unassigning(*net),
+        Aim::Attach { .. } | Aim::Assign { .. } | Aim::Detach { .. } => names::DETACH,
     }
 }

@@ -33,7 +33,7 @@ impl AwsCore {
 
     async fn send_unassign(&self, interface: &str, nets: &[IpNet]) -> Result<(), CallError> {
         let action = nets.first().map_or("UnassignPrivateIpAddresses", |net| names::unassigning(*net));
-        self.call(action, None, || self.ec2.unassign(interface, nets)).await
+        self.take(action, || self.ec2.unassign(interface, nets)).await
     }
 
     /// Describes an interface for an intent. Releases from the same interface look together.

@@ -113,6 +113,42 @@ async fn what_somebody_uses_is_not_taken_by_a_process_that_carries_on() {
     node.settles("at the end").await;
 }
 
+/// The witnesses are asked once a release may be made, and not before it waits for that.
+#[tokio::test(start_paused = true)]
+async fn what_somebody_takes_while_a_release_waits_for_its_turn_stays() {
+    const UNASSIGN: &str = "UnassignPrivateIpAddresses";
+    let cloud = Cloud::new(3, &[24]);
+    let ipam = r#"{ "warm": { "addresses": 1 }, "maxInterfaces": 1, "idleSeconds": 10 }"#;
+    let mut node = Node::start(&cloud, "t3.small", ipam).await;
+    node.add_all(0..3).await;
+    node.rest(60).await;
+    let throttled =
+        Kind::Code { code: "RequestLimitExceeded".to_owned(), message: "slowly".to_owned(), status: 503 };
+    cloud.fault(Fault { times: Some(6), ..Fault::always(UNASSIGN, throttled) });
+    for pod in 0..3 {
+        node.del(pod).await;
+    }
+    let calls = |cloud: &Cloud| cloud.inner().calls.get(UNASSIGN).copied().unwrap_or_default();
+    for _ in 0..300 {
+        if calls(&cloud) >= 6 {
+            break;
+        }
+        node.rest(1).await;
+    }
+    assert_eq!(calls(&cloud), 6);
+    // An intent tries again after 15 seconds, and its call is allowed after 24 at the earliest.
+    node.rest(20).await;
+    assert_eq!(calls(&cloud), 6);
+    let intents = node.engine.intents();
+    let used: IpNet = intents[0].attributes.get("range").unwrap().parse().unwrap();
+    node.routes.pods.lock().unwrap().insert(used.addr());
+    node.rest(120).await;
+    let carried: Vec<_> = cloud.carried(&node.instance).into_values().flatten().collect();
+    assert!(carried.contains(&used), "{used} is in use: {carried:?}");
+    node.routes.pods.lock().unwrap().remove(&used.addr());
+    node.settles("at the end").await;
+}
+
 /// A machine from an image of a running node, with that node's ledger and an intent that it had begun.
 #[tokio::test(start_paused = true)]
 async fn a_copy_of_another_nodes_disk_neither_hands_out_nor_changes_what_that_node_has() {

@@ -61,18 +61,22 @@ impl Bucket {
     /// # Errors
     /// How long there is none.
     pub fn take(&mut self, now: Duration) -> Result<(), Duration> {
+        if let Some(wait) = self.lacks(now) {
+            return Err(wait);
+        }
+        self.tokens = self.tokens.saturating_sub(1000);
+        Ok(())
+    }
+
+    /// How long there is no token; `None` if there is one.
+    pub fn lacks(&mut self, now: Duration) -> Option<Duration> {
         self.fill(now);
         let wait = self.until.saturating_sub(now);
         if !wait.is_zero() {
-            return Err(wait);
+            return Some(wait);
         }
-        match self.tokens.checked_sub(1000) {
-            Some(left) => {
-                self.tokens = left;
-                Ok(())
-            }
-            None => Err(Duration::from_millis((1000 - self.tokens) * 1000 / self.rate + 1)),
-        }
+        let missing = 1000_u64.saturating_sub(self.tokens);
+        (missing > 0).then(|| Duration::from_millis(missing * 1000 / self.rate + 1))
     }
 
     /// Raises the rate by a sixteenth of the published one.
