@@ -1,22 +1,23 @@
 //! State that was lost, state of another IPAM plugin, and state that has leaked.
 
+#[path = "state/imports.rs"]
+mod imports;
+#[path = "state/runtime.rs"]
+mod runtime;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write as _;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
-use tenure_e2e::containerd::Containerd;
-use tenure_e2e::{Attachment, Daemon, Need, Plugin, Suite, binaries, wait};
+use tenure_e2e::{Attachment, Daemon, Need, Suite, wait};
 
 /// The time limit for any wait, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
-/// The time limit for a pod.
-const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The CNI code for "try again later".
 const TRY_AGAIN: u32 = 11;
@@ -40,14 +41,14 @@ fn main() -> ExitCode {
         .test("another_file_of_the_boots_id_ends_no_pod", &[], other_file)
         .test("the_right_state_is_served_again_when_it_is_put_back", &[], put_back)
         .test("what_a_start_finds_is_logged_and_counted", &[Need::Root, Need::UTIL_LINUX], what_a_start_finds)
-        .test("host_locals_addresses_are_taken_over", &[Need::PLUGINS], import_host_local)
-        .test("ipamds_addresses_are_taken_over", &[], import_ipamd)
+        .test("host_locals_addresses_are_taken_over", &[Need::PLUGINS], imports::host_local)
+        .test("ipamds_addresses_are_taken_over", &[], imports::ipamd)
         .test(
             "a_namespace_that_the_daemon_cannot_see_is_not_gone",
             &[Need::Root, Need::UTIL_LINUX],
-            out_of_sight,
+            runtime::out_of_sight,
         )
-        .test("a_container_runtime_tells_what_is_gone", CONTAINERD, || block_on(runtime_tells))
+        .test("a_container_runtime_tells_what_is_gone", CONTAINERD, || block_on(runtime::tells))
         .run()
 }
 
@@ -306,178 +307,5 @@ fn found(daemon: &Daemon, names: &[&str], words: &str) -> anyhow::Result<()> {
     let counted: BTreeSet<String> = samples.map(str::to_owned).collect();
     let expected = names.iter().map(|name| format!("{{found=\"{name}\"}} 1")).collect();
     ensure!(counted == expected, "counted: {counted:?}, not {names:?}");
-    Ok(())
-}
-
-/// The outcomes of an import, in order.
-fn outcomes(report: &Value) -> anyhow::Result<Vec<&str>> {
-    let entries = report.get("entries").and_then(Value::as_array).context("no entries")?;
-    Ok(entries.iter().filter_map(|entry| entry.get("outcome")?.as_str()).collect())
-}
-
-fn import_host_local() -> anyhow::Result<()> {
-    let daemon = Daemon::start()?;
-    let data = daemon.path("networks");
-    let host_local = Plugin::new("/usr/lib/cni/host-local".as_ref());
-    let theirs = config_with(json!({ "type": "host-local", "dataDir": data }));
-    let first = host_local.call("ADD", &Attachment::of("c1"), &theirs)?.address()?;
-    let second = host_local.call("ADD", &Attachment::of("c2"), &theirs)?.address()?;
-    fs::write(data.join("pods/10.81.0.200"), "")?;
-    let cni = daemon.path("pods.conf");
-    fs::write(&cni, config().to_string())?;
-    let arguments =
-        ["import", "host-local", &data.display().to_string(), "--config", &cni.display().to_string()];
-
-    // A file without an owner is held as unknown, and reported each time.
-    let import = |more: &[&str]| -> anyhow::Result<Value> {
-        let output = daemon.ctl_output(&[&arguments, more].concat())?;
-        ensure!(output.status.code() == Some(1), "{}", String::from_utf8_lossy(&output.stderr));
-        Ok(serde_json::from_slice(&output.stdout)?)
-    };
-    let dry = import(&[])?;
-    ensure!(outcomes(&dry)? == ["taken", "taken", "unknown"], "{dry}");
-    ensure!(daemon.networks()?.is_empty(), "a dry run changes nothing");
-    let done = import(&["--apply"])?;
-    ensure!(outcomes(&done)? == ["taken", "taken", "unknown"], "{done}");
-    let again = import(&["--apply"])?;
-    ensure!(outcomes(&again)? == ["held", "held", "unknown"], "{again}");
-
-    let shim = daemon.shim()?;
-    let answered = shim.call("ADD", &Attachment::of("c1"), &config())?.address()?;
-    ensure!(answered == first, "its own address: {answered}, not {first}");
-    let fresh = shim.call("ADD", &Attachment::of("c3"), &config())?.address()?;
-    ensure!(fresh != first && fresh != second, "{fresh} is in use");
-    shim.call("DEL", &Attachment::of("c2"), &config())?.silent()?;
-    ensure!(daemon.allocations("pods")?.len() == 3, "its DEL did not free it");
-    Ok(())
-}
-
-fn import_ipamd() -> anyhow::Result<()> {
-    let daemon = Daemon::start()?;
-    let shim = daemon.shim()?;
-    let taken = shim.call("ADD", &Attachment::of("ours"), &config())?.address()?;
-    let row = |container: &str, ipv4: &str| {
-        let metadata = json!({ "k8sPodNamespace": "default", "k8sPodName": container });
-        json!({ "networkName": "aws-cni", "containerID": container, "ifName": "eth0", "ipv4": ipv4, "metadata": metadata })
-    };
-    let ours = taken.split('/').next().unwrap_or_default();
-    let rows = [row("c1", "10.81.0.77"), row("c2", ours), row("c3", "192.0.2.1"), row("c4", "10.81.0.77")];
-    let file = daemon.path("ipam.json");
-    fs::write(&file, json!({ "version": "vpc-cni-ipam/1", "allocations": rows }).to_string())?;
-    let file = file.display().to_string();
-    let output = daemon.ctl_output(&["import", "--apply", "ipamd", &file, "--network", "pods"])?;
-    let report: Value = serde_json::from_slice(&output.stdout)?;
-    ensure!(outcomes(&report)? == ["taken", "unknown", "unknown", "unknown"], "{report}");
-    let attachment = |held: &Value| held.get("kind") == Some(&json!("attachment"));
-    let addresses = daemon.allocations("pods")?;
-    let known = addresses.iter().filter(|held| attachment(held)).count();
-    ensure!(
-        (known, addresses.len()) == (2, 5),
-        "an owner got an address that another one has: {addresses:?}"
-    );
-    Ok(())
-}
-
-/// Adds a container that the runtime does not know, in a namespace that is removed after the ADD.
-fn leak(daemon: &Daemon, shim: &Plugin, container: &str) -> anyhow::Result<()> {
-    let namespaces = daemon.path("netns");
-    fs::create_dir_all(&namespaces)?;
-    let namespace = namespaces.join(container);
-    fs::write(&namespace, "")?;
-    let pod = Attachment::in_netns(container, namespace.display().to_string());
-    shim.call("ADD", &pod, &pods(daemon))?.result()?;
-    Ok(fs::remove_file(namespace)?)
-}
-
-/// The pods' network, as the plugin's configuration.
-fn pods(daemon: &Daemon) -> Value {
-    json!({
-        "cniVersion": "0.4.0",
-        "name": "pods",
-        "type": "bridge",
-        "bridge": "br0",
-        "ipam": { "type": "tenure", "socket": daemon.socket(), "ranges": [[{ "subnet": "10.82.0.0/24" }]] },
-    })
-}
-
-fn containers(daemon: &Daemon) -> anyhow::Result<Vec<String>> {
-    let id = |held: &Value| Some(held.get("container_id")?.as_str()?.to_owned());
-    Ok(daemon.allocations("pods")?.iter().filter_map(id).collect())
-}
-
-/// The runtime's namespace directory has the same path as the daemon's, but is a different one.
-fn out_of_sight() -> anyhow::Result<()> {
-    let daemon = Daemon::start()?;
-    let namespaces = daemon.path("netns");
-    fs::create_dir(&namespaces)?;
-    let script = daemon.path("elsewhere");
-    let (at, shim) = (namespaces.display(), binaries::find("tenure")?);
-    let words = format!("mount -t tmpfs none {at} && touch {at}/unseen && exec {}", shim.display());
-    fs::write(&script, format!("#!/bin/sh\nexec unshare --mount sh -c '{words}'\n"))?;
-    fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
-    let elsewhere = Plugin::new(&script).env("TENURE_SOCKET", daemon.socket());
-    let unseen = Attachment::in_netns("unseen", namespaces.join("unseen").display().to_string());
-    elsewhere.call("ADD", &unseen, &pods(&daemon))?.result()?;
-    daemon.ctl(&["check"])?;
-    // A namespace that the daemon has seen there is missed.
-    leak(&daemon, &daemon.shim()?, "seen")?;
-    let report: Value = serde_json::from_slice(&daemon.ctl_output(&["check"])?.stdout)?;
-    let findings = report.get("findings").and_then(Value::as_array).context("no findings")?;
-    let subjects: Vec<_> = findings.iter().filter_map(|finding| finding.get("subject")).collect();
-    ensure!(subjects == [&json!("seen/eth0")], "{report}");
-    Ok(())
-}
-
-async fn runtime_tells() -> anyhow::Result<()> {
-    let mut daemon = Daemon::prepare()?;
-    let network = json!({ "cniVersion": "0.4.0", "name": "pods", "plugins": [pods(&daemon)] });
-    let containerd = Containerd::start(&daemon.plugin_directory(&["tenure"])?, &network)?;
-    let with_grace = |seconds: u32| {
-        format!(
-            "[runtime]\nsocket = \"unix://{}\"\ngrace_seconds = {seconds}\n",
-            containerd.socket().display()
-        )
-    };
-    daemon.configure(&with_grace(3600))?;
-    daemon.start_again()?;
-    let shim = daemon.shim()?;
-    let mut client = containerd.connect().await?;
-    let pod = client.run("pod", PATIENCE).await?;
-
-    // An allocation that is gone by both sources is found and repaired; a running pod is not touched.
-    leak(&daemon, &shim, "ghost")?;
-    let report = daemon.path("report.json");
-    fs::write(&report, daemon.ctl_output(&["check"])?.stdout)?;
-    let repair = ["repair", "--from", &report.display().to_string()];
-    let dry = daemon.ctl(&repair)?;
-    ensure!(dry.pointer("/repaired/0/finding/subject") == Some(&json!("ghost/eth0")), "{dry}");
-    ensure!(containers(&daemon)?.len() == 2, "a dry run changes nothing");
-    daemon.ctl(&[&repair[..], &["--apply"]].concat())?;
-    ensure!(containers(&daemon)? == [pod.id.clone()], "expected only the pod to be left");
-    daemon.ctl(&["check"])?;
-
-    // The daemon does the same by itself.
-    daemon.stop()?;
-    daemon.configure(&with_grace(0))?;
-    daemon.start_again()?;
-    leak(&daemon, &shim, "second-ghost")?;
-    wait::holds("the leak to be freed", LIMIT, || Ok(containers(&daemon)? == [pod.id.clone()]))?;
-
-    // A lost state is confirmed when the runtime has no pods and no other network namespaces exist.
-    lose_state(&mut daemon)?;
-    daemon.launch()?;
-    shim.call("ADD", &Attachment::of("next"), &pods(&daemon))?.error_code(TRY_AGAIN)?;
-    client.stop(&pod.id).await?;
-    client.remove(&pod.id).await?;
-    // containerd itself still runs in another network namespace; or the daemon cannot examine it, which confirms nothing either.
-    wait::holds("other namespaces to be looked for", LIMIT, || {
-        Ok(!daemon.log("the container runtime has no pods, but ").is_empty())
-    })?;
-    shim.call("ADD", &Attachment::of("next"), &pods(&daemon))?.error_code(TRY_AGAIN)?;
-    daemon.stop()?;
-    daemon.configure(&format!("{}exclusive = true\n", with_grace(0)))?;
-    daemon.launch()?;
-    wait::holds("the node to be ready", LIMIT, || Ok(daemon.ctl_output(&["status"])?.status.success()))?;
-    shim.call("ADD", &Attachment::of("next"), &pods(&daemon))?.result()?;
     Ok(())
 }
