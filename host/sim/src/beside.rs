@@ -14,7 +14,7 @@ use tenure_checkpoint::chapters::{ChapterRefusal, RecoverChapter};
 use tenure_checkpoint::{ChapterLine, ChapterLines, CheckpointJournal, Parts, Recovered, SnapshotSource};
 use tenure_engine::ports::{Images, Journal, Ticket};
 use tenure_ledger::{Fact, LedgerFact, StateFact};
-use tenure_types::{End, Error, hold};
+use tenure_types::{End, Error, Moment, hold};
 
 use crate::policies::{self, counts};
 
@@ -215,6 +215,10 @@ impl RecoverChapter for Beside {
     fn restore(&mut self, version: u32, json: &str) -> Result<(), ChapterRefusal> {
         *self = read(version, json)?;
         Ok(())
+    }
+
+    fn enter_boot(&mut self, _: Moment) -> Result<usize, ChapterRefusal> {
+        Ok(0)
     }
 
     fn clear(&mut self) {
