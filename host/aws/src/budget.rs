@@ -8,6 +8,7 @@
 mod published;
 #[cfg(test)]
 mod tests;
+mod unit;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,8 +16,9 @@ use std::time::Duration;
 use tenure_effects::budget::{Bucket, Jitter, Pause};
 
 use self::published::published;
-use crate::port::{Assign, CallError, Failure};
+use crate::port::{CallError, Failure};
 
+pub use self::unit::{Place, Unit};
 pub use tenure_effects::budget::Rate;
 
 /// The longest time for which a call is not repeated that was denied, that the quota or the configuration does not allow, or that the service
@@ -28,42 +30,6 @@ const PREFIX: u32 = 16;
 
 /// How long nothing is attached to an instance that is not running.
 const NOT_RUNNING: Duration = Duration::from_secs(60);
-
-/// A resource that a subnet may run out of, each independently.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Unit {
-    /// Addresses of IPv4.
-    Address,
-    /// Prefixes of IPv4, which need an aligned block of free addresses.
-    Prefix,
-    /// Prefixes of IPv6.
-    Ipv6Prefix,
-}
-
-impl Unit {
-    /// Returns the resource that an assignment uses up; an interface's own address is one of IPv4.
-    #[must_use]
-    pub fn of(assign: &Assign) -> Self {
-        match assign {
-            Assign::Nothing | Assign::Addresses(_) => Self::Address,
-            Assign::Prefixes(_) => Self::Prefix,
-            Assign::Ipv6Prefixes(_) => Self::Ipv6Prefix,
-        }
-    }
-
-    /// Names it for people.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Address => "address",
-            Self::Prefix => "prefix",
-            Self::Ipv6Prefix => "ipv6-prefix",
-        }
-    }
-}
-
-/// The subnet of a call, and the resource that the call takes from it.
-pub type Place<'a> = (&'a str, Unit);
 
 /// Why a call is not made, and for how long.
 #[derive(Debug, Clone, PartialEq, Eq)]

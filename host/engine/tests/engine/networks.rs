@@ -24,12 +24,11 @@ fn define(name: &str, subnet: &str) -> Define {
 
 /// The removed networks in a snapshot whose log begins at this place.
 fn gone(bench: &Bench, first: u64) -> BTreeMap<String, u64> {
-    let pages = bench.engine.images().pages(first);
-    let gone = pages.filter_map(|page| match page {
+    let gone = |page| match page {
         Page::Gone { network, removed } => Some((network.to_string(), removed.through)),
         Page::Book(_) | Page::Node(_) => None,
-    });
-    gone.collect()
+    };
+    bench.engine.images().pages(first).filter_map(gone).collect()
 }
 
 #[tokio::test]
