@@ -1,4 +1,4 @@
-//! What a subnet may run out of.
+//! Resources of a subnet, each of which may run out.
 
 use crate::port::Assign;
 
