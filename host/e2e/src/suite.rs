@@ -146,8 +146,11 @@ impl Suite {
         for (name, reason) in self.skips.iter().filter(|(name, _)| !arguments.list && selected(name)) {
             println!("SKIP {name}: {reason}");
         }
+        // A process that was killed may have had this one's id.
+        let earlier = scratch::left_behind();
         let conclusion = libtest_mimic::run(&arguments, self.trials);
-        let left = scratch::left_behind();
+        let mut left = scratch::left_behind();
+        left.retain(|one| !earlier.contains(one));
         if !left.is_empty() {
             eprintln!("the tests left behind: {}", left.join(", "));
             return ExitCode::FAILURE;
