@@ -56,7 +56,7 @@ fn a_lock_that_stays_although_its_process_is_dead_is_not_waited_for_for_ever() {
     assert!(matches!(Lock::take(directory.path()), Err(LockError::Held { .. })));
 }
 
-/// What is written would be lost: the next start looks at the path.
+/// The next start looks at the path, and would not find what was written elsewhere.
 #[test]
 fn a_directory_or_a_file_that_is_not_where_it_was_opened_is_not_written_to() {
     let above = tempfile::tempdir().unwrap();

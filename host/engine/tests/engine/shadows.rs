@@ -18,7 +18,7 @@ pub(crate) struct Recorded {
     again: Again,
     /// Why the node's own copies cannot be used now.
     pub(crate) pinned: Mutex<Option<ErrorCode>>,
-    /// Why what the names stand for cannot be used now.
+    /// The reason for which the policies of the present names cannot be used.
     pub(crate) named: Mutex<Option<ErrorCode>>,
 }
 

@@ -128,7 +128,7 @@ async fn a_request_that_waits_looks_again_when_an_address_has_cooled_down() {
     assert!(poll_once(waits.as_mut()).is_ready());
 }
 
-/// What a plan lacked is said to whoever is refused for it, and to operators; the way out is not another range.
+/// A refusal names the plan's shortage, as the conditions do, and does not suggest another range.
 #[tokio::test]
 async fn a_refusal_says_what_the_last_plan_lacked_where_somebody_attends() {
     let (bench, cloud) = (Bench::new(8, 8), Cloud::default());

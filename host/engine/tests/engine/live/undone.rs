@@ -24,7 +24,7 @@ async fn an_exchange_with_a_state_that_cannot_be_made_durable_is_undone_once() {
     assert_eq!(&*states.now.bytes, b"counting 1");
 }
 
-/// What is being compiled may take minutes, in which the operator would be told nothing.
+/// A policy may take minutes to compile, and the operator would hear nothing meanwhile.
 #[tokio::test]
 async fn an_operator_waits_for_a_policy_that_failed_to_load_and_not_for_one_that_is_being_compiled() {
     let (bench, catalogue) = recorded(Again::default());

@@ -11,7 +11,7 @@ fn awaited(bench: &Bench) -> Vec<WitnessedClaim> {
     bench.engine.witnessed_claims().into_iter().filter(|claim| claim.is_awaited).collect()
 }
 
-/// Their ranges may come, or their networks.
+/// A claim of another agent may still be restored: its range or its network may come.
 #[tokio::test]
 async fn a_declaration_gives_up_the_awaited_claims_of_its_own_agent_only() {
     for asks in [vec![], vec![ask("health")]] {
