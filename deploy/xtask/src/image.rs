@@ -63,11 +63,6 @@ pub(crate) struct ImageArguments {
 }
 
 impl ImageArguments {
-    /// Both images for this machine's platform, from the development build.
-    pub(crate) fn of_test_run() -> Self {
-        Self { check: true, platform: Vec::new(), only: None }
-    }
-
     fn platforms(&self) -> Result<Vec<Platform>> {
         Ok(if self.platform.is_empty() { vec![Platform::native()?] } else { self.platform.clone() })
     }

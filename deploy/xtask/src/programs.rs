@@ -6,6 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
+use std::mem;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -161,12 +162,17 @@ impl TestProgram {
         Self { is_alone: true, ..Self::new(name, command) }
     }
 
-    /// A command of cargo's that compiles for most of its time.
+    /// A command that computes or compiles for most of its time.
     pub(crate) fn patient(name: impl Into<String>, command: &Command) -> Self {
         let mut nice = Command::new("nice");
         nice.args(["-n", "19"]).arg(command.get_program());
         pass_on(command, &mut nice);
         Self { name: name.into(), command: nice, is_patient: true, is_alone: false }
+    }
+
+    /// Makes it one that takes only the time that other programs leave.
+    pub(crate) fn wait_for_others(&mut self) {
+        *self = Self::patient(mem::take(&mut self.name), &self.command);
     }
 
     /// Runs it to its end.

@@ -4,17 +4,16 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::Command;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 
 use crate::command::{run, succeeds};
-use crate::image::ImageArguments;
 use crate::programs::TestProgram;
 use crate::progress::StepProgress;
 use crate::tally::TestTally;
 use crate::workspace::{WHOLE, Workspace};
 use crate::{
-    bench, cache, chart, demo, dependencies, dist, failures, image, kubernetes, moto, packages, pages,
-    programs, prose, shape, tools,
+    bench, cache, chart, demo, dependencies, dist, failures, kubernetes, moto, packages, pages, programs,
+    prose, shape, tools,
 };
 
 /// The state that the steps share.
@@ -48,14 +47,15 @@ const STEPS: &[CheckStep] = &[
     CheckStep("build", None, |context| run(cargo(context).arg("build").args(WHOLE).arg("--all-targets"))),
     CheckStep("tests", Some("build"), tests),
     CheckStep("chart", Some("build"), |context| chart::check(context.workspace)),
-    CheckStep("image", Some("build"), |context| {
-        image::image(context.workspace, &ImageArguments::of_test_run())
-    }),
     CheckStep("pages", Some("build"), |context| pages::check(context.workspace)),
     CheckStep("dependencies", None, |context| dependencies::check(context.workspace)),
     CheckStep("failures", None, |context| failures::check(context.workspace)),
     CheckStep("book", None, |context| pages::build_book(context.workspace)),
 ];
+
+/// The test programs that wait for nothing: an exploration of the cluster's model, and random histories.
+const COMPUTATIONS: [&str; 2] =
+    ["cargo test -p tenure-leases --lib", "cargo test -p tenure-sim --bin tenure-sim"];
 
 /// Runs all steps; returns `false` if one has failed.
 pub(crate) fn test(workspace: &Workspace) -> bool {
@@ -110,8 +110,8 @@ fn tests(context: &mut Context<'_>) -> Result<()> {
     result
 }
 
-/// Unit, integration and end-to-end tests, a node of Kubernetes, and the bench; and, while they wait, what needs the compiler: examples in
-/// the documentation, its pages, the packages, and fuzzing.
+/// Unit, integration and end-to-end tests, a node of Kubernetes, and the bench; and, while they wait, what only computes or compiles: models,
+/// simulations, images, examples in the documentation, its pages, the packages, and fuzzing.
 fn test_programs(context: &mut Context<'_>) -> Result<Vec<TestProgram>> {
     let workspace = context.workspace;
     let task = |arguments: &[&str]| {
@@ -121,6 +121,10 @@ fn test_programs(context: &mut Context<'_>) -> Result<Vec<TestProgram>> {
     };
     let mut programs = programs::build(cargo(context), &[])?;
     programs.extend(shipped(context)?);
+    for name in COMPUTATIONS {
+        let program = programs.iter_mut().find(|program| program.name() == name);
+        program.with_context(|| format!("`{name}` is not a test program"))?.wait_for_others();
+    }
     if can_run(context, "kubelet", &demo::kubernetes::obstacles())? {
         let play = ["demo", "--kubernetes", "--check"];
         programs.push(TestProgram::alone(format!("cargo xtask {}", play.join(" ")), task(&play)));
@@ -134,6 +138,7 @@ fn test_programs(context: &mut Context<'_>) -> Result<Vec<TestProgram>> {
     let mut reference = cargo(context);
     reference.arg("doc").args(WHOLE).arg("--no-deps").env("RUSTDOCFLAGS", "--deny warnings");
     programs.extend([
+        TestProgram::patient("cargo xtask image --check", &task(&["image", "--check"])),
         TestProgram::patient("cargo package", &packages::checking(workspace)?),
         TestProgram::patient("cargo test --doc", &examples),
         TestProgram::patient("cargo doc", &reference),
