@@ -221,7 +221,8 @@ impl PodContexts {
         let network = add.request.network.as_str();
         let pools = config.cluster.networks.get(network).map(Vec::as_slice).unwrap_or_default();
         let granted = self.granted(&config, add);
-        let asked = AskedPools::of(&add.config, pools);
+        let definition = self.engine.fixed_definition(&add.request.network);
+        let asked = AskedPools::of(&add.config, definition.as_deref(), pools);
         let rules = pool_rules(&self.engine.objects(), pools);
         let is_told = rules.unknown.is_empty();
         if !is_told {

@@ -22,6 +22,7 @@ const OUT_OF_BOUNDS: u32 = 114;
 fn main() -> ExitCode {
     Suite::new()
         .test("a_network_of_the_configuration_serves_and_no_call_changes_it", &[], configured)
+        .test("a_pod_gets_the_routes_of_its_networks_definition", &[], routed)
         .test("a_network_that_cannot_be_defined_is_told_until_it_can", &[], undefined)
         .test("ranges_outside_of_what_is_allowed_are_refused_by_their_key", &[], within)
         .test("a_network_that_has_its_ranges_for_itself_is_overlapped_by_none", &[], exclusive)
@@ -93,6 +94,29 @@ fn configured() -> anyhow::Result<()> {
         shim.call("ADD", &Attachment::of("later"), &config("pods", Some("10.92.0.0/24")))?.address()?;
     ensure!(address.starts_with("10.90.0."), "after a restart: {address}");
     ensure!(daemon.allocations("pods")?.len() == 3, "an address was lost");
+    Ok(())
+}
+
+fn routed() -> anyhow::Result<()> {
+    let network = "[networks.pods.ipam]\nranges = [[{ subnet = \"10.90.0.0/24\" }]]\n\
+        routes = [{ dst = \"0.0.0.0/0\" }, { dst = \"::/0\" }, { dst = \"10.96.0.0/12\" }]\n";
+    let daemon = Daemon::start_with(network)?;
+    let shim = daemon.shim()?;
+    let own = json!([{ "dst": "10.1.0.0/16" }]);
+    let defined = json!([{ "dst": "0.0.0.0/0" }, { "dst": "10.96.0.0/12" }]);
+    // No address of IPv6, and so no route.
+    for (pod, routes, expected) in
+        [("a", None, defined), ("b", Some(&own), own.clone()), ("c", Some(&json!([])), Value::Null)]
+    {
+        let mut config = config("pods", None);
+        if let (Some(routes), Some(ipam)) =
+            (routes, config.pointer_mut("/ipam").and_then(Value::as_object_mut))
+        {
+            ipam.insert("routes".to_owned(), routes.clone());
+        }
+        let result = shim.call("ADD", &Attachment::of(pod), &config)?.result()?;
+        ensure!(result.get("routes").cloned().unwrap_or_default() == expected, "{pod}: {result}");
+    }
     Ok(())
 }
 

@@ -99,7 +99,7 @@ fn read(
         requested.iter().all(|address| address.to_canonical() == *address),
         "an address is not in canonical form"
     );
-    let routes = checked(configuration.routes()).unwrap_or_default();
+    let routes = checked(configuration.routes()).flatten().unwrap_or_default();
     check_routes(&routes);
     Success {
         addresses: requested.into_iter().map(assigned).collect(),
@@ -117,7 +117,7 @@ fn assigned(address: IpAddr) -> AssignedAddress {
 fn check_routes(routes: &[Route]) {
     let told = serde_json::json!({ "name": "again", "ipam": { "routes": routes } }).to_string();
     let again = Configuration::parse(told.as_bytes()).and_then(|again| again.routes());
-    assert!(again.is_ok_and(|again| again == routes), "rendered as {told}");
+    assert!(again.is_ok_and(|again| again.as_deref() == Some(routes)), "rendered as {told}");
 }
 
 fn check_rendered(success: &Success, version: SpecVersion) {

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use tenure_engine::{Add, CalledWith, Del, Engine, Gc};
 use tenure_runtime::netns;
-use tenure_types::cni::{Arguments, Command, Configuration, Dns, SpecVersion, Success};
+use tenure_types::cni::{Arguments, Command, Configuration, Dns, Route, SpecVersion, Success};
 use tenure_types::{
     AssignedAddress, ContainerId, DELEGATED, Error, ErrorCode, InterfaceName, Moment, NetworkConfig,
     NetworkName, Owner, Place, RequestContext, Result, Sandbox,
@@ -38,6 +38,28 @@ const IP_RANGES: &str = "runtime-config.ip-ranges";
 /// The number of files that the daemon reads concurrently for plugins that do not send them; a read that hangs blocks only
 /// its slot.
 const READERS: usize = 4;
+
+/// An ADD's answer without its addresses.
+struct AnswerFrame {
+    /// The call's own routes.
+    routes: Option<Vec<Route>>,
+    dns: Dns,
+}
+
+impl AnswerFrame {
+    /// The answer with these addresses. A call without routes of its own gets those that are `defined`, which may be for other pods' families, too.
+    fn with(&self, addresses: &[AssignedAddress], defined: &[Route]) -> Success {
+        if addresses.first().is_some_and(|first| first.attributes.get(DELEGATED).is_some()) {
+            // The routes and the DNS settings are the delegate's, too.
+            return Success::of(addresses.to_vec());
+        }
+        let is_needed = |route: &&Route| addresses.iter().any(|own| route.is_for(own.ip()));
+        let defined = || defined.iter().filter(is_needed).cloned().collect();
+        let routes = self.routes.clone().unwrap_or_else(defined);
+        let (addresses, dns) = (addresses.to_vec(), self.dns.clone());
+        Success { addresses, routes, dns, ..Success::default() }.with_routes_of_ranges()
+    }
+}
 
 /// Implements the generated service over an engine.
 #[derive(Clone)]
@@ -78,17 +100,9 @@ impl CniService {
             let completed = contexts.complete(&mut add).await;
             completed.inspect_err(|error| unread(&Command::Add, call, error))?;
         }
-        let success = |addresses: &[AssignedAddress]| {
-            let is_delegated =
-                addresses.first().is_some_and(|first| first.attributes.get(DELEGATED).is_some());
-            match is_delegated {
-                // The routes and the DNS settings are the delegate's, too.
-                true => Success::of(addresses.to_vec()),
-                false => Success { addresses: addresses.to_vec(), ..frame.clone() }.with_routes_of_ranges(),
-            }
-        };
-        let fits = |addresses: &[AssignedAddress]| success(addresses).render(version).map(drop);
         let network = add.request.network.clone();
+        let defined = self.defined_routes(&network, plugin)?;
+        let fits = |addresses: &[AssignedAddress]| frame.with(addresses, &defined).render(version).map(drop);
         let added = tokio::select! {
             biased;
             added = self.engine.add(add, fits) => added,
@@ -98,7 +112,8 @@ impl CniService {
             Ok(grant) => grant,
             Err(refusal) => return Err(self.told_first(&network, version, refusal).await),
         };
-        let success = success(&grant.addresses);
+        // The network may not have been defined before.
+        let success = frame.with(&grant.addresses, &self.defined_routes(&network, plugin)?);
         let success = match grant.link {
             Some(link) => success.on(link),
             None => success,
@@ -118,8 +133,16 @@ impl CniService {
         std::future::pending().await
     }
 
+    /// The routes of a definition that no call can change, for pods whose links other plugins make.
+    fn defined_routes(&self, network: &NetworkName, plugin: Plugin) -> Result<Vec<Route>> {
+        match self.engine.fixed_definition(network).filter(|_| plugin == Plugin::Ipam) {
+            Some(definition) => defined_routes(&definition),
+            None => Ok(Vec::new()),
+        }
+    }
+
     /// The engine's request for an ADD, the spec version of the answer, and the answer without its addresses.
-    async fn read(&self, call: &Invocation, plugin: Plugin) -> Result<(Add, SpecVersion, Success)> {
+    async fn read(&self, call: &Invocation, plugin: Plugin) -> Result<(Add, SpecVersion, AnswerFrame)> {
         let config = Configuration::parse(&call.config)?;
         let version = config.version(&Command::Add)?;
         let arguments = Arguments::parse(&call.args)?;
@@ -152,7 +175,7 @@ impl CniService {
             policy: config.policy()?,
             config: Arc::new(network_config(&config)?),
         };
-        Ok((add, version, Success { routes, dns, ..Success::default() }))
+        Ok((add, version, AnswerFrame { routes, dns }))
     }
 
     /// A policy's refusal; but if the spec version cannot express any result of the network, that error, as in the reference.
@@ -305,6 +328,15 @@ fn unread(verb: &Command, call: &Invocation, error: &Error) {
 pub(crate) fn network_config(config: &Configuration<'_>) -> Result<NetworkConfig> {
     let ranges = config.ip_ranges()?.map(|ranges| (IP_RANGES.to_owned(), ranges.to_owned()));
     Ok(NetworkConfig { ipam: config.ipam_text()?.to_owned(), attributes: ranges.into_iter().collect() })
+}
+
+/// The routes of a network's definition.
+///
+/// # Errors
+/// `InvalidConfig` for an invalid route.
+pub(crate) fn defined_routes(definition: &NetworkConfig) -> Result<Vec<Route>> {
+    let plugin = format!("{{\"name\":\"network\",\"ipam\":{}}}", definition.ipam);
+    Configuration::parse(plugin.as_bytes())?.routes().map(Option::unwrap_or_default)
 }
 
 /// The answer to a verb that prints nothing.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tenure_ledger::{Book, Chooser};
-use tenure_types::{Definer, DelegateName, Moment, NetworkConfig, NetworkName, PolicyName, Result};
+use tenure_types::{Definer, DelegateName, Moment, Network, NetworkConfig, NetworkName, PolicyName, Result};
 
 use crate::core::strikes::Requester;
 use crate::engine::Engine;
@@ -37,13 +37,26 @@ impl Engine {
         Some(AskedDelegate { delegate: delegate?, ipam: config.ipam.as_str().into() })
     }
 
+    /// The definition of a network that no request can change, because tenured.toml or an operator has made it. Not for what is called
+    /// with the network's state, such as an ADD's `fits`, where this would wait for itself.
+    #[must_use]
+    pub fn fixed_definition(&self, name: &NetworkName) -> Option<Arc<NetworkConfig>> {
+        let network = self.present_network(name)?;
+        let is_fixed = self.core.is_fixed(&self.core.bounds(), name, Some(&network));
+        is_fixed.is_ok_and(|is_fixed| is_fixed).then(|| Arc::clone(&network.config))
+    }
+
+    fn present_network(&self, name: &NetworkName) -> Option<Arc<Network>> {
+        let slot = self.core.networks.get(name)?;
+        Some(Arc::clone(slot.state().as_ref()?.book.network()))
+    }
+
     /// By what an ADD with a caller's configuration would be served. What the caller names does not count for a network that tenured.toml or an
     /// operator has defined, or whose policy an operator has chosen.
     pub(crate) fn would_serve(&self, caller: CallerConfig<'_>) -> ExpectedSource {
         let CallerConfig { network: name, policy, config } = caller;
         let bounds = self.core.bounds();
-        let slot = self.core.networks.get(name);
-        let network = slot.and_then(|slot| Some(Arc::clone(slot.state().as_ref()?.book.network())));
+        let network = self.present_network(name);
         let choice = self.core.committer.choice(name).filter(|_| network.is_some());
         let is_configured = bounds.is_configured(name);
         let is_fixed = network.as_ref().is_some_and(|of| is_configured || of.defined_by != Definer::Request);

@@ -266,7 +266,7 @@ fn configuration(cluster: &Cluster) -> anyhow::Result<()> {
     ensure!(toml.contains("listen = \"127.0.0.1:9477\""), "{toml}");
     // tenured.toml defines the network, so that it is the same one when the release moves to another profile.
     ensure!(conflist["plugins"][0]["ipam"] == json!({ "type": "tenure" }), "{conflist}");
-    let network = r#"config = '''{"policy":"highest-first","ranges":[[{"subnet":"10.244.0.0/24"}]],"routes":[{"dst":"0.0.0.0/0"}],"type":"tenure"}'''"#;
+    let network = r#"config = '''{"policy":"highest-first","ranges":[[{"subnet":"10.244.0.0/24"}]],"routes":[{"dst":"0.0.0.0/0"},{"dst":"::/0"}],"type":"tenure"}'''"#;
     ensure!(toml.contains(&format!("[networks.\"pods\"]\n{network}\n")), "{toml}");
     for (exclusive, values) in [("true", None), ("false", Some("network.settings.exclusive=false"))] {
         let (toml, _) = data(cluster, values.as_slice())?;
@@ -314,12 +314,15 @@ fn configuration(cluster: &Cluster) -> anyhow::Result<()> {
     ensure!(toml.contains("[cluster]\nnetworks = { \"pods\" = [\"pods\"] }\npreallocation = 32\n"), "{toml}");
     ensure!(
         toml.contains(
-            r#"config = '''{"policy":"cluster-range","pools":["pods"],"type":"tenure","wait":60}'''"#
+            r#"config = '''{"policy":"cluster-range","pools":["pods"],"routes":[{"dst":"0.0.0.0/0"},{"dst":"::/0"}],"type":"tenure","wait":60}'''"#
         ),
         "{toml}"
     );
-    let (own, _) = data(cluster, &["profile=cluster", "network.ipam.policy=mine"])?;
-    ensure!(own.contains(r#"config = '''{"policy":"mine","pools":["pods"],"type":"tenure"}'''"#), "{own}");
+    let (own, _) = data(cluster, &["profile=cluster", "network.ipam.policy=mine", "network.routes=null"])?;
+    ensure!(
+        own.contains(r#"config = '''{"policy":"mine","pools":["pods"],"routes":[],"type":"tenure"}'''"#),
+        "{own}"
+    );
     ensure!(toml.contains("path = \"/etc/tenure/policies/mine.wasm\"\ndeadline_ms = 20"), "{toml}");
     let (toml, _) = data(cluster, &[MORE[2]])?;
     ensure!(toml.contains("[policies.zones]\npath = \"/etc/tenure/pulled/zones.wasm\""), "{toml}");

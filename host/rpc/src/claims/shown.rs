@@ -5,9 +5,10 @@ use std::net::IpAddr;
 
 use tenure_engine::{Claimed, ClaimedPlace, MissingFamily};
 use tenure_ledger::{ClaimKey, Presence};
-use tenure_types::cni::{Configuration, Route, Success};
+use tenure_types::cni::{Route, Success};
 use tenure_types::{Attributes, DELEGATED, Moment, NetworkName, PoolName, RangeName};
 
+use crate::cni::defined_routes;
 use crate::v1;
 
 /// The attribute that has the MTU.
@@ -115,13 +116,10 @@ pub(super) fn routes_of(claimed: &Claimed) -> Vec<Route> {
     if network.attributes.get(DELEGATED).is_some() {
         return Success::of(claimed.places.iter().map(|place| place.assigned.clone()).collect()).routes;
     }
-    let plugin = format!("{{\"name\":\"network\",\"ipam\":{}}}", network.config.ipam);
-    let routes = Configuration::parse(plugin.as_bytes()).and_then(|config| config.routes());
     let addresses = claimed.places.iter().map(|place| place.assigned.clone()).collect();
-    // One that is invalid has refused the network's ADDs, too.
-    Success { addresses, routes: routes.unwrap_or_default(), ..Success::default() }
-        .with_routes_of_ranges()
-        .routes
+    // One that is invalid refuses the network's ADDs, too.
+    let routes = defined_routes(&network.config).unwrap_or_default();
+    Success { addresses, routes, ..Success::default() }.with_routes_of_ranges().routes
 }
 
 fn route(route: &Route) -> v1::ClaimRoute {

@@ -141,12 +141,14 @@ impl<'a> Configuration<'a> {
         Ok(PluginSettings { socket, timeout, wait, resolv_conf })
     }
 
-    /// The configured routes, to be returned in the result.
+    /// The configured routes, to be returned in the result; `None` if it has none, not even an empty list.
     ///
     /// # Errors
     /// `InvalidConfig` for an invalid route.
-    pub fn routes(&self) -> Result<Vec<Route>, Error> {
-        self.ipam()?.list("routes")?.iter().map(Route::parse).collect()
+    pub fn routes(&self) -> Result<Option<Vec<Route>>, Error> {
+        let ipam = self.ipam()?;
+        let Some(routes) = ipam.get("routes").filter(|routes| !routes.is_null()) else { return Ok(None) };
+        routes.list()?.iter().map(Route::parse).collect::<Result<_, _>>().map(Some)
     }
 
     /// The MTU of a pod's link, in bytes, from the main plugin's key `mtu`, if it is there. ipamd's configuration has it as a
@@ -173,7 +175,8 @@ impl<'a> Configuration<'a> {
     /// # Errors
     /// `InvalidConfig` for a route that it would not make.
     pub fn only_default_routes(&self) -> Result<(), Error> {
-        match self.ipam()?.list("routes")?.iter().zip(self.routes()?).find(|(_, route)| !route.is_default()) {
+        let routes = self.routes()?.unwrap_or_default();
+        match self.ipam()?.list("routes")?.iter().zip(routes).find(|(_, route)| !route.is_default()) {
             Some((node, route)) => {
                 let why = "tenure-eni makes the default route only; remove this one";
                 Err(node.invalid(format_args!("{}: {why}", route.dst)))

@@ -44,6 +44,12 @@ impl Route {
         Self { dst, gw: Some(gateway), mtu: None, advmss: None, priority: None, table: None, scope: None }
     }
 
+    /// Whether it is of an address's family.
+    #[must_use]
+    pub fn is_for(&self, address: IpAddr) -> bool {
+        self.dst.addr().is_ipv4() == address.is_ipv4()
+    }
+
     /// Whether it is for everything and says nothing else.
     pub(super) fn is_default(&self) -> bool {
         *self == Self { dst: self.dst, ..self.plain() } && self.gw.is_none() && self.dst.prefix_len() == 0

@@ -8,7 +8,7 @@ use super::blocks;
 use super::cluster;
 use super::figures;
 use super::images::UPGRADE;
-use super::machine::NAME;
+use super::machine::{KUBELET, NAME};
 use super::stage::{AGENT, NAMESPACE, Stage};
 use super::workloads;
 use crate::{chart, kubernetes, progress};
@@ -94,10 +94,10 @@ impl Stage<'_> {
             self.cluster.rolled_out("default", workload)?;
         }
         let pods = self.cluster.pod_addresses()?;
-        let addresses: Vec<&str> = pods.keys().map(String::as_str).collect();
-        self.cluster.apply(&workloads::job("reach", &addresses))?;
-        self.cluster.run(&["wait", "--for=condition=Complete", "job/reach", "--timeout=60s"])?;
-        self.tell.good(&format!("the Job has reached all {} pods at their addresses", pods.len()));
+        let addresses: Vec<&str> = pods.keys().map(String::as_str).chain([KUBELET]).collect();
+        self.cluster.completes("reach", &addresses)?;
+        self.tell
+            .good(&format!("the Job has reached the node and all {} pods at their addresses", pods.len()));
         self.agree(WEB + STORE)?;
         self.none_failed("in all of this", 0)
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::super::wait;
 use super::cluster;
-use super::machine::NAME;
+use super::machine::{KUBELET, NAME};
 use super::stage::{AGENT, NAMESPACE, Stage};
 use super::workloads;
 use crate::{chart, kubernetes};
@@ -90,6 +90,9 @@ pub(super) fn play(stage: &mut Stage<'_>) -> Result<()> {
         ensure!(blocks.contains(&block), "{pod} has {address}, which is in no block of the node");
     }
     stage.tell.good(&format!("{PODS} pods have addresses of the {} blocks of the node", blocks.len()));
+    stage.cluster.completes("outside", &[KUBELET])?;
+    stage.cluster.run(&["delete", "job/outside", "--timeout=60s"])?;
+    stage.tell.good("a Job reaches the node, which is in none of the pods' subnets");
     doctor(stage)?;
     stage.cluster.run(&["delete", "deployment/leased", "--timeout=60s"])?;
     named(stage)?;

@@ -11,7 +11,7 @@ use tenure_fixtures::go_module::NODE;
 use super::super::enclave::Enclave;
 use super::super::wait;
 use super::machine::{Machine, SHARED, TARGET};
-use super::plane;
+use super::{plane, workloads};
 use crate::command;
 
 /// The client of the API server.
@@ -61,6 +61,16 @@ impl<'a> Cluster<'a> {
         let text = self.run(&[&["get", "--output=json"], arguments].concat())?;
         let list: Value = serde_json::from_str(&text)?;
         Ok(list.get("items").and_then(Value::as_array).cloned().unwrap_or_default())
+    }
+
+    /// Starts a Job, and waits for its end.
+    ///
+    /// # Errors
+    /// If it fails, for example because it does not reach an address.
+    pub(super) fn completes(&self, name: &str, addresses: &[&str]) -> Result<()> {
+        self.apply(&workloads::job(name, addresses))?;
+        let job = format!("job/{name}");
+        self.run(&["wait", "--for=condition=Complete", &job, "--timeout=60s"]).map(drop)
     }
 
     /// Waits for the end of a rollout.

@@ -25,6 +25,9 @@ pub(super) const NAME: &str = "node1";
 /// The address of the machine in the enclave's network.
 pub(super) const ADDRESS: &str = "10.78.0.1";
 
+/// The address of the kubelet, outside of the pods' subnets.
+pub(super) const KUBELET: &str = "10.78.0.1:10250";
+
 /// The target folder, on the machine.
 pub(super) const TARGET: &str = "/run/target";
 

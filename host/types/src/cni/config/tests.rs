@@ -176,6 +176,14 @@ fn routes_are_read_with_all_their_fields() {
 }
 
 #[test]
+fn no_routes_are_another_thing_than_an_empty_list() {
+    for (ipam, expected) in [("{}", None), (r#"{"routes": null}"#, None), (r#"{"routes": []}"#, Some(vec![]))]
+    {
+        assert_eq!(parse(&with_ipam(ipam)).routes(), Ok(expected), "{ipam}");
+    }
+}
+
+#[test]
 fn requested_addresses_come_in_the_reference_order() {
     let text = r#"{"name": "net", "args": {"cni": {"ips": ["10.0.0.2", "fd00::2/64"]}},
         "runtimeConfig": {"ips": ["10.0.0.3/24"], "ipRanges": [[{"subnet": "10.0.0.0/24"}]]}}"#;
