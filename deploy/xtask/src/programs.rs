@@ -202,7 +202,12 @@ impl TestProgram {
 /// Passes the arguments, the variables and the folder of a command on to another.
 fn pass_on(from: &Command, to: &mut Command) {
     to.args(from.get_args());
-    to.envs(from.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    for (name, value) in from.get_envs() {
+        match value {
+            Some(value) => to.env(name, value),
+            None => to.env_remove(name),
+        };
+    }
     if let Some(folder) = from.get_current_dir() {
         to.current_dir(folder);
     }

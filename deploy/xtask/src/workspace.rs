@@ -1,5 +1,6 @@
 //! Locates the workspace and its build output.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -73,7 +74,17 @@ impl Workspace {
     }
 }
 
-/// The cargo that runs this program.
+/// The cargo that runs this program, as a person would start it. What `cargo run` tells this program about itself stays out: build scripts depend on
+/// these variables, ring's among them, and would recompile a third of the crates whenever a person's cargo and this one take turns.
 fn cargo() -> Command {
-    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let own = |name: &OsString| {
+        ["CARGO_PKG_", "CARGO_MANIFEST_"]
+            .iter()
+            .any(|own| name.as_encoded_bytes().starts_with(own.as_bytes()))
+    };
+    for name in std::env::vars_os().map(|(name, _)| name).filter(own) {
+        command.env_remove(name);
+    }
+    command
 }
