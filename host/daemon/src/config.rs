@@ -264,7 +264,7 @@ pub(crate) struct NodeTable {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct CniTable {
-    /// The directory from which the runtime reads CNI configurations, such as `/etc/cni/net.d`. The networks in it whose `ipam.type` is `tenure` are defined before their first pod, so that agents can claim addresses of them, and defined again when their file changes, by the same rules as an ADD. Of several files for one network, the first counts. Without it, a network waits for its first pod.
+    /// The directory from which the runtime reads CNI configurations, such as `/etc/cni/net.d`. The networks in it whose `ipam.type` is `tenure`, or whose plugin is `tenure-eni`, are defined before their first pod, so that agents can claim addresses of them, and defined again when their file changes, by the same rules as an ADD. Of several files for one network, the first counts. Without it, a network waits for its first pod.
     pub(crate) directory: Option<PathBuf>,
 }
 

@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 use tenure_types::{Error, ErrorCode};
 
+use super::conflist::ListedPlugin;
 use super::file::{malformed, read as bytes_of, unreadable};
 
 /// The file name that means standard input.
@@ -36,9 +37,7 @@ fn parse(file: &Path, text: &[u8]) -> Result<(String, Vec<u8>), Error> {
         None => config.clone(),
         Some(plugins) => {
             // The plugin may be installed under host-local's name and serve configurations that say host-local.
-            let ours = |plugin: &&Value| {
-                matches!(plugin.pointer("/ipam/type").and_then(Value::as_str), Some("tenure" | "host-local"))
-            };
+            let ours = |plugin: &&Value| ListedPlugin::of(plugin).uses_tenure(true);
             let mut plugin =
                 plugins.iter().find(ours).cloned().ok_or_else(|| invalid("no plugin uses tenure"))?;
             for key in ["name", "cniVersion"] {
@@ -77,6 +76,9 @@ mod tests {
         assert_eq!(config["type"], "bridge");
         let linked = r#"{"name": "pods", "plugins": [{"type": "bridge", "ipam": {"type": "host-local"}}]}"#;
         assert_eq!(read_text(linked).unwrap().1["ipam"]["type"], "host-local");
+        // As in the book's page on the datapath.
+        let main = r#"{"name": "pods", "plugins": [{"type": "tenure-eni", "ipam": {"ranges": []}}, {"type": "portmap"}]}"#;
+        assert_eq!(read_text(main).unwrap().1["type"], "tenure-eni");
         let alone = r#"{"name": "pods", "ipam": {"type": "tenure"}}"#;
         assert_eq!(read_text(alone).unwrap().1["ipam"]["type"], "tenure");
         let error = read_text("no").unwrap_err();

@@ -40,19 +40,13 @@ impl CniConfiguration {
     /// Parses a file's text; the error says what is wrong with it.
     pub(super) fn parse(text: &[u8]) -> Result<Self, String> {
         let config: Value = serde_json::from_slice(text).map_err(|error| error.to_string())?;
-        let string = |value: &Value, pointer: &str| {
-            value.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
-        };
         let name = string(&config, "/name");
         if name.is_empty() {
             return Err("it has no name".to_owned());
         }
         let list = config.get("plugins").and_then(Value::as_array);
         let plugins = list.map_or_else(|| std::slice::from_ref(&config), Vec::as_slice);
-        let plugins: Vec<_> = plugins
-            .iter()
-            .map(|plugin| ListedPlugin { kind: string(plugin, "/type"), ipam: string(plugin, "/ipam/type") })
-            .collect();
+        let plugins: Vec<_> = plugins.iter().map(ListedPlugin::of).collect();
         if plugins.is_empty() || plugins.iter().any(|plugin| plugin.kind.is_empty()) {
             return Err("it has no plugin, or one without a type".to_owned());
         }
@@ -61,15 +55,30 @@ impl CniConfiguration {
 
     /// Whether tenure assigns its addresses. A plugin linked as `host-local` counts if `is_linked` says that it is ours.
     pub(super) fn uses_tenure(&self, is_linked: bool) -> bool {
-        self.plugins.iter().any(|plugin| {
-            plugin.ipam == IPAM_PLUGIN || plugin.kind == MAIN_PLUGIN || is_linked && plugin.ipam == HOST_LOCAL
-        })
+        self.plugins.iter().any(|plugin| plugin.uses_tenure(is_linked))
     }
 
     /// Whether the daemon makes the links of its pods.
     pub(super) fn makes_links(&self) -> bool {
         self.plugins.iter().any(|plugin| plugin.kind == MAIN_PLUGIN)
     }
+}
+
+impl ListedPlugin {
+    /// Reads a plugin of a list, or a configuration of a single one.
+    pub(super) fn of(plugin: &Value) -> Self {
+        Self { kind: string(plugin, "/type"), ipam: string(plugin, "/ipam/type") }
+    }
+
+    /// Whether it calls tenure: as its IPAM plugin, by either name, or as the main plugin, whose `ipam` needs no type.
+    pub(super) fn uses_tenure(&self, is_linked: bool) -> bool {
+        self.ipam == IPAM_PLUGIN || self.kind == MAIN_PLUGIN || is_linked && self.ipam == HOST_LOCAL
+    }
+}
+
+/// A string in a JSON object; empty if there is none.
+fn string(value: &Value, pointer: &str) -> String {
+    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
 /// The configurations in a directory, by the names of their files, in the order in which a runtime reads them. A directory that
