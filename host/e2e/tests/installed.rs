@@ -215,14 +215,15 @@ impl Drop for Staying {
 }
 
 impl Staying {
-    /// Starts a verb with its errors in a file of the node.
-    fn start(node: &Node, verb: &[&str], errors: &str) -> anyhow::Result<Self> {
+    /// Starts a verb with what it prints in a file of the node.
+    fn start(node: &Node, verb: &[&str], log: &str) -> anyhow::Result<Self> {
+        let log = File::create(node.daemon.path(log))?;
         let child = Command::new(binaries::find("tenurectl")?)
             .arg("--run-dir")
             .arg(node.daemon.run_directory())
             .args(node.words(verb))
-            .stdout(Stdio::null())
-            .stderr(File::create(node.daemon.path(errors))?)
+            .stdout(log.try_clone()?)
+            .stderr(log)
             .spawn()?;
         Ok(Self(child))
     }
@@ -281,6 +282,8 @@ fn followed() -> anyhow::Result<()> {
     ensure!(is(1300) && node.plugin_path().exists(), "it is gone although a pod has an address");
     node.plugin().call("DEL", &pod, &config())?.silent()?;
     wait::holds("the end", LIMIT, || Ok(!node.configuration().exists() && !node.plugin_path().exists()))?;
+    // A later round has nothing to remove.
+    wait::holds("its last words", LIMIT, || Ok(said().ends_with("note: nothing is installed any more\n")))?;
     staying.end()
 }
 

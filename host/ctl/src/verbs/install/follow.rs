@@ -7,7 +7,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tenure_types::Error;
+use tenure_types::{Error, ErrorCode};
 use tokio::time::{Instant, sleep};
 
 use super::{once, uninstall};
@@ -23,6 +23,9 @@ const EVERY: Duration = Duration::from_secs(5);
 /// How long no address must have been in use before anything is removed. containerd asks for the configuration again in each attempt to stop a sandbox, and a
 /// kubelet makes several: without it, the pod would stay for good.
 const UNUSED_FOR: Duration = Duration::from_secs(20);
+
+/// The note of a removal that has come to its end.
+const NOTHING_LEFT: &str = "nothing is installed any more";
 
 /// The time since which no round has found an address in use.
 #[derive(Debug, Default)]
@@ -42,8 +45,8 @@ impl UnusedSince {
 enum LastRound {
     #[default]
     None,
-    /// Done, but for the files that have to stay, each with the reason.
-    Done(Vec<(PathBuf, String)>),
+    /// Done, but for the files that have to stay, each with the reason; and the notes.
+    Done(Vec<(PathBuf, String)>, Vec<String>),
     Failed(String),
 }
 
@@ -55,7 +58,8 @@ impl LastRound {
                 let changes = [FileOutcome::Created, FileOutcome::Replaced, FileOutcome::Removed];
                 let changed = report.files.iter().any(|file| changes.contains(&file.outcome));
                 let left = report.files.iter().filter(|file| file.outcome == FileOutcome::Left);
-                let done = Self::Done(left.map(|left| (left.file.clone(), left.reason.clone())).collect());
+                let left = left.map(|left| (left.file.clone(), left.reason.clone())).collect();
+                let done = Self::Done(left, report.notes.clone());
                 let is_new = *self != done;
                 *self = done;
                 (changed || is_new).then(|| Ok(Report::of(report)))
@@ -112,14 +116,26 @@ async fn removal(
             Ok(()) => {}
         }
     }
-    Some(uninstall::once(daemon, arguments).await)
+    Some(match uninstall::once(daemon, arguments).await {
+        // The record goes with the last file, and the rounds go on.
+        Err(error) if error.code == ErrorCode::NotInstalled => Ok(nothing_left()),
+        removed => removed,
+    })
+}
+
+/// A round that finds nothing to remove.
+fn nothing_left() -> InstallReport {
+    InstallReport { applied: true, files: Vec::new(), notes: vec![NOTHING_LEFT.to_owned()] }
 }
 
 #[cfg(test)]
 mod tests {
-    use tenure_types::ErrorCode;
+    use std::path::Path;
+
+    use clap::Parser as _;
 
     use super::*;
+    use crate::arguments::{CtlArguments, CtlCommand};
     use crate::report::{FileChange, InstalledKind};
 
     fn report(outcome: FileOutcome) -> Result<InstallReport, Error> {
@@ -144,6 +160,20 @@ mod tests {
         assert!(!at(40, true) && at(41, true));
     }
 
+    /// Regression: the rounds after the last removal failed, for want of a record, and advised to remove the files by hand.
+    #[tokio::test]
+    async fn a_removal_goes_on_once_nothing_is_installed() {
+        let line = "tenurectl uninstall --apply --follow --force --record /nowhere/installed.json";
+        let CtlCommand::Node(NodeVerb::Uninstall(uninstall)) =
+            CtlArguments::parse_from(line.split_whitespace()).command
+        else {
+            panic!("another verb")
+        };
+        let daemon = Daemon::at(Path::new("/nowhere"), Duration::from_secs(1));
+        let round = removal(&daemon, &uninstall, &mut UnusedSince::default()).await;
+        assert_eq!(round.unwrap().unwrap().notes, [NOTHING_LEFT]);
+    }
+
     #[test]
     fn each_thing_is_said_once() {
         let mut last = LastRound::default();
@@ -159,5 +189,13 @@ mod tests {
         assert_eq!(said(report(FileOutcome::Left)), None);
         assert_eq!(said(report(FileOutcome::Unchanged)), Some(true), "it need not stay any more");
         assert_eq!(said(failed()), Some(false));
+        let noted = || {
+            let notes = vec!["00-a.conflist comes before 00-tenure.conflist".to_owned()];
+            report(FileOutcome::Unchanged).map(|report| InstallReport { notes, ..report })
+        };
+        assert_eq!((said(noted()), said(noted())), (Some(true), None));
+        assert_eq!(said(report(FileOutcome::Unchanged)), Some(true), "the note does not hold any more");
+        assert_eq!(said(report(FileOutcome::Removed)), Some(true));
+        assert_eq!((said(Ok(nothing_left())), said(Ok(nothing_left()))), (Some(true), None));
     }
 }
