@@ -1,8 +1,10 @@
 //! Parsers for command-line values.
 
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use jiff::Timestamp;
 use tenure_types::NetworkName;
 
@@ -62,6 +64,11 @@ fn since_of(text: &str, now_ms: u64) -> Result<u64, String> {
     };
     let count: u64 = text.get(..text.len() - 1).and_then(|count| count.parse().ok()).ok_or_else(wrong)?;
     Ok(now_ms.saturating_sub(count.saturating_mul(seconds).saturating_mul(1000)))
+}
+
+/// A path, which is made absolute: it outlives the command, whose working directory the next one need not share.
+pub(crate) fn absolute_path() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(std::path::absolute)
 }
 
 /// A network's name.

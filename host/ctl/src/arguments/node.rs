@@ -57,7 +57,7 @@ impl NodeVerb {
 #[derive(Debug, Args)]
 pub(crate) struct RecordArgument {
     /// The record of what was installed, with digests; the plugin before the present one is kept beside it.
-    #[arg(long, value_name = "FILE", default_value = "/var/lib/tenure/installed.json", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", default_value = "/var/lib/tenure/installed.json", value_parser = values::absolute_path(), value_hint = ValueHint::FilePath)]
     pub(crate) record: PathBuf,
 }
 
@@ -65,7 +65,7 @@ pub(crate) struct RecordArgument {
 #[derive(Debug, Args)]
 pub(crate) struct DaemonArgument {
     /// Change nothing while a daemon runs here that reads another configuration than FILE, or while none runs and the files were installed for another.
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", value_parser = values::absolute_path(), value_hint = ValueHint::FilePath)]
     pub(crate) daemon_config: Option<PathBuf>,
 }
 
@@ -73,7 +73,7 @@ pub(crate) struct DaemonArgument {
 #[derive(Debug, Args)]
 pub(crate) struct CniDirectories {
     /// The directory in which the container runtime looks for plugins; on Debian, /usr/lib/cni.
-    #[arg(long, env = "TENURE_CNI_BIN_DIR", value_name = "DIR", default_value = "/opt/cni/bin", value_hint = ValueHint::DirPath)]
+    #[arg(long, env = "TENURE_CNI_BIN_DIR", value_name = "DIR", default_value = "/opt/cni/bin", value_parser = values::absolute_path(), value_hint = ValueHint::DirPath)]
     pub(crate) cni_bin_dir: PathBuf,
     #[command(flatten)]
     pub(crate) configurations: ConfigurationDirectory,
@@ -83,14 +83,14 @@ pub(crate) struct CniDirectories {
 #[derive(Debug, Args)]
 pub(crate) struct ConfigurationDirectory {
     /// The directory in which the container runtime looks for network configurations.
-    #[arg(long, env = "TENURE_CNI_CONF_DIR", value_name = "DIR", default_value = "/etc/cni/net.d", value_hint = ValueHint::DirPath)]
+    #[arg(long, env = "TENURE_CNI_CONF_DIR", value_name = "DIR", default_value = "/etc/cni/net.d", value_parser = values::absolute_path(), value_hint = ValueHint::DirPath)]
     pub(crate) cni_conf_dir: PathBuf,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct InstallArguments {
     /// The plugin to install [default: `tenure` beside this program].
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", value_parser = values::absolute_path(), value_hint = ValueHint::FilePath)]
     pub(crate) plugin: Option<PathBuf>,
     /// The network configuration list to install; without it, only the plugin is installed.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]

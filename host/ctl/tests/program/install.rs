@@ -191,3 +191,28 @@ async fn a_plugin_stays_while_a_configuration_needs_it_also_after_a_loss_of_the_
     assert!(code == Some(0) && !plugin.exists() && !network.exists(), "{error}");
     assert_eq!(fs::read_dir(at("state")).unwrap().count(), 0, "nothing is left");
 }
+
+/// Regression: a relative directory stood in the record as it was given, and the removal looked for it in its own working directory.
+#[tokio::test]
+async fn a_relative_directory_is_the_one_of_the_command_that_named_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    prepare(folder.path(), "1.0.0");
+    fs::create_dir_all(at("elsewhere/bin")).unwrap();
+    let in_folder = async |working: &str, line: &str| {
+        let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_tenurectl"));
+        command.env("TENURE_RUN_DIR", folder.path()).args(line.split_whitespace());
+        command.current_dir(at(working)).output().await.unwrap()
+    };
+    let install = "install --apply --plugin plugin --cni-bin-dir bin --record state/installed.json --daemon-config a.toml";
+    let (code, error) = said(in_folder(".", install).await);
+    assert!(code == Some(0) && at("bin/tenure").exists(), "{error}");
+    let record = fs::read_to_string(at("state/installed.json")).unwrap();
+    for named in ["bin/tenure", "a.toml"] {
+        assert!(record.contains(&format!("\"{}\"", at(named).display())), "{record}");
+    }
+    let [state, config] = ["state/installed.json", "a.toml"].map(|name| at(name).display().to_string());
+    let uninstall = format!("uninstall --apply --force --record {state} --daemon-config {config}");
+    let (code, error) = said(in_folder("elsewhere", &uninstall).await);
+    assert!(code == Some(0) && !at("bin/tenure").exists(), "{error}");
+}
