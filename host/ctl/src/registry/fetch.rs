@@ -99,7 +99,7 @@ impl<'a> Fetcher<'a> {
                 return Err(failed(ErrorCode::RegistryUnreachable, &cause));
             }
             FetchEnd::TooSlow => {
-                let seconds = (self.patience * IN_ALL).as_secs();
+                let seconds = in_all(self.patience).as_secs();
                 let cause = format_args!("{} needs more than {seconds} s", self.reference.registry());
                 return Err(failed(ErrorCode::RegistryUnreachable, &cause));
             }
@@ -150,6 +150,11 @@ fn tell(input: Option<ChildStdin>, order: &Order) -> std::io::Result<()> {
     }
 }
 
+/// The longest that a whole transfer may take. An operator who wants to wait for ever names any number of seconds.
+fn in_all(patience: Duration) -> Duration {
+    patience.saturating_mul(IN_ALL)
+}
+
 /// Reads the child's output in a thread, so that it can be given up.
 fn read(
     output: Option<ChildStdout>,
@@ -158,7 +163,7 @@ fn read(
     mut piece: impl FnMut(&[u8]),
 ) -> FetchEnd {
     let pieces = pieces(output);
-    let (mut left, deadline) = (most, monotonic() + patience * IN_ALL);
+    let (mut left, deadline) = (most, monotonic().saturating_add(in_all(patience)));
     loop {
         let limit = patience.min(deadline.saturating_sub(monotonic()));
         match pieces.recv_timeout(limit) {
@@ -199,5 +204,20 @@ impl Drop for FetchProcess {
         // The child may already have exited and been waited for.
         let _ = self.0.kill();
         let _ = self.0.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Regression: the whole transfer's limit overflowed, and the program panicked.
+    #[test]
+    fn a_silence_may_be_as_long_as_an_operator_wants() {
+        let child = Command::new("echo").arg("-n").arg("words").stdout(Stdio::piped()).spawn().unwrap();
+        let (mut child, mut words) = (FetchProcess(child), Vec::new());
+        let end = read(child.0.stdout.take(), 5, Duration::MAX, |piece| words.extend_from_slice(piece));
+        assert!(matches!(end, FetchEnd::Complete));
+        assert_eq!(words, b"words");
     }
 }
