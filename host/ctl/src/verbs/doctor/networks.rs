@@ -7,8 +7,8 @@ use super::node::Location;
 use crate::report::NodeCheck;
 use crate::verbs::conflist::{self, CniConfiguration, HOST_LOCAL, IPAM_PLUGIN};
 
-/// A plugin that calls the plugins of other configurations, and therefore comes first.
-const MULTUS: &str = "multus";
+/// The plugins of Multus, thin and thick, which call the plugins of other configurations, and therefore come first.
+const MULTUS: [&str; 2] = ["multus", "multus-shim"];
 
 /// The configurations of a directory, in a runtime's order.
 pub(super) struct ConfigurationFiles {
@@ -68,7 +68,7 @@ pub(super) fn order(files: &ConfigurationFiles, is_before: bool) -> NodeCheck {
         Some((ours, file)) if ours == first => {
             NodeCheck::fine(NAME, format!("{ours} comes first, with network {}", file.name))
         }
-        Some((ours, _)) if first_file.plugins.iter().any(|plugin| plugin.kind == MULTUS) => {
+        Some((ours, _)) if first_file.plugins.iter().any(|plugin| MULTUS.contains(&plugin.kind.as_str())) => {
             NodeCheck::fine(NAME, format!("{first} is Multus, and then comes {ours}"))
         }
         Some((ours, _)) => NodeCheck::problem(

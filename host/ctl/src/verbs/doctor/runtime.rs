@@ -3,6 +3,8 @@
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::mpsc;
+use std::thread;
 use std::time::Duration;
 
 use super::node::{Location, NodePaths};
@@ -50,18 +52,50 @@ fn without_scheme(given: &Path) -> &Path {
 }
 
 fn answers(socket: &Location) -> io::Result<()> {
-    let mut stream = UnixStream::connect(&socket.real)?;
+    let mut stream = connected(&socket.real, LIMIT)?;
     stream.set_read_timeout(Some(LIMIT))?;
     stream.set_write_timeout(Some(LIMIT))?;
     stream.write_all(HELLO)?;
     let mut head = [0; HEAD];
     stream.read_exact(&mut head).map_err(|error| match error.kind() {
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-            io::Error::new(io::ErrorKind::TimedOut, format!("no answer in {} s", LIMIT.as_secs()))
-        }
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => silent(LIMIT),
         io::ErrorKind::UnexpectedEof => io::Error::other("it closes the connection"),
         _ => error,
     })?;
     let [_, _, _, kind, ..] = head;
     if kind == SETTINGS { Ok(()) } else { Err(io::Error::other("it does not speak gRPC")) }
+}
+
+/// Connects, on a thread of its own: with a runtime that hangs, whose queue of connections is full, that waits for ever, and so does the thread, which
+/// ends with this program.
+fn connected(socket: &Path, limit: Duration) -> io::Result<UnixStream> {
+    let ((sender, streams), socket) = (mpsc::channel(), socket.to_owned());
+    thread::spawn(move || sender.send(UnixStream::connect(socket)));
+    streams.recv_timeout(limit).unwrap_or_else(|_| Err(silent(limit)))
+}
+
+fn silent(limit: Duration) -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, format!("no answer in {} s", limit.as_secs_f64()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    /// Regression: the whole diagnosis waited for good.
+    #[test]
+    fn a_runtime_that_accepts_nothing_holds_up_no_diagnosis() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("containerd.sock");
+        let listener = UnixListener::bind(&path).unwrap();
+        rustix::net::listen(&listener, 0).unwrap();
+        let _queued = connected(&path, LIMIT).unwrap();
+        let error = connected(&path, Duration::from_millis(100)).unwrap_err();
+        assert_eq!(
+            (error.kind(), error.to_string().as_str()),
+            (io::ErrorKind::TimedOut, "no answer in 0.1 s")
+        );
+    }
 }

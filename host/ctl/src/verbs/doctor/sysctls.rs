@@ -52,8 +52,9 @@ pub(super) fn reverse_path(node: &NodePaths, files: &ConfigurationFiles) -> Node
 pub(super) fn router_advertisements(node: &NodePaths) -> NodeCheck {
     const NAME: &str = "accept-ra";
     let forwards = number(node, "net/ipv6/conf/all/forwarding");
-    let Some((primary, Some(_))) = primary(node).map(|primary| (primary, forwards.filter(|on| *on > 0)))
-    else {
+    // An IPv6 route that has run out is not there any more; the interface of the IPv4 route may have had it.
+    let primary = primary_ipv6(node).or_else(|| primary(node));
+    let Some((primary, Some(_))) = primary.map(|primary| (primary, forwards.filter(|on| *on > 0))) else {
         return NodeCheck::skipped(NAME, "the node does not forward IPv6, or has no default route");
     };
     match number(node, &format!("net/ipv6/conf/{primary}/accept_ra")) {
@@ -71,12 +72,23 @@ fn number(node: &NodePaths, key: &str) -> Option<u32> {
     node.text(&format!("/proc/sys/{key}"))?.trim().parse().ok()
 }
 
-/// The interface of the default route.
+/// The interface of the IPv4 default route.
 fn primary(node: &NodePaths) -> Option<String> {
     let routes = node.text("/proc/net/route")?;
     let mut rows = routes.lines().skip(1).map(|line| line.split_whitespace());
     rows.find_map(|mut fields| {
         let (interface, destination) = (fields.next()?, fields.next()?);
         (destination == "00000000").then(|| interface.to_owned())
+    })
+}
+
+/// The interface of the IPv6 default route. The kernel's own, by which it refuses what no other route has, leads to `lo`.
+fn primary_ipv6(node: &NodePaths) -> Option<String> {
+    let routes = node.text("/proc/net/ipv6_route")?;
+    routes.lines().find_map(|line| {
+        let mut fields = line.split_whitespace();
+        let (destination, length, interface) = (fields.next()?, fields.next()?, fields.next_back()?);
+        let is_default = length == "00" && destination.bytes().all(|digit| digit == b'0');
+        (is_default && interface != "lo").then(|| interface.to_owned())
     })
 }

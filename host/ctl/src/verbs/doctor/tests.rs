@@ -171,8 +171,10 @@ async fn the_first_configuration_is_the_one_that_counts() {
     tree.expect("other-ipams", CheckVerdict::Warning, "10-other.conf (dhcp)").await;
     tree.file("etc/cni/net.d/00-a.conflist", r#"{"name": "a", "type": "flannel"}"#);
     tree.expect("configurations", CheckVerdict::Problem, "00-a.conflist comes before 00-tenure").await;
-    tree.file("etc/cni/net.d/00-a.conflist", r#"{"name": "a", "type": "multus"}"#);
-    tree.expect("configurations", CheckVerdict::Fine, "Multus").await;
+    for multus in ["multus", "multus-shim"] {
+        tree.file("etc/cni/net.d/00-a.conflist", &format!(r#"{{"name": "a", "type": "{multus}"}}"#));
+        tree.expect("configurations", CheckVerdict::Fine, "Multus").await;
+    }
     tree.file("etc/cni/net.d/00-a.conflist", "{");
     tree.expect("configurations", CheckVerdict::Problem, "unusable").await;
     fs::remove_file(tree.path("opt/cni/bin/portmap")).unwrap();
@@ -250,6 +252,15 @@ async fn settings_of_the_kernel_matter_where_the_daemon_makes_links() {
     tree.file("proc/sys/net/ipv6/conf/all/forwarding", "1");
     tree.file("proc/sys/net/ipv6/conf/eth0/accept_ra", "1");
     tree.expect("accept-ra", CheckVerdict::Warning, "ignores router advertisements").await;
+    // A node without IPv4.
+    tree.file("proc/net/route", "Iface\tDestination\tGateway\n");
+    tree.expect("accept-ra", CheckVerdict::Skipped, "no default route").await;
+    let zeros = "0".repeat(32);
+    let route = |metric: &str, interface: &str| {
+        format!("{zeros} 00 {zeros} 00 {zeros} {metric} 00000001 00000000 00200200 {interface:>8}\n")
+    };
+    tree.file("proc/net/ipv6_route", &[route("ffffffff", "lo"), route("00000400", "eth0")].concat());
+    tree.expect("accept-ra", CheckVerdict::Warning, "accept_ra of eth0 is 1").await;
 }
 
 #[tokio::test]
