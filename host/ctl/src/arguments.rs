@@ -310,6 +310,7 @@ The daemon verifies each finding again before it releases anything. Findings of 
     #[command(after_help = "Examples:
   tenurectl import host-local /var/lib/cni/networks --config /etc/cni/net.d/10-pods.conflist
   tenurectl import --apply host-local /var/lib/cni/networks
+  tenurectl import --apply host-local /var/lib/cni/networks --of cbr0 --network pods
   tenurectl import ipamd /var/run/aws-node/ipam.json --network pods
   tenurectl import abandon pods --reason 'rebooted meanwhile' --apply
 

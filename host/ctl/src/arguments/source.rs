@@ -18,6 +18,12 @@ pub(crate) enum ImportSource {
         /// The interface for files that name none; plugins before 0.8 wrote such files.
         #[arg(long, value_name = "NAME", default_value = "eth0")]
         interface: String,
+        /// Only the network NAME of host-local's, which is the name of its directory.
+        #[arg(long, value_name = "NAME", value_parser = values::network)]
+        of: Option<NetworkName>,
+        /// The network to import it into, if it has another name here.
+        #[arg(long, value_name = "NAME", value_parser = values::network, requires = "of")]
+        network: Option<NetworkName>,
         #[command(flatten)]
         config: DefiningConfig,
     },

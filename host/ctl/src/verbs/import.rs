@@ -29,9 +29,16 @@ const IN_A_PART: usize = 2048;
 /// Imports from a source.
 pub(super) async fn import(daemon: &Daemon, source: &ImportSource, apply: bool) -> Result<Report, Error> {
     let (found, source, config, exclusive) = match source {
-        ImportSource::HostLocal { directory, interface, config } => {
-            let found = host_local::read(directory, interface);
-            (found, format!("host-local {}", absolute(directory)?), config, true)
+        ImportSource::HostLocal { directory, interface, of, network, config } => {
+            let (found, place) = match (of, network.as_ref().or(of.as_ref())) {
+                (Some(of), Some(network)) => {
+                    let found = host_local::read_one(directory, of.as_str(), network.as_str(), interface);
+                    // Under another name, it is a source of its own: the network may have moved over from its namesake as well.
+                    (found, if network == of { directory.clone() } else { directory.join(of.as_str()) })
+                }
+                _ => (host_local::read(directory, interface), directory.clone()),
+            };
+            (found, format!("host-local {}", absolute(&place)?), config, true)
         }
         ImportSource::Abandon { network, source, reason } => {
             let request = v1::AbandonImportRequest {

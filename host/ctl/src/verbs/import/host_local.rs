@@ -45,6 +45,13 @@ pub(super) fn read(directory: &Path, interface: &str) -> Result<Found, Error> {
     Ok(found)
 }
 
+/// Reads one network of a data directory, for a network of ours that may have another name.
+pub(super) fn read_one(directory: &Path, of: &str, network: &str, interface: &str) -> Result<Found, Error> {
+    let mut found = Found::default();
+    read_network(network, &directory.join(of), interface, &mut found)?;
+    Ok(found)
+}
+
 fn read_network(network: &str, directory: &Path, interface: &str, found: &mut Found) -> Result<(), Error> {
     found.networks.insert(network.to_owned());
     let mut attachments: BTreeMap<(String, String), ImportEntry> = BTreeMap::new();
@@ -170,5 +177,9 @@ mod tests {
         assert!(claims.len() == 5 && claims.iter().all(|claim| claim.contains('.')), "{claims:?}");
         assert!(found.entries.iter().all(|entry| entry.entry.claimed_at_ms > 1_600_000_000_000));
         assert_eq!(found.networks.iter().map(String::as_str).collect::<Vec<_>>(), ["pods"]);
+        let renamed = read_one(directory.path(), "pods", "ours", "net1").unwrap();
+        assert!(renamed.entries.iter().all(|found| found.network == "ours"), "{renamed:?}");
+        assert_eq!((renamed.entries.len(), renamed.passed_over.len()), (4, 1));
+        assert!(read_one(directory.path(), "none", "ours", "net1").is_err());
     }
 }
