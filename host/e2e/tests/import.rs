@@ -19,6 +19,7 @@ fn main() -> ExitCode {
         .test("an_import_again_does_not_bring_back_the_dead", &[], dead_stay_dead)
         .test("what_a_boot_has_ended_is_not_imported_again", &[Need::Root, Need::UTIL_LINUX], ended_by_a_boot)
         .test("a_network_with_live_addresses_of_host_local_is_not_made", &[Need::PLUGINS], linked_over)
+        .test("a_diagnosis_says_what_was_not_imported_and_under_which_name", &[], diagnosed)
         .test("sixty_thousand_addresses_are_imported", &[], full_network)
         .test("an_import_that_was_cut_off_keeps_its_network_shut", &[], cut_off)
         .test("a_program_of_one_version_before_imports_in_one_message", &[], one_message)
@@ -246,6 +247,52 @@ fn linked_over() -> anyhow::Result<()> {
     careless.configure("[host_local]\nignore = true\n")?;
     careless.start_again()?;
     careless.shim()?.call("ADD", &Attachment::of("first"), &config)?.result()?;
+    Ok(())
+}
+
+/// The verdict of the check of other IPAMs, and what it found.
+fn other_ipams(daemon: &Daemon, theirs: &HostLocal) -> anyhow::Result<(String, String)> {
+    let list = json!({ "name": "pods", "plugins": [{ "type": "bridge", "ipam": { "type": "tenure", "dataDir": theirs.directory } }] });
+    let directory = daemon.path("net.d");
+    fs::create_dir_all(&directory)?;
+    fs::write(directory.join("00-tenure.conflist"), list.to_string())?;
+    let output = daemon.ctl_output(&["doctor", "--cni-conf-dir", text(&directory)?])?;
+    let report: Value = serde_json::from_slice(&output.stdout)?;
+    let checks = report.get("checks").and_then(Value::as_array).context("no checks")?;
+    let found = checks.iter().find(|check| check.get("name") == Some(&json!("other-ipams")));
+    let word = |key| Some(found?.get(key)?.as_str()?.to_owned());
+    Ok((word("verdict").context("no verdict")?, word("found").context("nothing found")?))
+}
+
+/// The files stay after an import, and host-local's network may have another name than ours, as flannel's has.
+fn diagnosed() -> anyhow::Result<()> {
+    let daemon = Daemon::start()?;
+    let theirs = HostLocal::beside(&daemon)?;
+    daemon.ctl(&["network", "define", text(&theirs.config)?, "--apply"])?;
+    theirs.holds("10.83.0.2", "T1")?;
+    let (verdict, found) = other_ipams(&daemon, &theirs)?;
+    ensure!(verdict == "warning" && found.contains("1 addresses of network pods that were not"), "{found}");
+    theirs.import(&daemon)?.ensure(&[("10.83.0.2", "taken")])?;
+    let (verdict, found) = other_ipams(&daemon, &theirs)?;
+    ensure!(verdict == "fine", "{verdict}: {found}");
+
+    fs::create_dir(theirs.directory.join("cbr0"))?;
+    fs::write(theirs.directory.join("cbr0/10.83.0.3"), "T2\r\neth0")?;
+    fs::write(theirs.directory.join("cbr0/10.84.0.3"), "T3\r\neth0")?;
+    let (verdict, found) = other_ipams(&daemon, &theirs)?;
+    ensure!(verdict == "problem" && found.contains("network cbr0 has 1 addresses"), "{verdict}: {found}");
+    fs::remove_file(theirs.directory.join("cbr0/10.84.0.3"))?;
+    let import =
+        ["import", "--apply", "host-local", text(&theirs.directory)?, "--of", "cbr0", "--network", "pods"];
+    let output = daemon.ctl_output(&import)?;
+    Report(serde_json::from_slice(&output.stdout)?).ensure(&[("10.83.0.3", "taken")])?;
+    let (verdict, found) = other_ipams(&daemon, &theirs)?;
+    ensure!(verdict == "fine", "{verdict}: {found}");
+    let given = fill(&daemon)?;
+    ensure!(
+        given == ["10.83.0.4", "10.83.0.5", "10.83.0.6"],
+        "a living pod's address was given out: {given:?}"
+    );
     Ok(())
 }
 

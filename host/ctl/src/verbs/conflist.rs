@@ -19,6 +19,9 @@ pub(super) const MAIN_PLUGIN: &str = "tenure-eni";
 /// The reference plugin, whose name ours may have, too.
 pub(super) const HOST_LOCAL: &str = "host-local";
 
+/// The key of an `ipam` object that names the directory of host-local's addresses.
+const DATA_DIRECTORY: &str = "dataDir";
+
 /// A network configuration.
 #[derive(Debug, PartialEq)]
 pub(super) struct CniConfiguration {
@@ -34,6 +37,8 @@ pub(super) struct ListedPlugin {
     pub(super) kind: String,
     /// The IPAM plugin that it calls; empty if it calls none.
     pub(super) ipam: String,
+    /// The directory of host-local's addresses that its `ipam` names; empty if it names none.
+    pub(super) data_directory: String,
 }
 
 impl CniConfiguration {
@@ -58,6 +63,14 @@ impl CniConfiguration {
         self.plugins.iter().any(|plugin| plugin.uses_tenure(is_linked))
     }
 
+    /// The directories of host-local's addresses that it names: the daemon compares itself with what is there.
+    pub(super) fn data_directories(&self) -> impl Iterator<Item = &str> {
+        self.plugins
+            .iter()
+            .map(|plugin| plugin.data_directory.as_str())
+            .filter(|directory| directory.starts_with('/'))
+    }
+
     /// Whether the daemon makes the links of its pods.
     pub(super) fn makes_links(&self) -> bool {
         self.plugins.iter().any(|plugin| plugin.kind == MAIN_PLUGIN)
@@ -67,7 +80,12 @@ impl CniConfiguration {
 impl ListedPlugin {
     /// Reads a plugin of a list, or a configuration of a single one.
     pub(super) fn of(plugin: &Value) -> Self {
-        Self { kind: string(plugin, "/type"), ipam: string(plugin, "/ipam/type") }
+        let keys = plugin.get("ipam").and_then(Value::as_object).into_iter().flatten();
+        // Go's JSON, and so host-local, takes a key however it is capitalised.
+        let mut keys = keys.filter(|(key, _)| key.eq_ignore_ascii_case(DATA_DIRECTORY));
+        let data_directory = keys.next_back().and_then(|(_, value)| value.as_str()).unwrap_or_default();
+        let (kind, ipam) = (string(plugin, "/type"), string(plugin, "/ipam/type"));
+        Self { kind, ipam, data_directory: data_directory.to_owned() }
     }
 
     /// Whether it calls tenure: as its IPAM plugin, by either name, or as the main plugin, whose `ipam` needs no type.
@@ -126,9 +144,10 @@ mod tests {
     #[test]
     fn a_configuration_uses_tenure_by_either_name() {
         let list = parse(
-            r#"{"name": "pods", "plugins": [{"type": "bridge", "ipam": {"type": "tenure"}}, {"type": "portmap"}]}"#,
+            r#"{"name": "pods", "plugins": [{"type": "bridge", "ipam": {"type": "tenure", "datadir": "/data"}}, {"type": "portmap"}]}"#,
         )
         .unwrap();
+        assert_eq!(list.data_directories().collect::<Vec<_>>(), ["/data"]);
         assert!(list.is_list && list.uses_tenure(false) && !list.makes_links());
         assert_eq!(list.plugins.len(), 2);
         let main = parse(r#"{"name": "pods", "plugins": [{"type": "tenure-eni", "ipam": {}}]}"#).unwrap();

@@ -26,6 +26,7 @@ use tenure_types::Error;
 
 use self::networks::ConfigurationFiles;
 use self::node::{Location, NodePaths};
+use self::others::AssigningDaemon;
 use super::install::record::InstallationRecord;
 use crate::arguments::DoctorArguments;
 use crate::daemon::Daemon;
@@ -45,6 +46,10 @@ async fn diagnose(daemon: &Daemon, run_dir: &Path, arguments: &DoctorArguments) 
     let run_directory = node.at(run_dir);
     let daemon = Daemon::at(&run_directory.real, daemon.timeout());
     let status = daemon.call(async |mut admin| admin.get_status(v1::GetStatusRequest {}).await).await;
+    let networks = match &status {
+        Ok(_) => daemon.call(async |mut admin| admin.list_networks(v1::ListNetworksRequest {}).await).await,
+        Err(error) => Err(error.clone()),
+    };
     let access = v1::CheckClusterAccessRequest {};
     let access = daemon.call(async |mut admin| admin.check_cluster_access(access).await).await;
     let state_directory = state_directory(&node, arguments.state_dir.as_deref(), &status);
@@ -69,7 +74,8 @@ async fn diagnose(daemon: &Daemon, run_dir: &Path, arguments: &DoctorArguments) 
         plugin::plugin(&binaries, &record, &status, is_before).await,
         networks::order(&files, is_before),
         networks::plugins(&files, &binaries),
-        others::other_ipams(&node, &files, sees_mounts_only),
+        others::other_ipams(&node, &files, &AssigningDaemon { daemon: &daemon, networks }, sees_mounts_only)
+            .await,
         ipamd::rules(&arguments.root, sees_mounts_only).await,
         sysctls::forwarding(&node),
         sysctls::reverse_path(&node, &files),

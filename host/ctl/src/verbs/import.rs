@@ -4,9 +4,10 @@
 //! reported and left out; the ledger decides about the rest. Entries are streamed in parts, each answered in turn, so an import may
 //! have any size.
 
+mod dry_run;
 mod found;
-mod host_local;
-mod ipamd;
+pub(super) mod host_local;
+pub(super) mod ipamd;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -14,6 +15,7 @@ use std::path::Path;
 use tenure_rpc::v1;
 use tenure_types::{Error, ErrorCode, NetworkName};
 
+pub(super) use self::dry_run::ImportDryRun;
 use self::found::Found;
 use super::config;
 use super::file::unreadable;

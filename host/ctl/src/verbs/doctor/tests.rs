@@ -182,6 +182,10 @@ async fn the_first_configuration_is_the_one_that_counts() {
     tree.file("var/lib/cni/networks/pods/10.1.0.2", "c1");
     tree.file("var/lib/cni/networks/pods/lock", "");
     tree.expect("other-ipams", CheckVerdict::Warning, "1 addresses of network pods").await;
+    fs::remove_dir_all(tree.path("var/lib/cni/networks/pods")).unwrap();
+    // Under flannel, whose name of the network is its own.
+    tree.file("var/lib/cni/networks/cbr0/10.1.0.2", "c1");
+    tree.expect("other-ipams", CheckVerdict::Warning, "has addresses of cbr0 in").await;
 }
 
 /// Regression: it was looked for below the root directory, so that `--state-dir state` was of no effect.
@@ -191,18 +195,25 @@ fn a_relative_path_is_one_of_the_working_directory() {
     assert_eq!(state.real, std::env::current_dir().unwrap().join("state"));
 }
 
-#[test]
-fn what_is_not_mounted_into_a_container_is_not_called_absent() {
+#[tokio::test]
+async fn what_is_not_mounted_into_a_container_is_not_called_absent() {
     let tree = Tree::new();
     let node = NodePaths::below(tree.0.path());
     let at = |path: &str| node.at(Path::new(path));
     let files = ConfigurationFiles::read(&at("/etc/cni/net.d"), &at("/opt/cni/bin"));
-    let of = |sees_mounts_only| others::other_ipams(&node, &files, sees_mounts_only);
-    assert_eq!((of(false).verdict, of(false).found), (CheckVerdict::Fine, "none".to_owned()));
-    assert_eq!(of(true).verdict, CheckVerdict::Skipped);
-    assert!(of(true).found.ends_with("cannot be seen from this container"), "{:?}", of(true));
+    let none = Daemon::at(Path::new("/nowhere"), Duration::from_secs(1));
+    let networks = Err(Error::new(tenure_types::ErrorCode::Unreachable, "no daemon"));
+    let daemon = AssigningDaemon { daemon: &none, networks };
+    let of = async |sees_mounts_only| {
+        let check = others::other_ipams(&node, &files, &daemon, sees_mounts_only).await;
+        (check.verdict, check.found)
+    };
+    assert_eq!(of(false).await, (CheckVerdict::Fine, "none".to_owned()));
+    let (verdict, found) = of(true).await;
+    assert_eq!(verdict, CheckVerdict::Skipped);
+    assert!(found.ends_with("cannot be seen from this container"), "{found}");
     fs::create_dir_all(tree.path("var/lib/cni/networks")).unwrap();
-    assert_eq!(of(true).verdict, CheckVerdict::Fine);
+    assert_eq!(of(true).await.0, CheckVerdict::Fine);
 }
 
 /// The chart sets these, for `kubectl exec`; the suite `chart` has their names, too.

@@ -6,11 +6,11 @@ use crate::report::{FoundAttachment, PassedOver};
 
 /// The result of reading another plugin's state.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Found {
+pub(in crate::verbs) struct Found {
     /// Attachments, in the order in which they were found.
-    pub(super) entries: Vec<FoundAttachment>,
+    pub(in crate::verbs) entries: Vec<FoundAttachment>,
     /// The networks that the state is about, also those without entries.
-    pub(super) networks: BTreeSet<String>,
+    pub(in crate::verbs) networks: BTreeSet<String>,
     /// Files and rows that do not describe an attachment, with the reason.
-    pub(super) passed_over: Vec<PassedOver>,
+    pub(in crate::verbs) passed_over: Vec<PassedOver>,
 }

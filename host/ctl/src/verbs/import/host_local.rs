@@ -21,7 +21,7 @@ const LAST_RESERVED: &str = "last_reserved_ip.";
 const LOCK: &str = "lock";
 
 /// Reads a data directory. `interface` is used for attachments whose file names none.
-pub(super) fn read(directory: &Path, interface: &str) -> Result<Found, Error> {
+pub(in crate::verbs) fn read(directory: &Path, interface: &str) -> Result<Found, Error> {
     let mut found = Found::default();
     for (name, path) in listed(directory)? {
         if name.parse::<IpAddr>().is_ok() && !path.is_dir() {

@@ -19,7 +19,7 @@ const CHECKPOINT: &str = "pass ipamd's checkpoint, usually /var/run/aws-node/ipa
 const MILLISECOND: u64 = 1_000_000;
 
 /// Reads a checkpoint. `network`, if given, replaces the network names in the file; ipamd knows only one network.
-pub(super) fn read(file: &Path, network: Option<&str>) -> Result<Found, Error> {
+pub(in crate::verbs) fn read(file: &Path, network: Option<&str>) -> Result<Found, Error> {
     let text = fs::read(file).map_err(|error| unreadable(file, &error))?;
     let Checkpoint { version, allocations } =
         serde_json::from_slice(&text).map_err(|error| malformed(file, &error).to_be_solved_by(CHECKPOINT))?;
