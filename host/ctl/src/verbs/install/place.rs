@@ -3,7 +3,9 @@
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown};
+use std::os::unix::fs::{
+    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown,
+};
 use std::path::{Path, PathBuf};
 
 use tenure_types::{Error, ErrorCode};
@@ -84,12 +86,57 @@ fn directory(path: &Path) -> &Path {
 }
 
 pub(in crate::verbs) fn failed(path: &Path, error: &io::Error) -> Error {
-    Error::new(ErrorCode::InputOutput, format_args!("{}: {error}", path.display()))
+    let failed = Error::new(ErrorCode::InputOutput, format_args!("{}: {error}", path.display()));
+    match foreign_owner(directory(path)).filter(|_| error.kind() == io::ErrorKind::PermissionDenied) {
+        None => failed,
+        Some(owner) => {
+            let directory = directory(path).display();
+            failed.to_be_solved_by(format!(
+                "`chown root {directory}`: it belongs to user {owner}, and root without the capability CAP_DAC_OVERRIDE, as in the chart's containers, \
+                 cannot write there"
+            ))
+        }
+    }
+}
+
+/// The owner of a directory, if it is another user than root, who asks.
+fn foreign_owner(directory: &Path) -> Option<u32> {
+    let owner = fs::metadata(directory).ok()?.uid();
+    (owner != 0 && rustix::process::geteuid().is_root()).then_some(owner)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::chown;
+    use std::thread;
+
+    use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
+
     use super::*;
+
+    /// As in the chart's containers, on a node whose directories of CNI belong to another user.
+    #[test]
+    fn root_without_capabilities_is_told_whose_directory_it_is() {
+        if !rustix::process::geteuid().is_root() {
+            println!("skipped: needs root");
+            return;
+        }
+        let directory = tempfile::tempdir().unwrap();
+        fs::set_permissions(directory.path(), Permissions::from_mode(0o755)).unwrap();
+        chown(directory.path(), Some(1000), None).unwrap();
+        let path = directory.path().join("tenure");
+        // Capabilities are those of a thread.
+        let write = || {
+            let mut left = capabilities(None).unwrap();
+            left.effective.remove(CapabilitySet::DAC_OVERRIDE);
+            set_capabilities(None, left).unwrap();
+            write(&path, b"one", 0o755).unwrap_err()
+        };
+        let error = thread::scope(|scope| scope.spawn(write).join().unwrap());
+        assert!(error.cause.ends_with("tenure: Permission denied (os error 13)"), "{error}");
+        let next = format!("`chown root {}`: it belongs to user 1000,", directory.path().display());
+        assert!(error.next_step().starts_with(&next), "{}", error.next_step());
+    }
 
     #[test]
     fn a_file_is_replaced_whole_with_its_mode_and_whatever_a_crash_left() {
