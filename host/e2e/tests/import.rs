@@ -266,8 +266,14 @@ fn other_ipams(daemon: &Daemon, theirs: &HostLocal) -> anyhow::Result<(String, S
 
 /// The files stay after an import, and host-local's network may have another name than ours, as flannel's has.
 fn diagnosed() -> anyhow::Result<()> {
-    let daemon = Daemon::start()?;
+    let mut daemon = Daemon::prepare()?;
+    daemon.configure("[host_local]\nignore = false\n")?;
+    daemon.start_again()?;
     let theirs = HostLocal::beside(&daemon)?;
+    let mut defining = config();
+    let ipam = defining.get_mut("ipam").and_then(Value::as_object_mut).context("no ipam")?;
+    ipam.insert("dataDir".to_owned(), json!(theirs.directory));
+    fs::write(&theirs.config, defining.to_string())?;
     daemon.ctl(&["network", "define", text(&theirs.config)?, "--apply"])?;
     theirs.holds("10.83.0.2", "T1")?;
     let (verdict, found) = other_ipams(&daemon, &theirs)?;
@@ -288,11 +294,14 @@ fn diagnosed() -> anyhow::Result<()> {
     Report(serde_json::from_slice(&output.stdout)?).ensure(&[("10.83.0.3", "taken")])?;
     let (verdict, found) = other_ipams(&daemon, &theirs)?;
     ensure!(verdict == "fine", "{verdict}: {found}");
+    // What is added there later is noticed, too.
+    fs::write(theirs.directory.join("cbr0/10.83.0.4"), "T4\r\neth0")?;
+    let refused = daemon.shim()?.call("ADD", &Attachment::of("new"), &config())?;
+    refused.error_code(TRY_AGAIN)?;
+    ensure!(refused.to_string().contains("--of cbr0 --network pods"), "{refused}");
+    daemon.ctl_output(&import)?;
     let given = fill(&daemon)?;
-    ensure!(
-        given == ["10.83.0.4", "10.83.0.5", "10.83.0.6"],
-        "a living pod's address was given out: {given:?}"
-    );
+    ensure!(given == ["10.83.0.5", "10.83.0.6"], "a living pod's address was given out: {given:?}");
     Ok(())
 }
 

@@ -14,6 +14,9 @@ const LONGEST: u64 = 4096;
 /// The interface for files that name none.
 pub const DEFAULT_INTERFACE: &str = "eth0";
 
+/// The kind of an import's source that is the directory of one network, which has another name here. What follows it is the directory.
+pub const HOST_LOCAL_NETWORK: &str = "host-local-network";
+
 /// A container and, if the file has it, the interface; otherwise why the owner is unknown.
 pub type Named = Result<(String, Option<String>), String>;
 

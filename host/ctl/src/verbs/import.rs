@@ -12,6 +12,7 @@ pub(super) mod ipamd;
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use tenure_rpc::host_local::HOST_LOCAL_NETWORK;
 use tenure_rpc::v1;
 use tenure_types::{Error, ErrorCode, NetworkName};
 
@@ -32,15 +33,19 @@ const IN_A_PART: usize = 2048;
 pub(super) async fn import(daemon: &Daemon, source: &ImportSource, apply: bool) -> Result<Report, Error> {
     let (found, source, config, exclusive) = match source {
         ImportSource::HostLocal { directory, interface, of, network, config } => {
-            let (found, place) = match (of, network.as_ref().or(of.as_ref())) {
+            let found = match (of, network.as_ref().or(of.as_ref())) {
                 (Some(of), Some(network)) => {
-                    let found = host_local::read_one(directory, of.as_str(), network.as_str(), interface);
-                    // Under another name, it is a source of its own: the network may have moved over from its namesake as well.
-                    (found, if network == of { directory.clone() } else { directory.join(of.as_str()) })
+                    host_local::read_one(directory, of.as_str(), network.as_str(), interface)
                 }
-                _ => (host_local::read(directory, interface), directory.clone()),
+                _ => host_local::read(directory, interface),
             };
-            (found, format!("host-local {}", absolute(&place)?), config, true)
+            let source = match of.as_ref().filter(|of| network.as_ref().is_some_and(|network| network != *of))
+            {
+                // The daemon goes on comparing the network with what is there.
+                Some(of) => format!("{HOST_LOCAL_NETWORK} {}", absolute(&directory.join(of.as_str()))?),
+                None => format!("host-local {}", absolute(directory)?),
+            };
+            (found, source, config, true)
         }
         ImportSource::Abandon { network, source, reason } => {
             let request = v1::AbandonImportRequest {

@@ -40,6 +40,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use self::under_way::RunningLooks;
+use crate::host_local::HOST_LOCAL_NETWORK;
 
 /// The key of the `ipam` object that names host-local's data directory.
 const DATA_DIRECTORY: &str = "dataDir";
@@ -108,6 +109,8 @@ struct Stamp {
 enum OtherState {
     /// host-local's data directory.
     HostLocal(PathBuf),
+    /// The directory of one network of host-local's, which has another name than the network here.
+    HostLocalNetwork(PathBuf),
     /// ipamd's checkpoint.
     Ipamd(PathBuf),
 }
@@ -139,6 +142,9 @@ impl Unimported {
         for source in &compared.sources {
             let state = match source.split_once(' ') {
                 Some(("host-local", data)) if !ignore => OtherState::HostLocal(data.into()),
+                Some((HOST_LOCAL_NETWORK, directory)) if !ignore => {
+                    OtherState::HostLocalNetwork(directory.into())
+                }
                 Some(("ipamd", file)) => OtherState::Ipamd(file.into()),
                 _ => continue,
             };
@@ -239,7 +245,7 @@ impl OtherIpams for Unimported {
 impl OtherState {
     fn path(&self) -> &Path {
         match self {
-            Self::HostLocal(path) | Self::Ipamd(path) => path,
+            Self::HostLocal(path) | Self::HostLocalNetwork(path) | Self::Ipamd(path) => path,
         }
     }
 
@@ -247,13 +253,14 @@ impl OtherState {
     fn watched(&self, network: &NetworkName) -> PathBuf {
         match self {
             Self::HostLocal(data) => data.join(network.as_str()),
-            Self::Ipamd(file) => file.clone(),
+            Self::HostLocalNetwork(path) | Self::Ipamd(path) => path.clone(),
         }
     }
 
     fn look(&self, network: &NetworkName, is_known: &IsKnown) -> Result<()> {
         match self {
             Self::HostLocal(data) => host_local::look(data, network, is_known),
+            Self::HostLocalNetwork(directory) => host_local::look_renamed(directory, network, is_known),
             Self::Ipamd(file) => ipamd::look(file, network, is_known),
         }
     }

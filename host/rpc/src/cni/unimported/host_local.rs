@@ -15,17 +15,29 @@ use crate::host_local::{AddressFile, DEFAULT_INTERFACE};
 /// The file that host-local locks while it works.
 const LOCK: &str = "lock";
 
-/// Refuses the network if the ledger does not account for an address. A file without an owner counts: host-local does not hand
-/// out its address either.
+/// Refuses the network if the ledger does not account for an address in its directory. A file without an owner counts: host-local
+/// does not hand out its address either.
 pub(super) fn look(data: &Path, network: &NetworkName, is_known: &IsKnown) -> Result<()> {
-    let directory = data.join(network.as_str());
-    let unreadable = |error: &dyn std::fmt::Display| told(data, &directory, error);
-    let entries = match std::fs::read_dir(&directory) {
+    let import = format!("{} --config FILE`, where FILE is the network's configuration", data.display());
+    look_at(&data.join(network.as_str()), &import, network, is_known)
+}
+
+/// Does the same with the directory of a network of host-local's that has another name.
+pub(super) fn look_renamed(directory: &Path, network: &NetworkName, is_known: &IsKnown) -> Result<()> {
+    let (data, of) = (directory.parent().unwrap_or(directory), directory.file_name().unwrap_or_default());
+    let import = format!("{} --of {} --network {network}`", data.display(), of.display());
+    look_at(directory, &import, network, is_known)
+}
+
+/// Does the same; `import` is the rest of the command that imports the addresses.
+fn look_at(directory: &Path, import: &str, network: &NetworkName, is_known: &IsKnown) -> Result<()> {
+    let unreadable = |error: &dyn std::fmt::Display| told(directory, import, error);
+    let entries = match std::fs::read_dir(directory) {
         Ok(entries) => entries,
         Err(error) if is_nothing(&error) => return Ok(()),
         Err(error) => return Err(unreadable(&error)),
     };
-    let _lock = locked(&directory)?;
+    let _lock = locked(directory)?;
     let (mut lowest, mut count) = (None::<IpAddr>, 0_usize);
     for entry in entries {
         let entry = entry.map_err(|error| unreadable(&error))?;
@@ -50,7 +62,7 @@ pub(super) fn look(data: &Path, network: &NetworkName, is_known: &IsKnown) -> Re
         let what = format_args!(
             "host-local has addresses for network {network} that were not imported, {count} in all, such as {lowest}"
         );
-        Err(told(data, &directory, &what))
+        Err(told(directory, import, &what))
     })
 }
 
@@ -80,11 +92,9 @@ fn owner(file: &AddressFile, path: &Path) -> Option<Owner> {
     Some(Owner::Attachment { container, interface })
 }
 
-fn told(data: &Path, directory: &Path, what: &dyn std::fmt::Display) -> Error {
+fn told(directory: &Path, import: &str, what: &dyn std::fmt::Display) -> Error {
+    let directory = directory.display();
     refused(format_args!(
-        "{}: {what}; import them with `tenurectl import --apply host-local {} --config FILE`, where FILE is the network's \
-         configuration",
-        directory.display(),
-        data.display()
+        "{directory}: {what}; import them with `tenurectl import --apply host-local {import}"
     ))
 }

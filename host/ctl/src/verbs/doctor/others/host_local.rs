@@ -3,15 +3,14 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use tenure_rpc::host_local::{DEFAULT_INTERFACE, HOST_LOCAL_NETWORK};
+
 use super::NAME;
 use super::assigning::{AssigningDaemon, is_inside};
 use crate::report::{FoundAttachment, NodeCheck};
 use crate::verbs::doctor::networks::ConfigurationFiles;
 use crate::verbs::doctor::node::Location;
 use crate::verbs::import::{ImportDryRun, host_local};
-
-/// The interface of a file that names none.
-const INTERFACE: &str = "eth0";
 
 /// A data directory of host-local's.
 struct DataDirectory<'a> {
@@ -28,7 +27,7 @@ pub(super) async fn holds(
     if !location.real.exists() {
         return None;
     }
-    let found = match host_local::read(&location.real, INTERFACE) {
+    let found = match host_local::read(&location.real, DEFAULT_INTERFACE) {
         Ok(found) => found,
         Err(error) => {
             return Some(NodeCheck::warning(NAME, error.cause.clone(), error.next_step().to_owned()));
@@ -59,7 +58,9 @@ pub(super) async fn holds(
 impl DataDirectory<'_> {
     /// Judges the addresses of a network that is ours by its name.
     async fn own(&self, network: &str, entries: &[FoundAttachment]) -> Option<NodeCheck> {
-        let (shown, source) = (self.named.display(), self.source());
+        let shown = self.named.display();
+        // As an import of the directory names it.
+        let source = format!("host-local {shown}");
         let dry_run = ImportDryRun { network, source: &source, exclusive: true };
         let count = self.daemon.unaccounted(dry_run, entries).await;
         let found = format!("host-local's directory has {count} addresses of network {network}");
@@ -73,7 +74,8 @@ impl DataDirectory<'_> {
 
     /// Judges the addresses of a network that is host-local's alone.
     async fn foreign(&self, theirs: &str, entries: &[FoundAttachment]) -> Option<NodeCheck> {
-        let (shown, source) = (self.named.display(), format!("{}/{theirs}", self.source()));
+        let (shown, source) =
+            (self.named.display(), format!("{HOST_LOCAL_NETWORK} {}", self.named.join(theirs).display()));
         for network in self.daemon.networks() {
             let inside: Vec<_> = entries.iter().filter(|entry| is_inside(network, entry)).cloned().collect();
             let ours = network.name.as_str();
@@ -107,10 +109,5 @@ impl DataDirectory<'_> {
                 "if they are, give the network of ours the same name, or `tenurectl import host-local {shown} --of NAME --network OURS`"
             ),
         )
-    }
-
-    /// The source as an import of the directory names it.
-    fn source(&self) -> String {
-        format!("host-local {}", self.named.display())
     }
 }
