@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use tenure_ledger::Intent;
+use tenure_types::ErrorCode;
 
 use crate::core::Core;
 use crate::wing::{End, Wing};
 
-/// How often an end is tried with its ranges; after that, the next look brings what is missing.
-const MOST_TRIES: u32 = 5;
+/// How often the ledger may refuse an end with its ranges; after that, it ends without them, and a look brings what can be had.
+const MOST_REFUSALS: u32 = 5;
 
 /// The wait before an end is repeated.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -17,22 +18,29 @@ impl<W: Wing> Core<W> {
     /// Ends an intent that was done.
     pub(crate) async fn done(&self, intent: &Intent, change: &W::Change) {
         self.wing.ending(intent, &End::Done(change));
-        let mut tries = 0;
+        let mut refusals = 0;
         loop {
             let changes = match self.tools.book().await {
-                Some(book) if tries < MOST_TRIES => self.wing.changes(intent, change, &book),
+                Some(book) if refusals < MOST_REFUSALS => self.wing.changes(intent, change, &book),
                 _ => Vec::new(),
             };
             match self.tools.engine.effect_done(&intent.id, &changes).await {
                 Ok(()) => break,
                 Err(_) if !self.is_open(intent) => break,
-                Err(error) => tracing::warn!(intent = %intent.id, %error, "an end has to be repeated"),
+                Err(error) => {
+                    tracing::warn!(intent = %intent.id, %error, "an end has to be repeated");
+                    // A disk comes back, and takes the ranges then.
+                    let is_disk = matches!(error.code, ErrorCode::DiskFull | ErrorCode::CheckpointFailed);
+                    refusals += u32::from(!is_disk);
+                }
             }
-            tries += 1;
             self.rest(AGAIN).await;
         }
         tracing::info!(intent = %intent.id, kind = intent.kind.name(), "done");
         self.forget(intent, true);
+        if refusals >= MOST_REFUSALS {
+            self.wing.refused(intent);
+        }
     }
 
     /// Ends an intent of which nothing is left.

@@ -140,6 +140,9 @@ pub trait Wing: Sized + Send + Sync + 'static {
     /// Forgets an intent, whose end is durable.
     fn ended(&self, intent: &Intent, is_done: bool);
 
+    /// Hears that the ledger has refused the ranges that an intent brought or took, so that it ended without them: a look has to find them.
+    fn refused(&self, _: &Intent) {}
+
     /// A wait, jittered, so that nodes do not ask in step.
     fn jittered(&self, wait: Duration) -> Duration;
 }

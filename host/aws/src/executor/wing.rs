@@ -165,6 +165,11 @@ impl Wing for AwsCore {
         state.devices.remove(intent.id.as_str());
     }
 
+    fn refused(&self, _: &Intent) {
+        // The metadata service agrees with what EC2 has shown, and speaks of nothing that the ledger lacks.
+        self.hint();
+    }
+
     fn jittered(&self, wait: Duration) -> Duration {
         self.state().budget.around(wait)
     }

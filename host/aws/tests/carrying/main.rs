@@ -8,6 +8,7 @@ mod burst;
 mod calls;
 mod cloud;
 mod crashes;
+mod disk;
 mod doubts;
 mod explained;
 mod groups;

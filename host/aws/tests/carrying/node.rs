@@ -12,7 +12,7 @@ use tenure_aws::executor::{Config, Executor, Handle, Parts, TaskFailure, Timer};
 use tenure_aws::port::InstanceLimits;
 use tenure_aws::witness::UseWitness;
 use tenure_ec2_double::state::{Interface, Status};
-use tenure_engine::ports::Clock;
+use tenure_engine::ports::{Clock, Journal};
 use tenure_engine::{Abandoned, Add, Define, Del, Engine, Ports};
 use tenure_fixtures::ports::{ManualJournal, NoLinks, Silent, restored, settings};
 use tenure_ledger::{Book, LedgerState};
@@ -80,11 +80,12 @@ pub(crate) struct Node {
     pub(crate) cloud: Arc<Cloud>,
     pub(crate) instance: String,
     pub(crate) engine: Arc<Engine>,
+    pub(crate) journal: Arc<ManualJournal>,
     pub(crate) routes: Arc<Routes>,
     pub(crate) handle: Handle,
     pub(crate) pods: BTreeMap<u32, IpAddr>,
     limits: InstanceLimits,
-    config: Arc<NetworkConfig>,
+    pub(crate) config: Arc<NetworkConfig>,
     task: JoinHandle<TaskFailure>,
     /// The task that tells the executor what the metadata service shows, if there is one.
     hints: Option<JoinHandle<()>>,
@@ -102,8 +103,9 @@ impl Node {
     /// The same for an instance of which these limits are believed.
     pub(crate) async fn of(cloud: &Arc<Cloud>, instance: String, limits: InstanceLimits, ipam: &str) -> Self {
         let config = Arc::new(NetworkConfig { ipam: ipam.into(), attributes: Vec::new() });
-        let (engine, abandoned) = engine(cloud, LedgerState::default(), ManualJournal::default());
-        define(&engine, &config).await;
+        let journal = Arc::<ManualJournal>::default();
+        let (engine, abandoned) = engine(cloud, LedgerState::default(), &journal);
+        define(&engine, &network(), &config).await;
         let links = Mutex::new(Some((Arc::clone(cloud), instance.clone())));
         let routes = Arc::new(Routes { links, ..Routes::default() });
         let (handle, task) = run(cloud, &engine, &routes, &instance, limits, 0);
@@ -111,6 +113,7 @@ impl Node {
             cloud: Arc::clone(cloud),
             instance,
             engine,
+            journal,
             routes,
             handle,
             pods: BTreeMap::new(),
@@ -126,7 +129,7 @@ impl Node {
     /// The network gets another configuration, as by a reload.
     pub(crate) async fn redefine(&mut self, ipam: &str) {
         self.config = Arc::new(NetworkConfig { ipam: ipam.into(), attributes: Vec::new() });
-        define(&self.engine, &self.config).await;
+        define(&self.engine, &network(), &self.config).await;
     }
 
     /// The same, with a metadata service that is asked for one thing after the other.
@@ -157,8 +160,8 @@ impl Node {
         self.stop().await;
         let state = restored(self.engine.images().pages(1)).unwrap();
         let before = state.books.iter().map(Book::through).chain([state.node.through()]).max();
-        let journal = ManualJournal::after(before.unwrap_or_default() + 1000);
-        (self.engine, self._abandoned) = engine(&self.cloud, state, journal);
+        self.journal = Arc::new(ManualJournal::after(before.unwrap_or_default() + 1000));
+        (self.engine, self._abandoned) = engine(&self.cloud, state, &self.journal);
         self.starts += 1;
         let (cloud, routes) = (&self.cloud, &self.routes);
         let seed = self.starts;
@@ -331,10 +334,10 @@ impl Drop for Node {
     }
 }
 
-/// Defines the network, as the configuration file does.
-async fn define(engine: &Engine, config: &Arc<NetworkConfig>) {
+/// Defines a network, as the configuration file does.
+pub(crate) async fn define(engine: &Engine, network: &NetworkName, config: &Arc<NetworkConfig>) {
     let define = Define {
-        network: network(),
+        network: network.clone(),
         policy: PolicyName::new("aws-eni").unwrap(),
         config: Arc::clone(config),
         by: Definer::Configuration,
@@ -344,11 +347,11 @@ async fn define(engine: &Engine, config: &Arc<NetworkConfig>) {
     engine.define_network(&define).await.unwrap();
 }
 
-fn engine(cloud: &Arc<Cloud>, state: LedgerState, journal: ManualJournal) -> (Arc<Engine>, Abandoned) {
+fn engine(cloud: &Arc<Cloud>, state: LedgerState, journal: &Arc<ManualJournal>) -> (Arc<Engine>, Abandoned) {
     let ports = Ports {
         clock: Arc::new(Time(Arc::clone(cloud))),
         catalogue: policy::catalogue(),
-        journal: Arc::new(journal),
+        journal: Arc::clone(journal) as Arc<dyn Journal>,
         observer: Arc::new(Silent),
         links: Arc::new(NoLinks),
     };
