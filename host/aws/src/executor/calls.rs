@@ -44,13 +44,7 @@ impl AwsCore {
         let admitted = self.state().budget.admit(action, self.now());
         match admitted {
             Ok(()) => self.made(action, None, send).await,
-            Err(_) => Err(CallError {
-                action,
-                failure: Failure::Throttled,
-                code: "NotSent".to_owned(),
-                message: "other calls were made first".to_owned(),
-                retry_after: None,
-            }),
+            Err(_) => Err(not_sent(action, "other calls were made first")),
         }
     }
 
@@ -159,5 +153,16 @@ impl AwsCore {
         let AttachedInterfaces { interfaces, subnets } = self.metadata.attached().await?;
         self.state().know_subnets(subnets);
         Ok((interfaces, asked))
+    }
+}
+
+/// The error of a call that takes something away and was not made: the witnesses are asked again before it is.
+pub(super) fn not_sent(action: &'static str, message: &str) -> CallError {
+    CallError {
+        action,
+        failure: Failure::Throttled,
+        code: "NotSent".to_owned(),
+        message: message.to_owned(),
+        retry_after: None,
     }
 }

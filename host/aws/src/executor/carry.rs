@@ -6,7 +6,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 
 use super::action::Action;
-use super::calls::Place;
+use super::calls::{Place, not_sent};
 use super::core::AwsCore;
 use crate::budget::Unit;
 use crate::guards;
@@ -19,6 +19,9 @@ use crate::steps::{
 /// The wait before a describe is repeated that failed: that was not answered, and that was refused.
 const AGAIN: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(15));
 
+/// For how long the witnesses' word about a call counts. A full disk may hold the call up for longer.
+const CURRENT: Duration = Duration::from_secs(5);
+
 /// An intent that is being carried out.
 pub(super) struct Work {
     pub(super) order: IntentOrder,
@@ -28,6 +31,8 @@ pub(super) struct Work {
     pub(super) memory: IntentMemory,
     /// Further facts that the next step depends on.
     pub(super) facts: StepFacts,
+    /// The time at which the witnesses were asked about the next call; `None` if it takes nothing away.
+    pub(super) witnessed: Option<Duration>,
 }
 
 impl Work {
@@ -40,7 +45,8 @@ impl AwsCore {
     /// Checks an action once more, and writes down what must be durable before it begins.
     pub(super) async fn prepared(&self, work: &mut Work, action: &Action) -> Result<(), String> {
         let Action::Call(request) = action else { return Ok(()) };
-        let Work { order, range, reached, facts, .. } = work;
+        let Work { order, range, reached, facts, witnessed, .. } = work;
+        *witnessed = None;
         if let Some(taking) = steps::takes(order, request, reached) {
             // Somebody may come during the wait.
             self.until_allowed(removing(&order.aim)).await;
@@ -48,6 +54,7 @@ impl AwsCore {
                 Taking::First => self.may_take(order, range).await?,
                 Taking::Again => self.until_unused(order).await,
             }
+            *witnessed = Some(self.now());
         }
         if let Request::Attach { device, .. } = request {
             self.state().devices.insert(order.id.clone(), *device);
@@ -76,7 +83,13 @@ impl AwsCore {
                 }
             },
             Action::Call(request) => {
-                let answer = self.send(&work.order, &request).await;
+                let is_old = |at: Duration| self.now().saturating_sub(at) > CURRENT;
+                let answer = match work.witnessed {
+                    Some(at) if is_old(at) => {
+                        Err(not_sent(removing(&work.order.aim), "the witnesses' word is old"))
+                    }
+                    _ => self.send(&work.order, &request).await,
+                };
                 self.learn_from(&work.order, &request, &answer);
                 work.facts.now = self.now();
                 work.hear(&StepEvent::Answer(&request, &answer));

@@ -106,6 +106,7 @@ impl Wing for AwsCore {
             reached,
             memory,
             facts: StepFacts::default(),
+            witnessed: None,
         })
     }
 

@@ -1,10 +1,11 @@
-//! What EC2 has done while the ledger takes nothing.
+//! What EC2 has done, or is about to do, while the ledger takes nothing.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use ipnet::IpNet;
+use tenure_ec2_double::{Fault, Kind};
 use tenure_engine::{NetworkBounds, Supply};
 use tenure_types::{Error, ErrorCode, NetworkName, PoolName, Range, agreed};
 
@@ -94,4 +95,43 @@ async fn one_address_that_the_ledger_refuses_keeps_the_others_from_nobody() {
         given.insert(node.add_within(pod, 2).await.unwrap());
     }
     assert_eq!(given, nets.iter().skip(1).map(IpNet::addr).collect());
+}
+
+/// The witnesses are asked again where a release was about to be written down before it is made.
+#[tokio::test(start_paused = true)]
+async fn what_somebody_takes_while_a_release_waits_for_the_disk_stays() {
+    const UNASSIGN: &str = "UnassignPrivateIpAddresses";
+    let cloud = Cloud::new(3, &[24]);
+    let ipam = r#"{ "warm": { "addresses": 1 }, "maxInterfaces": 1, "idleSeconds": 10 }"#;
+    let mut node = Node::start(&cloud, "t3.small", ipam).await;
+    node.add_all(0..3).await;
+    node.rest(60).await;
+    let throttled =
+        Kind::Code { code: "RequestLimitExceeded".to_owned(), message: "slowly".to_owned(), status: 503 };
+    cloud.fault(Fault { times: Some(6), ..Fault::always(UNASSIGN, throttled) });
+    for pod in 0..3 {
+        node.del(pod).await;
+    }
+    let calls = |cloud: &Cloud| cloud.inner().calls.get(UNASSIGN).copied().unwrap_or_default();
+    for _ in 0..300 {
+        if calls(&cloud) >= 6 {
+            break;
+        }
+        node.rest(1).await;
+    }
+    assert_eq!(calls(&cloud), 6);
+    node.rest(2).await;
+    node.journal.set_health(full());
+    node.rest(600).await;
+    assert_eq!(calls(&cloud), 6, "what is asked for is not durable");
+    let intents = node.engine.intents();
+    let used: IpNet = intents[0].attributes.get("range").unwrap().parse().unwrap();
+    node.routes.pods.lock().unwrap().insert(used.addr());
+    node.journal.set_health(None);
+    node.rest(120).await;
+    let carried: BTreeSet<IpNet> = cloud.carried(&node.instance).into_values().flatten().collect();
+    assert!(carried.contains(&used), "{used} is in use: {carried:?}");
+    assert_eq!(node.engine.intents().len(), 0, "nothing waits for it");
+    node.routes.pods.lock().unwrap().remove(&used.addr());
+    node.settles("at the end").await;
 }
