@@ -12,7 +12,7 @@ use crate::cri::Runtime;
 #[derive(Debug)]
 pub struct Addresses {
     runtime: Runtime,
-    /// By sandbox. A `std::sync::Mutex`, held to read and to replace.
+    /// By sandbox. A `std::sync::Mutex`, held to read and to change.
     known: Mutex<HashMap<String, Vec<IpAddr>>>,
 }
 
@@ -29,11 +29,8 @@ impl Addresses {
     /// # Errors
     /// `Unreachable` if the runtime cannot be queried.
     pub async fn look(&self) -> Result<BTreeMap<IpAddr, String>, Error> {
-        let known = hold(&self.known).clone();
-        let known = self.runtime.addresses(known).await?;
-        let pairs = known.iter().flat_map(|(sandbox, of)| of.iter().map(|ip| (*ip, sandbox.clone())));
-        let all = pairs.collect();
-        *hold(&self.known) = known;
-        Ok(all)
+        self.runtime.addresses(&self.known).await?;
+        let known = hold(&self.known);
+        Ok(known.iter().flat_map(|(sandbox, of)| of.iter().map(|ip| (*ip, sandbox.clone()))).collect())
     }
 }

@@ -1,11 +1,12 @@
 //! The container runtime, queried over CRI for its sandboxes. A runtime that does not answer proves nothing.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::sync::Mutex;
 use std::time::Duration;
 
-use tenure_types::{Error, ErrorCode};
+use tenure_types::{Error, ErrorCode, hold};
 use tonic::transport::{self, Channel, Endpoint};
 use tonic::{Code, Status};
 
@@ -93,29 +94,25 @@ impl Runtime {
         .await
     }
 
-    /// The addresses of all running pods, by sandbox; for those that are `known`, the runtime is not asked again.
+    /// Makes `known` the addresses of all running pods, by sandbox. For those that it has, the runtime is not asked again. What was learned
+    /// before an error stays in it, so that a slow runtime need not answer for all of them within one deadline.
     ///
     /// # Errors
-    /// `Unreachable` if the runtime cannot be queried.
-    pub(crate) async fn addresses(
-        &self,
-        mut known: HashMap<String, Vec<IpAddr>>,
-    ) -> Result<HashMap<String, Vec<IpAddr>>, Error> {
+    /// `Unreachable` if the runtime cannot be queried; `known` may then lack some.
+    pub(crate) async fn addresses(&self, known: &Mutex<HashMap<String, Vec<IpAddr>>>) -> Result<(), Error> {
         self.in_time(async {
             let mut client = self.client().await?;
-            let mut addresses = HashMap::new();
-            for sandbox in list(&mut client).await? {
-                if sandbox.state() != PodSandboxState::SandboxReady {
-                    continue;
+            let listed = list(&mut client).await?.into_iter();
+            let running = listed.filter(|sandbox| sandbox.state() == PodSandboxState::SandboxReady);
+            let running: BTreeSet<String> = running.map(|sandbox| sandbox.id).collect();
+            hold(known).retain(|sandbox, _| running.contains(sandbox));
+            for sandbox in running {
+                if hold(known).get(&sandbox).is_none_or(Vec::is_empty) {
+                    let of = addresses_of(&mut client, sandbox.clone()).await?;
+                    hold(known).insert(sandbox, of);
                 }
-                let known = known.remove(&sandbox.id).filter(|addresses| !addresses.is_empty());
-                let of = match known {
-                    Some(of) => of,
-                    None => addresses_of(&mut client, sandbox.id.clone()).await?,
-                };
-                addresses.insert(sandbox.id, of);
             }
-            Ok(addresses)
+            Ok(())
         })
         .await
     }

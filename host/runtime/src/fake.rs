@@ -1,6 +1,7 @@
 //! A fake container runtime with a fixed answer, for tests of this crate and, with the feature `fake`, of the daemon.
 
 use std::path::Path;
+use std::time::Duration;
 
 use futures_util::stream;
 use tokio::net::UnixListener;
@@ -14,8 +15,12 @@ use crate::v1::{
     PodSandboxStatus, PodSandboxStatusRequest, PodSandboxStatusResponse,
 };
 
+/// How long a slow answer takes.
+pub const SLOW: Duration = Duration::from_secs(3);
+
 /// Sandboxes by id: those whose id starts with `host` are in the host's network, those that start with `old` have
-/// stopped. `ID@UID` is the sandbox of a pod, created a second after 1970, or after everything else if the id starts with `late`.
+/// stopped; asking about one whose id starts with `slow` takes [`SLOW`]. `ID@UID` is the sandbox of a pod, created a second
+/// after 1970, or after everything else if the id starts with `late`.
 #[derive(Debug)]
 pub struct FakeRuntime(pub Vec<&'static str>);
 
@@ -58,7 +63,11 @@ impl RuntimeService for FakeRuntime {
         &self,
         request: Request<PodSandboxStatusRequest>,
     ) -> Result<Response<PodSandboxStatusResponse>, Status> {
-        let in_hosts = request.into_inner().pod_sandbox_id.starts_with("host");
+        let id = request.into_inner().pod_sandbox_id;
+        if id.starts_with("slow") {
+            tokio::time::sleep(SLOW).await;
+        }
+        let in_hosts = id.starts_with("host");
         let network = if in_hosts { NamespaceMode::Node } else { NamespaceMode::Pod };
         let namespaces = Namespace { options: Some(NamespaceOption { network: network.into() }) };
         let linux = Some(LinuxPodSandboxStatus { namespaces: Some(namespaces) });

@@ -2,7 +2,7 @@ use std::collections::HashSet;
 
 use super::*;
 use crate::addresses::Addresses;
-use crate::fake::FakeRuntime;
+use crate::fake::{FakeRuntime, SLOW};
 
 #[tokio::test]
 async fn a_pod_counts_that_runs_in_a_network_of_its_own() {
@@ -41,10 +41,26 @@ async fn the_addresses_of_running_pods_are_known_and_not_asked_for_twice() {
         assert_eq!(seen.keys().copied().collect::<Vec<_>>(), of_pod);
         assert!(seen.values().all(|sandbox| sandbox == "pod-1"), "{seen:?}");
     }
-    let known = HashMap::from([("pod-1".to_owned(), vec!["10.0.0.9".parse().unwrap()])]);
-    let seen = runtime.addresses(known.clone()).await.unwrap();
-    assert_eq!(seen.get("pod-1"), known.get("pod-1"), "it was asked again");
+    let before: Vec<IpAddr> = vec!["10.0.0.9".parse().unwrap()];
+    let ended = ("pod-0".to_owned(), before.clone());
+    let known = Mutex::new(HashMap::from([("pod-1".to_owned(), before.clone()), ended]));
+    runtime.addresses(&known).await.unwrap();
+    let seen = known.into_inner().unwrap();
+    assert_eq!(seen.get("pod-1"), Some(&before), "it was asked again");
     assert_eq!(seen.len(), 2, "{seen:?}");
     serving.abort();
     assert_eq!(addresses.look().await.unwrap_err().code, ErrorCode::Unreachable);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_runtime_that_is_too_slow_for_one_look_is_known_after_several() {
+    let directory = tempfile::tempdir().unwrap();
+    let runtime = Runtime::at(directory.path().join("cri.sock"));
+    let sandboxes = vec!["slow-1", "slow-2", "slow-3", "slow-4", "slow-5"];
+    assert!(SLOW * 5 > DEADLINE, "one look is not enough");
+    let serving = FakeRuntime(sandboxes).serve(&runtime.socket);
+    let addresses = Addresses::of(runtime);
+    assert_eq!(addresses.look().await.unwrap_err().code, ErrorCode::Unreachable);
+    assert_eq!(addresses.look().await.unwrap().len(), 2);
+    serving.abort();
 }
