@@ -17,6 +17,7 @@ mod pace;
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -75,10 +76,15 @@ pub async fn keep(
     // Whether what is done next repairs something: all that is wanted now has been there before.
     let mut drifted = false;
     let mut waiting: Vec<String> = Vec::new();
+    // Whether a change in the kernel causes the next look.
+    let mut noticed = false;
     loop {
         drifted &= !wanted.has_changed().map_err(|_| Error::Unwanted)?;
         let now = Arc::clone(&wanted.borrow_and_update());
         let outcome = settle(&kernel, &now, &mut report).await;
+        if std::mem::take(&mut noticed) && outcome.settled && outcome.done.is_empty() {
+            pace.looked_in_vain();
+        }
         let (expected, repairs): (Vec<_>, Vec<_>) =
             outcome.done.into_iter().partition(|operation| !drifted || operation.concerns(&waiting));
         for (operations, event) in [(expected, Event::Applied as fn(_) -> _), (repairs, Event::Repaired)] {
@@ -116,24 +122,41 @@ pub async fn keep(
                 continue;
             }
             change = tokio::time::timeout(pause, monitor.changed(&now)) => match change {
-                Ok(change) => report(Event::Noticed(change?)),
+                Ok(change) => {
+                    report(Event::Noticed(change?));
+                    noticed = true;
+                }
                 Err(_) => pace.rested(),
             }
         }
-        // One command of a person, or one sweep of a program, makes many changes.
-        pace.begin();
-        while let Some(time) = pace.gather() {
-            tokio::select! {
-                // A pod that sets its own end down and up makes changes without end: a change of the desired state does not wait for them.
-                changed = wanted.changed() => {
-                    changed.map_err(|_| Error::Unwanted)?;
-                    wanted.mark_changed();
-                    break;
+        gather(&mut pace, &mut wanted, &mut monitor, (&now, &mut report)).await?;
+    }
+}
+
+/// Waits for more changes: one command of a person, or one sweep of a program, makes many.
+async fn gather(
+    pace: &mut Pace,
+    wanted: &mut watch::Receiver<Arc<DesiredState>>,
+    monitor: &mut Monitor,
+    (now, report): (&DesiredState, &mut impl FnMut(Event)),
+) -> Result<(), Error> {
+    let mut patience = pin!(tokio::time::sleep(pace.begin()));
+    let mut quiet = pace.gather();
+    loop {
+        tokio::select! {
+            // A pod that sets its own end down and up makes changes without end: a change of the desired state does not wait for them.
+            changed = wanted.changed() => {
+                changed.map_err(|_| Error::Unwanted)?;
+                wanted.mark_changed();
+                return Ok(());
+            }
+            () = patience.as_mut(), if quiet.is_none() => return Ok(()),
+            change = tokio::time::timeout(quiet.unwrap_or(PERIOD), monitor.changed(now)) => match change {
+                Ok(change) => {
+                    report(Event::Noticed(change?));
+                    quiet = quiet.and_then(|_| pace.gather());
                 }
-                change = tokio::time::timeout(time, monitor.changed(&now)) => match change {
-                    Ok(change) => report(Event::Noticed(change?)),
-                    Err(_) => break,
-                }
+                Err(_) => quiet = None,
             }
         }
     }

@@ -17,17 +17,26 @@ pub(super) struct Pace {
     pause: Duration,
     /// The next wait for one more change.
     next: Duration,
+    /// The least time between a change and the look that it causes.
+    patience: Duration,
     retry: Duration,
 }
 
 impl Pace {
     pub(super) fn new() -> Self {
-        Self { pause: SHORTEST, next: SHORTEST, retry: RETRY.0 }
+        Self { pause: SHORTEST, next: SHORTEST, patience: Duration::ZERO, retry: RETRY.0 }
     }
 
     /// Something had to be done, or failed.
     pub(super) fn worked(&mut self) {
         self.pause = (self.pause * 2).min(LONGEST);
+    }
+
+    /// A change was noticed, and nothing had to be done. A look costs a dump of everything and a process: a pod that sets its own end down
+    /// and up without end must not keep the node busy with that.
+    pub(super) fn looked_in_vain(&mut self) {
+        self.worked();
+        self.patience = self.pause;
     }
 
     /// Nothing is left to do.
@@ -37,12 +46,13 @@ impl Pace {
 
     /// Nothing happened for a whole period.
     pub(super) fn rested(&mut self) {
-        self.pause = SHORTEST;
+        (self.pause, self.patience) = (SHORTEST, Duration::ZERO);
     }
 
-    /// Begins to gather changes.
-    pub(super) fn begin(&mut self) {
+    /// Begins to gather changes; returns the least time for that while they do not end.
+    pub(super) fn begin(&mut self) -> Duration {
         self.next = self.pause;
+        self.patience
     }
 
     /// How long to wait for one more change before looking; half as long each time, so that a stream of changes delays no repair.
@@ -70,12 +80,29 @@ mod tests {
         for _ in 0..20 {
             pace.worked();
         }
-        pace.begin();
+        assert_eq!(pace.begin(), Duration::ZERO);
         let whole: Duration = std::iter::from_fn(|| pace.gather()).sum();
         assert!(whole < Duration::from_millis(800), "{whole:?}");
         pace.rested();
-        pace.begin();
-        assert_eq!(pace.gather(), Some(SHORTEST));
+        assert_eq!((pace.begin(), pace.gather()), (Duration::ZERO, Some(SHORTEST)));
+    }
+
+    #[test]
+    fn changes_without_end_that_nothing_is_to_be_done_about_cost_a_few_looks_a_second() {
+        let mut pace = Pace::new();
+        assert_eq!(pace.begin(), Duration::ZERO);
+        let patience: Vec<Duration> = std::iter::repeat_with(|| {
+            pace.looked_in_vain();
+            pace.begin()
+        })
+        .take(8)
+        .collect();
+        assert!(patience.is_sorted());
+        assert_eq!(patience.last(), Some(&LONGEST));
+        pace.worked();
+        assert_eq!(pace.begin(), LONGEST, "a repair in between changes nothing");
+        pace.rested();
+        assert_eq!(pace.begin(), Duration::ZERO);
     }
 
     #[test]

@@ -29,6 +29,7 @@ pub(crate) fn tests(suite: &mut Suite) {
     suite.test("all_that_is_ours_can_be_taken_back", back);
     suite.test("two_keepers_of_one_node_do_not_fight", two);
     suite.test("somebody_who_works_against_us_does_not_win", against);
+    suite.test("changes_that_nothing_is_to_be_done_about_cost_few_looks", flapping);
     suite.test("a_wanted_change_is_carried_out_and_is_no_repair", change);
 }
 
@@ -300,6 +301,28 @@ fn against() {
     while world.plan() != KernelPlan::default() {
         keeper.settled();
     }
+}
+
+/// A pod with the capability sets its own end down and up for five seconds.
+fn flapping() {
+    let world = World::whole();
+    let keeper = Keeper::start(&world);
+    shell(
+        &world.pod(1),
+        "end=$(($(date +%s) + 5)); while [ $(date +%s) -lt $end ]; do ip link set eth0 down; ip link set eth0 up; done",
+    );
+    let (mut noticed, mut looks) = (0, 0);
+    for event in keeper.events.try_iter() {
+        match event {
+            Event::Noticed(_) => noticed += 1,
+            Event::Settled(..) | Event::Unsettled(_) => looks += 1,
+            _ => {}
+        }
+    }
+    println!("{noticed} changes, {looks} looks");
+    assert!((1..=25).contains(&looks), "{looks} looks, {noticed} changes");
+    shell(&world.node, "ip route del 10.0.1.33 table 9000");
+    assert!(!keeper.repaired().is_empty());
 }
 
 fn change() {
