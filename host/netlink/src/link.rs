@@ -79,10 +79,10 @@ impl PodLink {
             | LinkDifference::Owner { .. }
             | LinkDifference::AddressMissing(..)
             | LinkDifference::NeighbourMissing(_) => true,
-            LinkDifference::Down(link) | LinkDifference::HardwareAddress { link, .. } => {
-                link == self.host.as_str()
-            }
-            LinkDifference::Mtu { .. }
+            LinkDifference::HardwareAddress { link, .. } => link == self.host.as_str(),
+            // The host's end is made up. The keeper sets up again one that somebody has set down.
+            LinkDifference::Down(_)
+            | LinkDifference::Mtu { .. }
             | LinkDifference::AddressExtra(..)
             | LinkDifference::RouteMissing(_) => false,
         }

@@ -283,6 +283,11 @@ fn restored() {
         restore();
         assert_eq!(index(&world, &link), before, "{change}");
     }
+    let before = index(&world, &link);
+    shell(&node, &format!("ip link set {host} down"));
+    restore();
+    assert_eq!(index(&world, &link), before, "the keeper sets it up again");
+    shell(&node, &format!("ip link set {host} up"));
     let inside = shell(&pod, "ip route show default; ip -o addr show dev eth0; ip -o link show dev eth0");
     for kept in ["default dev d0", "10.9.9.9/32", "mtu 1400"] {
         assert!(inside.contains(kept), "{kept} is not in {inside}");
@@ -290,7 +295,6 @@ fn restored() {
     for (room, broken) in [
         (&pod, "ip addr del 10.0.1.33/32 dev eth0".to_owned()),
         (&pod, "ip neigh del fe80::1 dev eth0".to_owned()),
-        (&node, format!("ip link set {host} down")),
         (&node, format!("ip link set {host} address 02:00:00:00:00:77")),
         (&node, format!("ip link del {host}")),
     ] {
