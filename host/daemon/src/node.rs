@@ -16,7 +16,7 @@ use tenure_ledger::{Book, Shelf};
 #[cfg(feature = "cluster")]
 use tenure_observe::PodWatchFigures;
 use tenure_observe::http::Readiness;
-use tenure_observe::{Metrics, PoolFigures};
+use tenure_observe::{Metrics, NetworkFigures, PoolFigures};
 use tenure_rpc::admin::Reloaded;
 use tenure_rpc::v1::{CheckClusterAccessResponse, ExplainPlanResponse, GetClusterResponse};
 use tenure_runtime::{SandboxEvidence, Sandboxes};
@@ -241,14 +241,19 @@ impl tenure_observe::http::NodeHealth for DaemonNode {
         if let Some(agent) = agent {
             metrics.cluster(cluster::figures(&agent).await);
         }
-        let mut pools = Vec::new();
+        let (mut networks, mut pools) = (Vec::new(), Vec::new());
         for name in self.engine.network_names() {
             if let Some(book) = self.engine.book(&name).await {
-                let (allocations, cooling) = (book.allocations().len(), book.cooling_addresses().len());
-                metrics.network(&name, allocations, cooling, book.quarantined().len());
+                networks.push(NetworkFigures {
+                    network: name,
+                    allocations: book.allocations().len(),
+                    cooling: book.cooling_addresses().len(),
+                    quarantined: book.quarantined().len(),
+                });
                 pools.extend(pool_figures(&book));
             }
         }
+        metrics.networks(networks);
         metrics.pools(pools);
     }
 }

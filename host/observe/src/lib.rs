@@ -8,4 +8,6 @@ pub mod http;
 pub mod logging;
 mod metrics;
 
-pub use metrics::{CloudFigures, ClusterFigures, ClusterPoolFigure, Metrics, PodWatchFigures, PoolFigures};
+pub use metrics::{
+    CloudFigures, ClusterFigures, ClusterPoolFigure, Metrics, NetworkFigures, PodWatchFigures, PoolFigures,
+};

@@ -9,6 +9,7 @@ mod cluster;
 mod families;
 mod labels;
 mod meters;
+mod networks;
 mod pods;
 mod pools;
 
@@ -22,22 +23,22 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
-use tenure_types::{
-    AgentName, Condition, ConditionName, ErrorCode, Meter, NetworkName, PolicyName, PolicyStamp,
-};
+use tenure_types::{AgentName, Condition, ConditionName, ErrorCode, Meter, PolicyName, PolicyStamp};
 
 use self::cloud::CloudGauges;
 use self::cluster::ClusterGauges;
 use self::labels::{
-    AgentLabels, ClaimLabels, ConditionLabels, FailureLabels, FoundLabels, Name, NetworkLabels,
-    OperationLabels, PolicyLabels, RequestLabels, StepLabels, VerbLabels, VerdictLabels,
+    AgentLabels, ClaimLabels, ConditionLabels, FailureLabels, FoundLabels, Name, OperationLabels,
+    PolicyLabels, RequestLabels, StepLabels, VerbLabels, VerdictLabels,
 };
 use self::meters::MeterGauges;
+use self::networks::NetworkGauges;
 use self::pods::PodGauges;
 use self::pools::PoolGauges;
 
 pub use self::cloud::CloudFigures;
 pub use self::cluster::{ClusterFigures, ClusterPoolFigure};
+pub use self::networks::NetworkFigures;
 pub use self::pods::PodWatchFigures;
 pub use self::pools::PoolFigures;
 
@@ -53,10 +54,8 @@ pub struct Metrics {
     request_duration: Histograms<VerbLabels>,
     in_flight: Gauge,
     queue_depth: Gauge,
-    allocations: Family<NetworkLabels, Gauge>,
-    cooling: Family<NetworkLabels, Gauge>,
+    networks: NetworkGauges,
     pools: PoolGauges,
-    quarantined: Family<NetworkLabels, Gauge>,
     claims: Family<ClaimLabels, Gauge>,
     watches: Family<AgentLabels, Gauge>,
     policy_call_duration: Histograms<PolicyLabels>,
@@ -94,10 +93,8 @@ impl Metrics {
             }),
             in_flight: Gauge::default(),
             queue_depth: Gauge::default(),
-            allocations: Family::default(),
-            cooling: Family::default(),
+            networks: NetworkGauges::default(),
             pools: PoolGauges::default(),
-            quarantined: Family::default(),
             claims: Family::default(),
             watches: Family::default(),
             // 10 us to 1.3 s: an instance costs tens of microseconds, and no policy may take seconds.
@@ -145,20 +142,14 @@ impl Metrics {
         );
         registry.register("requests_in_flight", "Requests being served", self.in_flight.clone());
         registry.register("requests_queued", "Requests waiting to be served", self.queue_depth.clone());
-        registry.register("allocations", "Live allocations", self.allocations.clone());
+        self.networks.register(registry);
         registry.register(
             "claims",
             "Claims by agent and state: held, reserved since a reboot, or orphaned because the agent is not configured any more",
             self.claims.clone(),
         );
         registry.register("claim_watches", "Open watches of agents", self.watches.clone());
-        registry.register("addresses_cooling", "Freed addresses that are cooling down", self.cooling.clone());
         self.pools.register(registry);
-        registry.register(
-            "addresses_quarantined",
-            "Addresses in quarantine: given to nobody, or of an owner that may be gone",
-            self.quarantined.clone(),
-        );
         registry.register_with_unit(
             "policy_call_duration",
             "Time of one call of a policy, its instance included",
@@ -254,12 +245,9 @@ impl Metrics {
         self.queue_depth.set(saturating(queued));
     }
 
-    /// Sets how many allocations, cooling addresses and addresses in quarantine a network has.
-    pub fn network(&self, network: &NetworkName, allocations: usize, cooling: usize, quarantined: usize) {
-        let labels = NetworkLabels { network: Name(network.clone()) };
-        self.allocations.get_or_create(&labels).set(saturating(allocations));
-        self.cooling.get_or_create(&labels).set(saturating(cooling));
-        self.quarantined.get_or_create(&labels).set(saturating(quarantined));
+    /// Sets the figures of every network; the series of all others end.
+    pub fn networks(&self, networks: impl IntoIterator<Item = NetworkFigures>) {
+        self.networks.set(networks);
     }
 
     /// Sets the size and the use of every pool; the series of all others end.

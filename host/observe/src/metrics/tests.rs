@@ -1,4 +1,4 @@
-use tenure_types::Moment;
+use tenure_types::{Moment, NetworkName};
 
 use super::*;
 
@@ -31,12 +31,15 @@ fn durations_are_seconds() {
     insta::assert_snapshot!(lines(&metrics, "group_size_bucket{le=\"4.0\"}"), @r#"tenure_checkpoint_group_size_bucket{le="4.0"} 1"#);
 }
 
+fn network(name: &str, allocations: usize, cooling: usize, quarantined: usize) -> NetworkFigures {
+    NetworkFigures { network: NetworkName::new(name).unwrap(), allocations, cooling, quarantined }
+}
+
 #[test]
-fn a_network_is_a_label() {
+fn a_network_is_a_label_as_long_as_it_is_there() {
     let metrics = Metrics::new("0.1.0");
-    let network = NetworkName::new("pods").unwrap();
-    metrics.network(&network, 7, 2, 0);
-    metrics.network(&network, 6, 3, 1);
+    metrics.networks([network("pods", 7, 2, 0), network("gone", 0, 3, 3)]);
+    metrics.networks([network("pods", 6, 3, 1)]);
     insta::assert_snapshot!(lines(&metrics, "{network="), @r#"
     tenure_addresses_cooling{network="pods"} 3
     tenure_addresses_quarantined{network="pods"} 1
@@ -154,7 +157,7 @@ fn used() -> Metrics {
     let metrics = Metrics::new("0.1.0");
     let policy = PolicyName::new("host-local").unwrap();
     metrics.request("add", Ok(()), Duration::from_millis(1));
-    metrics.network(&NetworkName::new("pods").unwrap(), 1, 1, 1);
+    metrics.networks([network("pods", 1, 1, 1)]);
     metrics.pools([pool("pods", "0", 254, 1)]);
     metrics.policy_call(&policy, Duration::from_micros(40));
     metrics.policy_failed(&policy, "trap");
