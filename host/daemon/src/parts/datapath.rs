@@ -11,6 +11,8 @@
 //! ```
 
 mod kept;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -100,7 +102,10 @@ impl DatapathPart {
             if !latest.0.rules.is_empty() {
                 break latest;
             }
-            self.report.well();
+            match &latest.1.failure {
+                None => self.report.well(),
+                Some(why) => self.report.wrong(why.clone()),
+            }
             self.given.kept.answer(latest.1);
             changed(&mut questions, &mut node).await?;
         };

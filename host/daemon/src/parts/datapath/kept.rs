@@ -67,10 +67,19 @@ impl DatapathResult {
             Ok(Err(_)) => {
                 return Err(Error::new(ErrorCode::NotReady, "the datapath controller is not running"));
             }
-            Err(_) => return Err(no_way("the link of its address's interface has not come")),
+            Err(_) => return Err(no_way(self.silence(number, host))),
         };
         let why = done.failure.as_ref().or_else(|| done.left_out.get(host));
         why.map_or(Ok(()), |why| Err(no_way(why)))
+    }
+
+    /// Says why nobody has led packets to a link in all that time.
+    fn silence(&self, number: u64, host: &str) -> &'static str {
+        let done = self.done.borrow();
+        match done.through >= number && done.is_coming(host) {
+            true => "the link of its address's interface has not come",
+            false => "the datapath controller has not answered in 20 s; its log says what it waits for",
+        }
     }
 
     /// Reports why no packets could be routed to a new link, if that is so.
@@ -162,5 +171,18 @@ mod tests {
         assert_eq!(kept.leads_to("eni-2").now_or_never(), None, "another question has another number");
         kept.answer(done(2, None));
         assert_eq!(waiting.now_or_never(), Some(Ok(())));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_in_vain_is_told_what_for() {
+        let kept = DatapathResult::default();
+        let error = kept.leads_to("eni-1").await.unwrap_err();
+        assert!(error.cause.contains("has not answered in 20 s"), "{error}");
+        let of_others =
+            Done { coming: Arc::new(BTreeSet::from(["eni-2".to_owned()])), ..done(u64::MAX, None) };
+        kept.answer(of_others);
+        let error = kept.leads_to("eni-2").await.unwrap_err();
+        assert!(error.cause.ends_with("the link of its address's interface has not come"), "{error}");
+        assert_eq!(kept.leads_to("eni-1").await, Ok(()));
     }
 }
