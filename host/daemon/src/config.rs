@@ -37,6 +37,7 @@ pub(crate) use self::file::ConfigFile;
 #[cfg(feature = "cluster")]
 pub(crate) use self::metadata::PodMetadataName;
 pub(crate) use self::networks::NetworkTable;
+pub(crate) use self::read::ConfigFileError;
 #[cfg(any(feature = "aws", test))]
 pub(crate) use self::settings::AWS_ENI;
 #[cfg(any(feature = "cluster", test))]

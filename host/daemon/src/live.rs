@@ -4,6 +4,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tenure_conditions::Report;
 use tenure_delegate::Allowed;
@@ -16,7 +17,7 @@ use tenure_rpc::cni::CniService;
 use tenure_types::{ConditionName, Error, ErrorCode, NetworkName, PolicyStamp};
 use tokio::sync::{Mutex, watch};
 
-use crate::config::{Config, ConfigFile};
+use crate::config::{Config, ConfigFile, ConfigFileError};
 use crate::parts::{FollowedFiles, NetworkSetup};
 use crate::policies;
 
@@ -52,6 +53,8 @@ pub(crate) struct Live {
     networks: Arc<NetworkSetup>,
     /// Held while the file is read and applied.
     turn: Mutex<()>,
+    /// Whether the last reload could not read the file.
+    is_unread: AtomicBool,
 }
 
 impl Live {
@@ -74,7 +77,13 @@ impl Live {
             files,
             networks,
             turn: Mutex::default(),
+            is_unread: AtomicBool::new(false),
         }
+    }
+
+    /// Whether the last reload could not read the file, so that nobody knows whether its text is valid.
+    pub(crate) fn is_unread(&self) -> bool {
+        self.is_unread.load(Ordering::Relaxed)
     }
 
     /// The path of the file, and the configuration in force as TOML.
@@ -100,6 +109,8 @@ impl Live {
         let file = Arc::clone(&self.file);
         let read = tokio::task::spawn_blocking(move || file.read()).await;
         let read = read.map_err(|error| Error::new(ErrorCode::Internal, error))?;
+        let is_unread = matches!(read, Err(ConfigFileError::Unreadable { .. }));
+        self.is_unread.store(is_unread, Ordering::Relaxed);
         let read = read.map_err(|error| error.of_a_reload()).inspect_err(|error| {
             tracing::error!(cause = error.cause, "the configuration was not reloaded; nothing has changed");
             report.wrong(format!("the reloaded configuration was refused: {error}"));

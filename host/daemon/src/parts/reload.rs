@@ -1,7 +1,8 @@
 //! Reloads the configuration on SIGHUP and, with `--follow`, whenever its file changes.
 //!
 //! The file is polled, as those of policies are: inotify does not report a link that is switched further up its path, as Kubernetes does with a
-//! ConfigMap. A file that is refused is read again once it changes again.
+//! ConfigMap. A file that is refused is read again once it changes again; one that could not be read, also without that: 2 seconds later, and each
+//! time after twice as long, up to 32 seconds.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,6 +19,9 @@ use crate::live::Live;
 /// How often to look at the file: on the beat of the other parts.
 const EVERY: Duration = Duration::from_secs(2);
 
+/// The most looks before a file that could not be read is read again.
+const MOST_LOOKS: u32 = 16;
+
 /// The sources of requests to reload.
 pub(crate) struct ReloadRequests {
     pub(crate) hangups: Signal,
@@ -31,25 +35,34 @@ pub(crate) struct FollowedConfig {
     path: PathBuf,
     read: Option<Stat>,
     seen: Option<Stat>,
+    /// The looks until it is read again although it has not changed, and how many they were at first; 0 if it could be read.
+    again: (u32, u32),
 }
 
 impl FollowedConfig {
     /// Follows a file from now on.
     pub(crate) fn new(path: &Path) -> Self {
         let seen = stat(path);
-        Self { read: seen.clone(), seen, path: path.to_owned() }
+        Self { read: seen.clone(), seen, path: path.to_owned(), again: (0, 0) }
     }
 
-    /// Records a look, and returns whether the file is to be read: it is another one than was read, and the same as at the look before. An
-    /// editor that is still writing has left half a file, which might be a valid one.
+    /// Records a look, and returns whether the file is to be read: it is another one than was read, or that one could not be read, and it is the
+    /// same as at the look before. An editor that is still writing has left half a file, which might be a valid one.
     fn is_news(&mut self, found: Option<Stat>) -> bool {
         let has_settled = self.seen == found;
-        let is_news = has_settled && self.read != found;
+        let is_news = has_settled && (self.read != found || self.again.0 == 1);
+        self.again.0 = self.again.0.saturating_sub(1);
         if is_news {
             self.read.clone_from(&found);
         }
         self.seen = found;
         is_news
+    }
+
+    /// Records whether the file could be read. What keeps it from being read may pass without a change of the file.
+    fn was_read(&mut self, is_unread: bool) {
+        let looks = if is_unread { (self.again.1 * 2).clamp(1, MOST_LOOKS) } else { 0 };
+        self.again = (looks, looks);
     }
 }
 
@@ -100,6 +113,9 @@ impl Interruptible for ReloadPart {
             stir();
             // `reload` logs the result.
             let _ = self.live.reload().await;
+            if let Some(followed) = followed {
+                followed.was_read(self.live.is_unread());
+            }
         }
     }
 }
@@ -141,5 +157,22 @@ mod tests {
             assert!(!followed.is_news(stat(&path)));
         }
         assert!(followed.is_news(stat(&path)));
+    }
+
+    #[test]
+    fn a_file_that_could_not_be_read_is_read_again_less_and_less_often() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tenured.toml");
+        fs::write(&path, "").unwrap();
+        let mut followed = FollowedConfig::new(&path);
+        fs::write(&path, "[limits]").unwrap();
+        let mut until_read = |is_unread| {
+            followed.was_read(is_unread);
+            (1..100).find(|_| followed.is_news(stat(&path)))
+        };
+        assert_eq!(until_read(false), Some(2), "it has changed");
+        let waits: Vec<_> = (0..6).map(|_| until_read(true)).collect();
+        assert_eq!(waits, [1, 2, 4, 8, 16, 16].map(Some));
+        assert_eq!(until_read(false), None, "its text is known");
     }
 }
