@@ -57,7 +57,12 @@ impl KernelLinks {
         });
         let made = making.await.map_err(|error| Error::new(ErrorCode::Internal, error))?;
         made.map_err(|refusal| told(&refusal))?;
-        self.kept.leads_to(host.as_str()).await
+        if is_new {
+            return self.kept.leads_to(host.as_str()).await;
+        }
+        // The pod's next request waits for this one, and nobody for its way: the link of its interface may be away for long.
+        self.kept.ask();
+        Ok(())
     }
 
     async fn compare(&self, allocation: &Allocation) -> Result<()> {

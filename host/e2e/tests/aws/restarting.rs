@@ -1,5 +1,7 @@
 //! The first moments after a crash: a pod that comes then waits for what the daemon does not know yet.
 
+use std::time::{Duration, Instant};
+
 use anyhow::{Context as _, ensure};
 use serde_json::json;
 use tenure_e2e::{Attachment, wait};
@@ -46,6 +48,28 @@ pub(crate) fn first_moments() -> anyhow::Result<()> {
     ensure!(node.pods.len() == 5);
     node.all_have_their_way()?;
     node.all_is_well()
+}
+
+/// An interface's link goes while the daemon is down: nobody leads packets to its pods, and their DELs do not wait for that.
+pub(crate) fn lost_link() -> anyhow::Result<()> {
+    let mut node = AwsNode::start("t3.small", "warm = { interfaces = 0, addresses = 1 }", "")?;
+    for number in 0..4 {
+        node.add(&format!("pod-{number}"))?;
+    }
+    let interfaces = node.double.interfaces()?;
+    let secondary = interfaces.iter().find(|interface| interface["attachment"]["device"] == 1);
+    let secondary = json!(secondary.context("a second interface")?["ipv4"]).to_string();
+    let is_on = |address: &str| secondary.contains(&format!("\"{address}\""));
+    let lost = node.pods.iter().find(|(_, (_, address))| is_on(address)).map(|(name, _)| name.clone());
+    let lost = lost.with_context(|| format!("a pod on {secondary}"))?;
+    node.node.kill_daemon()?;
+    node.node.sh("ip link del ens6")?;
+    node.node.start_daemon()?;
+    let begin = Instant::now();
+    node.del(&lost)?;
+    let took = begin.elapsed();
+    ensure!(took < Duration::from_secs(8), "the DEL took {took:?}");
+    Ok(())
 }
 
 /// Begins the only ADD of a pod.
