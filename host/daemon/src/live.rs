@@ -22,8 +22,7 @@ use crate::parts::{FollowedFiles, NetworkSetup};
 use crate::policies;
 
 /// The next step where policies that serve have no signature by the new keys.
-const SIGN_FIRST: &str =
-    "sign the policies named above and load them again, or activate others there; then reload";
+const SIGN_FIRST: &str = "sign the policies named above and, where tenured.toml names no file of theirs, load them again; or activate others there; then reload";
 
 /// Everything that a reload changes.
 pub(crate) struct LiveParts {

@@ -24,6 +24,7 @@ fn main() -> ExitCode {
         .test("a_release_of_another_policy_or_none_does_not_pass", &[], another)
         .test("one_component_serves_under_each_name_that_it_is_signed_as", &[], two_names)
         .test("an_older_release_in_a_followed_file_is_not_applied", &[], followed)
+        .test("a_followed_file_that_is_signed_again_serves_by_its_new_signature", &[], signed_again)
         .test("keys_that_what_serves_lacks_are_refused_by_a_reload", &[], refused_by_reload)
         .test("keys_that_are_put_right_let_pods_start_at_once", &[], way_back)
         .test("keys_that_come_later_count_for_what_was_loaded_before", &[], keys_that_come_later)
@@ -94,6 +95,22 @@ impl Publisher {
         Ok(())
     }
 
+    /// Signs a component as minisign does by itself: the signature names no policy and no version.
+    fn sign_plainly(&self, path: &Path) -> anyhow::Result<()> {
+        let secret = fs::read_to_string(self.directory.join("key"))?;
+        let secret = minisign::SecretKeyBox::from_string(&secret)?.into_unencrypted_secret_key()?;
+        let signature = minisign::sign(None, &secret, fs::File::open(path)?, None, None)?;
+        fs::write(path.with_added_extension("minisig"), signature.to_string())?;
+        Ok(())
+    }
+
+    /// The same publisher with a new key.
+    fn rotated(&self) -> anyhow::Result<Self> {
+        let pair = KeyPair::generate_unencrypted_keypair()?;
+        fs::write(self.directory.join("key"), pair.sk.to_box(None)?.to_string())?;
+        Ok(Self { directory: self.directory.clone(), public: pair.pk.to_base64() })
+    }
+
     /// A release of the policy `canary`.
     fn release(&self, daemon: &Daemon, mark: u8, release: &str) -> anyhow::Result<String> {
         let path = self.write(daemon, mark)?;
@@ -160,11 +177,8 @@ fn another() -> anyhow::Result<()> {
         "{error}"
     );
     // A signature of before, which names nothing, passes until a release of that name was accepted.
-    let secret = fs::read_to_string(publisher.directory.join("key"))?;
-    let secret = minisign::SecretKeyBox::from_string(&secret)?.into_unencrypted_secret_key()?;
     let unnamed = publisher.write(&daemon, b'u')?;
-    let signature = minisign::sign(None, &secret, fs::File::open(&unnamed)?, None, None)?;
-    fs::write(unnamed.with_added_extension("minisig"), signature.to_string())?;
+    publisher.sign_plainly(&unnamed)?;
     let unnamed = unnamed.display().to_string();
     daemon.ctl(&load(&unnamed, &[]))?;
     let new = publisher.release(&daemon, b'n', "1")?;
@@ -228,6 +242,45 @@ fn followed() -> anyhow::Result<()> {
     })?;
     ensure!(serves()? == newest, "the older release serves");
     add(&daemon, "canary", "web-1")?.address()?;
+    Ok(())
+}
+
+/// Regression: the node's copy of the signature before won over the new one beside the file, so that the keys could never be changed.
+fn signed_again() -> anyhow::Result<()> {
+    let (mut daemon, publisher) = trusting("")?;
+    let file = publisher.write(&daemon, b'a')?;
+    let followed = format!("[policies.canary]\npath = {:?}\n", file.display().to_string());
+    publisher.sign_plainly(&file)?;
+    daemon.configure(&format!("{}{followed}", publisher.trusted()))?;
+    daemon.ctl(&["reload"])?;
+    wait::holds("the policy", SOON, || Ok(add(&daemon, "canary", "web-0")?.succeeded))?;
+    // Signed as a release: the node keeps that signature, whatever becomes of the file's.
+    publisher.sign(&file, "canary", "1")?;
+    let kept = || -> anyhow::Result<String> {
+        let history = daemon.ctl(&["policy", "history", "net"])?;
+        let name = format!("policies/{}.canary.wasm.minisig", text(&history, "/now/sha256"));
+        Ok(fs::read_to_string(daemon.state_directory().join(name))?)
+    };
+    wait::holds("the copy of the new signature", SOON, || Ok(kept()?.contains("tenure policy canary 1")))?;
+    fs::remove_file(file.with_added_extension("minisig"))?;
+    let versioned =
+        |publisher: &Publisher| format!("{}require_version = true\n{followed}", publisher.trusted());
+    daemon.configure(&versioned(&publisher))?;
+    daemon.ctl(&["reload"])?;
+    // Signed by another key: it counts at once, and after a restart.
+    let rotated = publisher.rotated()?;
+    rotated.sign(&file, "canary", "1")?;
+    daemon.configure(&versioned(&rotated))?;
+    daemon.ctl(&["reload"])?;
+    for pod in ["web-1", "web-2"] {
+        daemon.kill()?;
+        daemon.start_again()?;
+        wait::holds("the policy", SOON, || Ok(add(&daemon, "canary", pod)?.succeeded))?;
+        fs::remove_file(file.with_added_extension("minisig")).or_else(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => Ok(()),
+            _ => Err(error),
+        })?;
+    }
     Ok(())
 }
 

@@ -110,7 +110,7 @@ impl Policies {
     pub fn untrusted(&self, keys: &TrustedKeys, policies: &[PolicyStamp]) -> Vec<(PolicyStamp, String)> {
         let cause = |stamp: &PolicyStamp| {
             let component = self.bytes.find(stamp).ok().filter(|_| !embedded::has(&stamp.digest))?;
-            keys.check(&stamp.name, &component, self.bytes.signature(stamp).as_deref()).err()
+            keys.check_any(&stamp.name, &component, &self.bytes.signatures(stamp)).err()
         };
         policies.iter().filter_map(|stamp| Some((stamp.clone(), cause(stamp)?))).collect()
     }
@@ -123,8 +123,7 @@ impl Policies {
         let mut forgotten = Vec::new();
         for stamp in self.loader.loaded().into_iter().filter(|stamp| !embedded::has(&stamp.digest)) {
             let Ok(component) = self.bytes.find(&stamp) else { continue };
-            let signature = self.bytes.signature(&stamp);
-            match self.trusted.check(&stamp.name, &component, signature.as_deref()) {
+            match self.trusted.check_any(&stamp.name, &component, &self.bytes.signatures(&stamp)) {
                 Ok(verified) => note_release(&self.accepted, &stamp, &verified),
                 Err(_) if serving.contains(&stamp) => {}
                 Err(_) => {
@@ -286,13 +285,12 @@ fn load(
         let component = bytes.find(stamp).map_err(|error| LoadFailure { error, missing: true })?;
         let missing = sha256(&component) != *stamp.digest;
         let failed = |error| LoadFailure { error, missing };
-        let signature = (trusted.checks() && !embedded::has(&stamp.digest)).then(|| bytes.signature(stamp));
         let mut verified = Verified::default();
-        if let Some(signature) = &signature {
+        if trusted.checks() && !embedded::has(&stamp.digest) {
             let untrusted =
                 |cause| Error::new(ErrorCode::PolicyUntrusted, format_args!("policy {stamp}: {cause}"));
             verified = trusted
-                .check(&stamp.name, &component, signature.as_deref())
+                .check_any(&stamp.name, &component, &bytes.signatures(stamp))
                 .map_err(untrusted)
                 .map_err(failed)?;
         }
@@ -302,7 +300,8 @@ fn load(
         }
         note_release(&accepted, stamp, &verified);
         // Without a copy, the node depends on the component's file.
-        if let Err(error) = bytes.kept.put(stamp, &component, signature.flatten().as_deref()) {
+        let signature = Some(verified.signature.as_str()).filter(|text| !text.is_empty());
+        if let Err(error) = bytes.kept.put(stamp, &component, signature) {
             tracing::warn!(%error, policy = %stamp, "cannot keep a copy of a policy");
         }
         Ok(AskedPolicy::new(policy))

@@ -200,6 +200,9 @@ impl FollowedFiles {
         if !is_new {
             // It may have failed to load before, for want of a signature.
             self.policies.load(stamp).await.map_err(|error| error.cause)?;
+            if let Some(signature) = read.signature.clone() {
+                self.policies.keep_signature(stamp, read.component.clone(), signature).await;
+            }
             if self.engine.behind(stamp).is_empty() {
                 return Ok(None);
             }

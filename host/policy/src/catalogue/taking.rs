@@ -46,7 +46,7 @@ impl Policies {
         };
         match loaded {
             Ok(policy) => {
-                let Verified { signer, release } = verified;
+                let Verified { signer, release, .. } = verified;
                 let (accepted, stamp) = (Arc::clone(&self.accepted), stamp.clone());
                 // Durable before it can serve, so that a crash does not let an older one pass.
                 apart(move || note(&accepted, &stamp, release.as_ref())).await??;
@@ -59,6 +59,26 @@ impl Policies {
                 }
                 Err(error)
             }
+        }
+    }
+
+    /// Keeps the signature of a component that was taken in before and has been signed again, by another key or as a release, so that it
+    /// outlasts the file. One that is not good is left: the one before may still be.
+    pub async fn keep_signature(&self, stamp: &PolicyStamp, component: Vec<u8>, signature: String) {
+        let (bytes, trusted) = (Arc::clone(&self.bytes), Arc::clone(&self.trusted));
+        let (accepted, stamp) = (Arc::clone(&self.accepted), stamp.clone());
+        let kept = apart(move || {
+            if bytes.kept.signature(&stamp).is_some_and(|kept| kept == signature) {
+                return Ok(());
+            }
+            let (name, sha256) = (stamp.name.clone(), stamp.digest.to_string());
+            let (source, older) = (String::new(), false);
+            let offered = Offered { name, bytes: component, sha256, signature, source, older };
+            let CopiedComponent { stamp, verified, .. } = keep(&bytes, &trusted, &accepted, &offered)?;
+            note(&accepted, &stamp, verified.release.as_ref())
+        });
+        if let Err(error) = kept.await.and_then(|kept| kept) {
+            tracing::warn!(cause = error.cause, "the new signature of a policy is not kept");
         }
     }
 

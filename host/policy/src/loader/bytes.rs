@@ -70,15 +70,13 @@ impl ComponentStore {
         })
     }
 
-    /// The signature of a stamp's component: the one beside its file, or the node's own copy of it.
-    pub(crate) fn signature(&self, stamp: &PolicyStamp) -> Option<String> {
+    /// The signatures of a stamp's component: the node's own copy, and the one beside its file. Either may be the good one: the same
+    /// component has another signature once it is signed again.
+    pub(crate) fn signatures(&self, stamp: &PolicyStamp) -> Vec<String> {
         let catalogued = self.named(&stamp.name).ok().filter(|now| now.stamp == *stamp);
-        let kept = || self.kept.signature(stamp);
-        match catalogued {
-            Some(copied) if copied.is_copied() => kept().or_else(|| copied.source.signature()),
-            Some(catalogued) => catalogued.source.signature().or_else(kept),
-            None => kept(),
-        }
+        let beside = catalogued.and_then(|catalogued| catalogued.source.signature());
+        let kept = self.kept.signature(stamp).filter(|kept| beside.as_ref() != Some(kept));
+        kept.into_iter().chain(beside).collect()
     }
 
     /// Reads a stamp's component. The node's own copy replaces a file that is missing or unreadable. The file's

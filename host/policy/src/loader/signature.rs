@@ -45,6 +45,8 @@ pub struct TrustedKeys {
 pub(crate) struct Verified {
     /// The key that signed; empty if nothing is checked.
     pub(crate) signer: String,
+    /// The signature file; empty if nothing is checked.
+    pub(crate) signature: String,
     /// The release that it signs, if it states one.
     pub(crate) release: Option<SignedRelease>,
 }
@@ -76,6 +78,16 @@ impl Trusted {
     ) -> Result<Verified, String> {
         self.now().check(name, bytes, signature)
     }
+
+    /// Checks a component that may have several signature files.
+    pub(crate) fn check_any(
+        &self,
+        name: &PolicyName,
+        bytes: &[u8],
+        signatures: &[String],
+    ) -> Result<Verified, String> {
+        self.now().check_any(name, bytes, signatures)
+    }
 }
 
 impl TrustedKeys {
@@ -83,6 +95,25 @@ impl TrustedKeys {
     #[must_use]
     pub fn refusal(&self, name: &PolicyName, bytes: &[u8], signature: Option<&str>) -> Option<String> {
         self.check(name, bytes, signature).err()
+    }
+
+    /// Checks the signature files of a component that is to have a name. Of several that are good, the one with the newest release
+    /// counts, and the last of equals; if none is good, the cause is that of the last.
+    pub(crate) fn check_any(
+        &self,
+        name: &PolicyName,
+        bytes: &[u8],
+        signatures: &[String],
+    ) -> Result<Verified, String> {
+        let Some((last, others)) = signatures.split_last() else { return self.check(name, bytes, None) };
+        let version = |verified: &Verified| verified.release.as_ref().map(|release| release.version.clone());
+        let good = others.iter().filter_map(|signature| self.check(name, bytes, Some(signature)).ok());
+        let good = good.max_by_key(version);
+        match (self.check(name, bytes, Some(last)), good) {
+            (Ok(last), Some(other)) if version(&last) < version(&other) => Ok(other),
+            (Err(_), Some(other)) => Ok(other),
+            (last, _) => last,
+        }
     }
 
     /// Checks the signature file of a component that is to have a name.
@@ -95,9 +126,9 @@ impl TrustedKeys {
         if self.keys.is_empty() {
             return Ok(Verified::default());
         }
-        let signature = signature.ok_or("it is not signed, and `signatures.keys` requires a signature")?;
+        let text = signature.ok_or("it is not signed, and `signatures.keys` requires a signature")?;
         let malformed = |error: &dyn std::fmt::Display| format!("its signature is malformed: {error}");
-        let signature = Signature::decode(signature).map_err(|error| malformed(&error))?;
+        let signature = Signature::decode(text).map_err(|error| malformed(&error))?;
         // Signatures of minisign's first format, which did not hash the file, are accepted as well. The key signs the
         // trusted comment, too.
         let signer = self.keys.iter().find(|trusted| trusted.key.verify(bytes, &signature, true).is_ok());
@@ -114,7 +145,7 @@ impl TrustedKeys {
             }
             _ => {}
         }
-        Ok(Verified { signer: signer.text.clone(), release })
+        Ok(Verified { signer: signer.text.clone(), signature: text.to_owned(), release })
     }
 }
 
@@ -140,8 +171,16 @@ QtKMXWyYcwdpZAlPF7tE2ENJkRd1ujvKjlj1m9RtHTBnZPa5WKU5uWRs5GoP5M/VqE81QFuMKI5k/SfN
         let unnamed = trusted.check(&name, b"test", Some(SIGNATURE)).unwrap_err();
         assert!(unnamed.contains("names no version"), "{unnamed}");
         trusted.set(keys(false));
-        let verified = Verified { signer: KEY.to_owned(), release: None };
-        assert_eq!(trusted.check(&name, b"test", Some(SIGNATURE)), Ok(verified));
+        let verified = Verified { signer: KEY.to_owned(), signature: SIGNATURE.to_owned(), release: None };
+        assert_eq!(trusted.check(&name, b"test", Some(SIGNATURE)), Ok(verified.clone()));
+        // Whichever of several is good, and the error of the last if none is.
+        for several in [["nonsense", SIGNATURE], [SIGNATURE, "nonsense"]] {
+            let checked = trusted.check_any(&name, b"test", &several.map(str::to_owned));
+            assert_eq!(checked, Ok(verified.clone()), "{several:?}");
+        }
+        let several = [SIGNATURE, "nonsense"].map(str::to_owned);
+        assert!(trusted.check_any(&name, b"tesT", &several).unwrap_err().contains("malformed"));
+        assert!(trusted.check_any(&name, b"test", &[]).unwrap_err().contains("it is not signed"));
         for (bytes, signature, why) in [
             (&b"test"[..], None, "it is not signed"),
             (b"tesT", Some(SIGNATURE), "no key of"),
