@@ -68,6 +68,18 @@ pub fn is_reserved(name: &str) -> bool {
     name != ASSIGNS && RESERVED.iter().any(|start| name.starts_with(start))
 }
 
+/// Whether a pool whose ranges the host supplies has addresses of IPv4, and not of IPv6, by its name: [`IPV4`] and [`IPV6`], and of a cluster
+/// `NAME.v4` and `NAME.v6`. `None` if the name does not tell.
+#[must_use]
+pub fn is_pool_of_ipv4(name: &str) -> Option<bool> {
+    let ending = name.rsplit_once('.').map_or(name, |(_, ending)| ending);
+    match ending {
+        IPV4 | "v4" => Some(true),
+        IPV6 | "v6" => Some(false),
+        _ => None,
+    }
+}
+
 /// The pool of a family.
 #[must_use]
 pub fn pool_of_family(is_ipv4: bool) -> &'static str {

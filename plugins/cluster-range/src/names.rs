@@ -2,6 +2,10 @@
 
 /// Request: the pools that it may have addresses of, separated by commas, the preferred ones first; without it, all.
 pub const POOLS: &str = "supply.pools";
+/// Request: the state of the supply; [`FULL`] if the last plan found that no block can come.
+pub const SUPPLY_STATE: &str = "supply.state";
+/// The state of a supply that cannot grow.
+pub const FULL: &str = "full";
 /// Definition: the gateway of each block, `first` or `none`.
 pub const GATEWAY: &str = "cluster.gateway";
 /// Range: the leased block that it is a part of. Effect `give-back-block`: the block.

@@ -27,9 +27,10 @@ const USUAL_DELAY: u32 = 1800;
 /// Plans for every pool.
 ///
 /// # Errors
-/// [`Refusal::Exhausted`] if requests wait and the cluster has no block for them.
+/// [`Refusal::Exhausted`] if requests wait and the cluster has no block for them. Not while one may come to another pool that has nothing
+/// free: the situation does not tell which pools the requests wait for, and all of them would be refused.
 pub fn plan(state: &SupplySituation) -> Result<Vec<Effect>, Refusal> {
-    let (mut effects, mut exhausted) = (Vec::new(), None);
+    let (mut effects, mut exhausted, mut may_come) = (Vec::new(), None, false);
     for pool in ledger::pools() {
         let free = room(&pool.shelf().usage());
         let wanted = preallocation(state).saturating_add(state.waiting(pool.index));
@@ -38,7 +39,10 @@ pub fn plan(state: &SupplySituation) -> Result<Vec<Effect>, Refusal> {
         let is_pending = state.pending.iter().any(|effect| requests(&effect));
         if free < wanted {
             if free == 0 && state.waiting(pool.index) > 0 {
-                exhausted = exhausted.or_else(|| exhausted_words(state, &pool));
+                match exhausted_words(state, &pool) {
+                    Some(words) => exhausted = exhausted.or(Some(words)),
+                    None => may_come = true,
+                }
             }
             if !is_pending {
                 let missing = wanted - free;
@@ -50,7 +54,7 @@ pub fn plan(state: &SupplySituation) -> Result<Vec<Effect>, Refusal> {
         }
     }
     match exhausted {
-        Some(words) if effects.is_empty() => Err(Refusal::Exhausted(words)),
+        Some(words) if effects.is_empty() && !may_come => Err(Refusal::Exhausted(words)),
         _ => Ok(effects),
     }
 }

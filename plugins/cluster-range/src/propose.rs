@@ -9,13 +9,14 @@ use std::net::IpAddr;
 use tenure_sdk::ledger::{self, Direction, Pool, Standing, room};
 use tenure_sdk::{Proposal, Refusal, Request};
 
-use crate::names::{BLOCK, POOLS};
+use crate::names::{BLOCK, FULL, POOLS, SUPPLY_STATE};
 use crate::settings::AddressFamily;
 
 /// Proposes an address of each family.
 ///
 /// # Errors
-/// [`Refusal::NotYet`] if no pool of a family has a free address: a block may come. [`Refusal::Unavailable`] for a requested address.
+/// If no pool of a family has a free address, [`Refusal::NotYet`] as long as a block or a cooling address may come, and
+/// [`Refusal::Exhausted`] if not. [`Refusal::Unavailable`] for a requested address.
 pub fn propose(request: &Request) -> Result<Proposal, Refusal> {
     let mut requested = request.requested.clone();
     let pools: Vec<Pool> = ledger::pools().collect();
@@ -32,7 +33,7 @@ pub fn propose(request: &Request) -> Result<Proposal, Refusal> {
             None => of_family
                 .iter()
                 .find_map(|pool| Some((pool.index, next(pool)?)))
-                .ok_or_else(|| nothing(family, &of_family))?,
+                .ok_or_else(|| nothing(request, family, &of_family))?,
         };
         proposal.assign(pool, address);
     }
@@ -99,14 +100,19 @@ fn next(pool: &Pool) -> Option<IpAddr> {
 }
 
 /// Why there is no address of a family.
-fn nothing(family: AddressFamily, pools: &[&Pool]) -> Refusal {
+fn nothing(request: &Request, family: AddressFamily, pools: &[&Pool]) -> Refusal {
+    let mut is_full = request.attribute(SUPPLY_STATE) == Some(FULL);
     let mut words = format!("no {} address is free:", family.name());
     for (number, pool) in pools.iter().enumerate() {
         let (usage, comma) = (pool.shelf().usage(), if number == 0 { "" } else { "," });
+        is_full &= usage.cooling == 0;
         words += &format!(
             "{comma} pool {} has {} of {} held and {} cooling down",
             pool.name, usage.held, usage.total, usage.cooling
         );
     }
-    Refusal::not_yet(words)
+    match is_full {
+        true => Refusal::Exhausted(words),
+        false => Refusal::not_yet(words),
+    }
 }

@@ -104,6 +104,39 @@ fn without_a_free_block_in_the_cluster_requests_that_wait_are_refused() {
 }
 
 #[test]
+fn a_pool_that_is_exhausted_refuses_nobody_for_whom_another_may_grow() {
+    let mut node = tenure_testkit::define::<ClusterRange>(r#"{ "pools": ["a", "b"] }"#).unwrap();
+    let mut exhausted = state(1, &[]);
+    exhausted.waiting = vec![(0, 1), (1, 1)];
+    exhausted.pending = [0, 1].map(|pool| tenure_sdk::Effect::new(EffectKind::RequestBlock, pool)).into();
+    let attributes = Attributes::new().with("reason", "PoolExhausted");
+    exhausted.objects.push(Object { kind: "pool".into(), name: "b.v4".into(), attributes });
+    assert_eq!(kinds(&node, &exhausted), [], "a block of a may come");
+    node.supply("a.v4", &block(0).1).unwrap();
+    exhausted.attributes = Attributes::new().with("preallocation", "4");
+    assert_eq!(node.plan(&exhausted).unwrap_err().code, ErrorCode::PoolExhausted, "only b has nothing");
+}
+
+/// Regression: the policy never said that a pool is exhausted, and an ADD waited until its deadline each time.
+#[test]
+fn where_the_supply_is_full_a_request_is_refused_for_good_unless_an_address_cools_down() {
+    let full = |node: &mut Node<Native<ClusterRange>>| {
+        let mut request = node.request("a/last", &[]).unwrap();
+        request.supply_full = true;
+        tenure_testkit::Subject::propose(node.policy(), &request, &[], node.book()).unwrap_err().code
+    };
+    assert_eq!(full(&mut node(&[])), ErrorCode::PoolExhausted);
+    let mut node = node(&[0]);
+    for pod in 0..13 {
+        node.add(&format!("a/p{pod}")).unwrap();
+    }
+    assert_eq!(node.add("a/last").unwrap_err().code, ErrorCode::NotYet, "a block may come");
+    assert_eq!(full(&mut node), ErrorCode::PoolExhausted);
+    node.del("a/p0").unwrap();
+    assert_eq!(full(&mut node), ErrorCode::NotYet, "an address cools down");
+}
+
+#[test]
 fn a_configuration_names_pools_and_families() {
     let defined = |ipam: &str| ClusterRange::define(&Config::new("pods", ipam, &[]));
     let names = |ipam: &str| -> Vec<String> {

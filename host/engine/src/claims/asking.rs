@@ -124,7 +124,8 @@ impl AgentClaims {
         let outcome = self.core.ask_for(&requester, name, policy, question).await;
         let outcome = self.exchange.judged(alone, &request, Arc::clone(book), began, outcome).await;
         let Offered { outcome: Outcome { proposal, state }, without } = match outcome {
-            Err(error) if error.code == ErrorCode::PoolExhausted => {
+            // A supply that may grow is not waited for: nobody knows when it does, and the claim can do without it.
+            Err(error) if matches!(error.code, ErrorCode::PoolExhausted | ErrorCode::NotYet) => {
                 self.ask_without(&requester, &request, asked, state(), error).await?
             }
             outcome => Offered { outcome: outcome?, without: Vec::new() },

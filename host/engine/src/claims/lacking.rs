@@ -3,11 +3,10 @@
 //! A policy does not know that a claim can do without: it refuses for lack of one pool that every grant needs. It is asked again, with
 //! a book that has no such pools.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use tenure_ledger::{Book, Wish};
-use tenure_types::{Error, Outcome, Proposal, Request, Result};
+use tenure_types::{Error, Outcome, Proposal, Request, Result, agreed};
 
 use super::AgentClaims;
 use super::question::ClaimQuestion;
@@ -45,16 +44,18 @@ impl AgentClaims {
     }
 }
 
-/// The pools whose addresses are all of optional families: those of which none is free, or all if one is free in each.
+/// The pools whose addresses are all of optional families: those of which none is free, or all if one is free in each. The name of a pool whose first
+/// range has not come tells its family.
 fn dispensable(book: &Book, wish: &Wish) -> Vec<usize> {
-    let is_optional = |address: IpAddr| match address {
-        IpAddr::V4(_) => wish.optional.ipv4,
-        IpAddr::V6(_) => wish.optional.ipv6,
-    };
+    let is_optional = |is_ipv4: bool| if is_ipv4 { wish.optional.ipv4 } else { wish.optional.ipv6 };
     if !wish.optional.ipv4 && !wish.optional.ipv6 {
         return Vec::new();
     }
-    let of = |pool: &usize| book.ranges(*pool).all(|view| is_optional(view.range.first()));
+    let named = |pool: &usize| agreed::is_pool_of_ipv4(book.pools().get(*pool)?.name.as_str());
+    let of = |pool: &usize| match book.ranges(*pool).next() {
+        Some(_) => book.ranges(*pool).all(|view| is_optional(view.range.first().is_ipv4())),
+        None => named(pool).is_some_and(is_optional),
+    };
     let all: Vec<usize> = (0..book.pools().len()).filter(of).collect();
     let empty: Vec<usize> = all.iter().copied().filter(|pool| book.is_exhausted(*pool)).collect();
     if empty.is_empty() { all } else { empty }
@@ -67,4 +68,46 @@ fn renumbered(mut proposal: Proposal, pools: usize, without: &[usize]) -> Propos
         assignment.pool = shown.get(assignment.pool).copied().unwrap_or(pools);
     }
     proposal
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_ledger::{Defined, Families};
+    use tenure_types::{
+        DefinedPool, Definer, Definition, Moment, NetworkName, Pool, PoolName, Range, Supply,
+    };
+
+    use super::*;
+
+    /// A book with pools of these names, the first of which has a range of IPv4.
+    fn book(names: &[&str]) -> Book {
+        let first = [10, 0, 0, 1].into();
+        let range = Range::new("10.0.0.0/24".parse().unwrap(), first, first, None, 24).unwrap();
+        let pools = names.iter().enumerate().map(|(index, name)| {
+            let pool = Pool { supply: Supply::Host, ..Pool::new(PoolName::new(*name).unwrap()) };
+            DefinedPool { pool, ranges: if index == 0 { vec![range.clone()] } else { Vec::new() } }
+        });
+        let definition = Definition { pools: pools.collect(), ..Definition::default() };
+        let defined = Defined { config: &Arc::default(), definition: &definition, by: Definer::Request };
+        let mut book = Book::empty(&NetworkName::new("net").unwrap());
+        for fact in book.redefine(defined, Moment::default()).unwrap() {
+            book.apply(book.through() + 1, &fact).unwrap();
+        }
+        book
+    }
+
+    /// Regression: a pool without any range counted as one of every family.
+    #[test]
+    fn a_pool_whose_first_range_has_not_come_is_of_the_family_of_its_name() {
+        let wish = |ipv4, ipv6| Wish { optional: Families { ipv4, ipv6 }, ..Wish::default() };
+        let book = book(&["a.v4", "a.v6", "b.v4", "ipv6", "other"]);
+        for (wish, expected) in [
+            (wish(false, true), vec![1, 3]),
+            (wish(true, false), vec![2]),
+            (wish(true, true), vec![1, 2, 3]),
+            (wish(false, false), vec![]),
+        ] {
+            assert_eq!(dispensable(&book, &wish), expected, "{wish:?}");
+        }
+    }
 }

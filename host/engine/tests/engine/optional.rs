@@ -78,6 +78,24 @@ async fn a_claim_does_without_a_pool_that_every_other_grant_needs() {
     assert_eq!((held(&anew).len(), why(&anew)), (2, vec![]));
 }
 
+/// Regression: a claim was refused for lack of what it can do without where the host's supply may grow, as long as it did not.
+#[tokio::test]
+async fn a_claim_does_without_a_pool_that_may_grow() {
+    let bench = Bench::new(8, 8);
+    bench.define_with("net", "growing", "10.0.0.0/24 fd00::/126").await;
+    for name in ["a", "b", "c"] {
+        bench.engine.ensure(&agent("monitor"), &ask(name)).await.unwrap();
+    }
+    let refused = bench.engine.ensure(&agent("monitor"), &ask("d")).await.unwrap_err();
+    assert_eq!(refused.code, ErrorCode::NotYet);
+    let cilium = agent("cilium");
+    let made = bench.engine.ensure(&cilium, &wanting_both("router", true)).await.unwrap();
+    assert_eq!((held(&made), why(&made)), (vec!["10.0.0.5".to_owned()], vec![(true, WhyMissing::Exhausted)]));
+    let asks = [wanting_both("router", true), wanting_both("ingress", true)];
+    let declared = bench.engine.declare(&cilium, &asks, true).await.unwrap();
+    assert_eq!((declared.created.len(), declared.kept.len()), (1, 1));
+}
+
 #[tokio::test]
 async fn a_claim_is_refused_for_lack_of_what_it_needs_whatever_it_can_do_without() {
     let bench = Bench::new(8, 8);
