@@ -14,6 +14,7 @@
 pub(crate) mod check;
 pub(crate) mod given;
 pub(crate) mod identity;
+mod marks;
 pub(crate) mod obtain;
 pub(crate) mod record;
 pub(crate) mod report;

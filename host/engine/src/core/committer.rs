@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use tenure_ledger::{Book, Choice, Fact, LedgerFact, NodeChapters, Page, RemovedNetworks};
+use tenure_ledger::{Book, Choice, Fact, LedgerFact, NodeChapters, Page, QuarantineMark, RemovedNetworks};
 use tenure_types::{Error, ErrorCode, Moment, NetworkName, Result};
 
 use super::feed::Feed;
@@ -76,9 +76,9 @@ impl Committer {
         hold(&self.removed).is_settled(network, address, claim)
     }
 
-    /// Whether an address of a removed network is in quarantine.
-    pub(crate) fn is_quarantined_from_before(&self, address: IpAddr) -> bool {
-        hold(&self.removed).is_quarantined(address)
+    /// The mark of an address that is in quarantine in a removed network.
+    pub(crate) fn quarantine_from_before(&self, address: IpAddr) -> Option<QuarantineMark> {
+        hold(&self.removed).quarantine_of(address).cloned()
     }
 
     /// Forgets the addresses of removed networks that have cooled down.

@@ -81,7 +81,10 @@ impl DelegateClient {
             ticket.durable().await?;
         }
         let mut failure = match self.heard_of(&delegate, port.add(&asked).await) {
-            Ok(given) => return Ok(Obtained { delegate, given, _open: open }),
+            Ok(given) => {
+                self.take_over_marks(slot, &given).await?;
+                return Ok(Obtained { delegate, given, _open: open });
+            }
             Err(failure) => failure,
         };
         if failure.may_have_run {
@@ -91,7 +94,10 @@ impl DelegateClient {
             }
             if failure.is_refusal && failure.error.code == ErrorCode::DelegateFailed {
                 failure = match self.heard_of(&delegate, port.add(&asked).await) {
-                    Ok(given) => return Ok(Obtained { delegate, given, _open: open }),
+                    Ok(given) => {
+                        self.take_over_marks(slot, &given).await?;
+                        return Ok(Obtained { delegate, given, _open: open });
+                    }
                     Err(failure) => failure,
                 };
                 if failure.may_have_run && self.undo(&delegation).await.is_err() {

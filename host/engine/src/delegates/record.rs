@@ -64,7 +64,8 @@ impl DelegateClient {
         // The delegate knows nothing of a quarantine; its answer is tried on a book that has none.
         let mut addresses = given.addresses.iter().map(AssignedAddress::ip);
         let is_marked = |address: &IpAddr| {
-            book.quarantine_of(*address).is_some() || self.core.committer.is_quarantined_from_before(*address)
+            let from_before = || self.core.committer.quarantine_from_before(*address);
+            book.quarantine_of(*address).is_some() || from_before().is_some()
         };
         if let Some(marked) = addresses.find(is_marked) {
             return Err(refused(&Violation::Quarantined(marked)));

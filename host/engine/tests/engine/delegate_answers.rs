@@ -209,4 +209,12 @@ async fn an_address_in_quarantine_that_a_delegate_gives_is_refused_and_given_bac
         assert_eq!(foreign.given(), [""; 0]);
     }
     bench.engine.add(bench.delegated(2), fits).await.unwrap();
+    // The network has the mark again, so that an operator sees it and can lift it; then the address is served.
+    let book = bench.engine.book(&network()).await.unwrap();
+    assert_eq!(book.quarantined().len(), 1);
+    assert_eq!(&*book.quarantine_of(address).unwrap().reason, "a printer answers");
+    assert!(bench.engine.lift(&network(), address, "the printer is gone").await.unwrap());
+    foreign.next(&address.to_string());
+    let granted = bench.engine.add(bench.delegated(3), fits).await.unwrap();
+    assert_eq!(granted.addresses[0].ip(), address);
 }

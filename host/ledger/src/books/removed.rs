@@ -123,10 +123,10 @@ impl RemovedNetworks {
         removed.quarantined.extend(of.quarantined);
     }
 
-    /// Whether an address of any of them is in quarantine.
+    /// The mark of an address that is in quarantine in any of them.
     #[must_use]
-    pub fn is_quarantined(&self, address: IpAddr) -> bool {
-        self.networks.values().any(|removed| removed.quarantined.contains_key(&address))
+    pub fn quarantine_of(&self, address: IpAddr) -> Option<&QuarantineMark> {
+        self.networks.values().find_map(|removed| removed.quarantined.get(&address))
     }
 
     /// Whether exactly this claim of an address had ended when the network was removed.
