@@ -28,6 +28,9 @@ const FIRST: Duration = Duration::from_secs(1);
 /// The longest time that a policy is benched.
 const LONGEST: Duration = Duration::from_secs(60);
 
+/// How long the failures count of a policy that no longer serves the network: a network that cannot be defined is served by none.
+const REMEMBERED: Duration = Duration::from_secs(300);
+
 /// The maximum number of counts. Bounded, because requests can name networks that are never defined.
 const COUNTED: usize = 1024;
 
@@ -59,6 +62,8 @@ struct Count {
     /// How often it was benched since its count was last zero.
     benched: u32,
     until: Duration,
+    /// Time of the last failure.
+    failed_at: Duration,
     /// Why the last call failed.
     cause: String,
 }
@@ -116,9 +121,11 @@ impl Strikes {
             strikes: 0,
             benched: 0,
             until: Duration::ZERO,
+            failed_at: now,
             cause: String::new(),
         });
         count.strikes = (count.strikes + 1).min(MOST);
+        count.failed_at = now;
         count.cause.clone_from(&error.cause);
         if count.strikes >= MOST {
             count.until = now + FIRST.saturating_mul(1 << count.benched.min(16)).min(LONGEST);
@@ -136,6 +143,23 @@ impl Strikes {
             counted.remove(key);
             self.any.store(!counted.is_empty(), Ordering::Release);
         }
+    }
+
+    /// Forgets the failures of policies that are no longer asked: nothing would answer any more, and end the count.
+    pub(crate) fn forget(
+        &self,
+        now: Duration,
+        is_asked: impl Fn(&NetworkName, &PolicyStamp, &Requester) -> bool,
+    ) {
+        if !self.any.load(Ordering::Acquire) {
+            return;
+        }
+        let mut counted = hold(&self.counted);
+        counted.retain(|(network, name, digest, requester), count| {
+            let policy = PolicyStamp { name: name.clone(), digest: Arc::clone(digest) };
+            count.failed_at + REMEMBERED > now || is_asked(network, &policy, requester)
+        });
+        self.any.store(!counted.is_empty(), Ordering::Release);
     }
 
     /// Lists the networks on which a version of a policy is benched, as messages.

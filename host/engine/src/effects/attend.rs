@@ -48,6 +48,11 @@ impl HostEffects {
         self.demands.found(network, Some(&Error::new(ErrorCode::NotYet, why)));
     }
 
+    /// Whether an executor attends to a network.
+    pub(crate) fn is_attended(&self, network: &NetworkName) -> bool {
+        self.demands.is_attended(network)
+    }
+
     /// Serves [`Engine::demands`](crate::Engine::demands).
     pub(crate) fn demands(&self) -> Vec<Demand> {
         self.demands.all()

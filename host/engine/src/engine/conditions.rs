@@ -1,6 +1,8 @@
 //! The complete list of conditions: those set by other parts, and those derived from the journal, the policies and
 //! the books.
 
+use std::collections::HashSet;
+
 use tenure_ledger::{Book, Chooser, Shelf};
 use tenure_types::{
     Condition, ConditionName, DELEGATED, Error, ErrorCode, Need, Pool, Result, Severity, Supply,
@@ -8,6 +10,7 @@ use tenure_types::{
 
 use super::Engine;
 use crate::core::kept::KeptPools;
+use crate::core::strikes::Requester;
 use crate::network::gateways;
 
 /// The conditions derived from the journal's health.
@@ -60,6 +63,7 @@ impl Engine {
         self.core.conditions.replace(ConditionName::PoliciesLoading, loading);
         self.core.conditions.replace(ConditionName::PolicyUnloadable, unloadable);
         self.core.conditions.replace(ConditionName::PolicyFileRefused, refused);
+        self.forget_what_is_over();
         let benched = self.core.strikes.benched(self.core.ports.clock.monotonic());
         self.core.conditions.replace(ConditionName::PolicyBenched, benched);
         let node = self.core.committer.node();
@@ -75,6 +79,35 @@ impl Engine {
             .collect();
         drop(node);
         self.core.conditions.replace(ConditionName::PolicyRolledBack, rolled_back);
+    }
+
+    /// Ends what only a policy's or a delegate's next answer would end, where another policy is asked by now.
+    fn forget_what_is_over(&self) {
+        let (mut asked, mut delegated) = (HashSet::new(), HashSet::new());
+        for (network, served) in self.core.committer.node().choices.all() {
+            let shadow = served.shadow.iter().map(|shadow| &shadow.policy);
+            let now = [&served.now.policy].into_iter().chain(shadow);
+            asked.extend(now.map(|policy| (network.clone(), policy.clone())));
+            if served.now.policy.name.delegate().is_some() {
+                delegated.insert(network.to_string());
+            }
+        }
+        let settings = self.settings();
+        let now = self.core.ports.clock.monotonic();
+        self.core.strikes.forget(now, |network, policy, requester| {
+            let may_ask = match requester {
+                Requester::Node | Requester::Operator => true,
+                Requester::Agent(agent) => settings.has_agent(agent),
+                Requester::Executor => self.effects.is_attended(network),
+            };
+            may_ask && asked.contains(&(network.clone(), policy.clone()))
+        });
+        let conditions = self.core.conditions.list().into_iter();
+        for over in conditions.filter(|condition| condition.name == ConditionName::DelegateRejected) {
+            if !delegated.contains(&over.subject) {
+                self.core.conditions.clear(ConditionName::DelegateRejected, &over.subject);
+            }
+        }
     }
 
     /// Fails if ADD fails on this node, with the reason.

@@ -58,6 +58,22 @@ async fn an_address_that_is_given_twice_is_refused_and_given_back() {
     assert_eq!((foreign.given().len(), engine.delegations().len()), (2, 2));
 }
 
+/// Regression: only an accepted answer ended the condition, and there was none any more.
+#[tokio::test]
+async fn a_refused_answer_is_over_once_the_network_has_no_delegate() {
+    let (bench, foreign) = start().await;
+    bench.engine.add(bench.delegated(1), fits).await.unwrap();
+    foreign.next("10.7.0.2");
+    bench.engine.add(bench.delegated(2), fits).await.unwrap_err();
+    let is_told =
+        || bench.engine.whats_wrong().iter().any(|wrong| wrong.name == ConditionName::DelegateRejected);
+    assert!(is_told());
+    bench.tick(1);
+    bench.engine.del(bench.del(1)).await.unwrap();
+    assert!(bench.engine.remove_network(&network(), true).await.unwrap());
+    assert!(!is_told());
+}
+
 #[tokio::test]
 async fn a_delegate_that_refuses_is_asked_again_after_a_del() {
     let (bench, foreign) = start().await;

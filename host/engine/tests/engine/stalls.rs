@@ -7,7 +7,7 @@ use tenure_engine::{Add, Load};
 use tenure_ledger::{Fact, LedgerFact, Page};
 use tenure_types::{ErrorCode, NetworkName, PolicyName, PolicyStamp};
 
-use crate::support::{Bench, fits, network, owner};
+use crate::support::{Bench, activate, fits, network, owner};
 
 fn poll_once<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
     future.poll(&mut Context::from_waker(Waker::noop()))
@@ -111,6 +111,20 @@ async fn a_policy_that_keeps_failing_is_refused_at_once_on_its_network_and_no_ot
         "one trial call is made"
     );
     assert_eq!(bench.engine.add(failing(9), fits).await.unwrap_err().code, ErrorCode::PolicyBenched);
+}
+
+/// Regression: nothing answered any more, so that the condition stayed until a restart.
+#[tokio::test]
+async fn a_policy_that_has_kept_failing_is_forgotten_once_another_serves_the_network() {
+    let bench = Bench::new(8, 64);
+    bench.define_with("net", "failing", "10.0.0.0/29").await;
+    for number in 0..5 {
+        bench.engine.add(bench.add_with(number, "failing", "10.0.0.0/29"), fits).await.unwrap_err();
+    }
+    bench.tick(300_000);
+    assert_eq!(bench.engine.whats_wrong().len(), 1, "it serves the network");
+    bench.engine.activate(&activate("first")).await.unwrap();
+    assert!(bench.engine.whats_wrong().is_empty());
 }
 
 #[tokio::test]

@@ -129,3 +129,18 @@ fn an_operator_asks_a_benched_policy_and_benches_none() {
     );
     assert!(strikes.check(&Requester::Operator, &net, &policy(), at(1)).is_ok());
 }
+
+#[test]
+fn the_failures_of_a_policy_that_is_no_longer_asked_are_forgotten_after_some_minutes() {
+    let (strikes, agent) = (Strikes::default(), Requester::Agent(AgentName::new("cilium").unwrap()));
+    for (requester, net) in [(Requester::Node, "net"), (Requester::Node, "gone"), (agent.clone(), "net")] {
+        for _ in 0..5 {
+            strikes.count(&requester, &network(net), &policy(), &failed(), at(10));
+        }
+    }
+    let left = |now| {
+        strikes.forget(at(now), |on, _, requester| on.as_str() == "net" && *requester != agent);
+        strikes.benched(at(now)).len()
+    };
+    assert_eq!((left(309), left(310)), (3, 1));
+}
