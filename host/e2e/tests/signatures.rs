@@ -24,6 +24,7 @@ fn main() -> ExitCode {
         .test("a_release_of_another_policy_or_none_does_not_pass", &[], another)
         .test("one_component_serves_under_each_name_that_it_is_signed_as", &[], two_names)
         .test("an_older_release_in_a_followed_file_is_not_applied", &[], followed)
+        .test("an_older_release_in_a_file_that_is_followed_from_now_on_is_not_loaded", &[], followed_later)
         .test("a_followed_file_that_is_signed_again_serves_by_its_new_signature", &[], signed_again)
         .test("keys_that_what_serves_lacks_are_refused_by_a_reload", &[], refused_by_reload)
         .test("keys_that_are_put_right_let_pods_start_at_once", &[], way_back)
@@ -243,6 +244,32 @@ fn followed() -> anyhow::Result<()> {
     ensure!(serves()? == newest, "the older release serves");
     add(&daemon, "canary", "web-1")?.address()?;
     Ok(())
+}
+
+/// Regression: a name that stood for nothing took whatever its file had first.
+fn followed_later() -> anyhow::Result<()> {
+    let (mut daemon, publisher) = trusting("")?;
+    let [old, new] =
+        [(b'a', "1"), (b'b', "3")].map(|(mark, version)| publisher.release(&daemon, mark, version));
+    let (old, new) = (old?, new?);
+    daemon.ctl(&load(&new, &[]))?;
+    daemon.ctl(&["policy", "unload", "canary"])?;
+    let follow = |path: &str| format!("{}[policies.canary]\npath = {path:?}\n", publisher.trusted());
+    daemon.configure(&follow(&old))?;
+    daemon.ctl(&["reload"])?;
+    for pod in ["web-0", "web-1"] {
+        wait::holds("the refusal", SOON, || {
+            let policies = daemon.ctl(&["policy", "list"])?.to_string();
+            Ok(policies.contains("it is version 1, and version 3 was accepted here before"))
+        })?;
+        let refused = add(&daemon, "canary", pod)?;
+        ensure!(!refused.succeeded, "the older release serves");
+        daemon.kill()?;
+        daemon.start_again()?;
+    }
+    daemon.configure(&follow(&new))?;
+    daemon.ctl(&["reload"])?;
+    wait::holds("the newer release", SOON, || Ok(add(&daemon, "canary", "web-0")?.succeeded))
 }
 
 /// Regression: the node's copy of the signature before won over the new one beside the file, so that the keys could never be changed.

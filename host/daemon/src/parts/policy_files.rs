@@ -56,6 +56,8 @@ struct FileRead {
     digest: String,
     /// Why it is not a whole component, if so.
     torn: Option<String>,
+    /// Why it is an older release than the node has accepted, if so.
+    outdated: Option<String>,
 }
 
 impl FollowedFiles {
@@ -77,11 +79,13 @@ impl FollowedFiles {
         self.remember();
         for file in self.unread() {
             match self.read(&file).await {
-                Ok(FileRead { torn: None, digest, .. }) => {
+                Ok(FileRead { torn: None, outdated: None, digest, .. }) => {
                     self.policies.set_taken(&stamp(&file.name, &digest));
                     self.policies.set_file_problem(&file.name, None);
                 }
-                Ok(FileRead { torn: Some(torn), .. }) => self.complain(&file, &torn),
+                Ok(FileRead { torn: Some(problem), .. } | FileRead { outdated: Some(problem), .. }) => {
+                    self.complain(&file, &problem);
+                }
                 Err(problem) => self.complain(&file, &problem),
             }
         }
@@ -198,6 +202,12 @@ impl FollowedFiles {
     async fn apply(&self, stamp: &PolicyStamp, read: FileRead) -> Result<Option<String>, String> {
         let is_new = self.policies.stands_for(&stamp.name).as_ref() != Some(stamp);
         if !is_new {
+            // It may have been taken while it had no good signature, before anybody could tell its release.
+            if let Some(outdated) = read.outdated
+                && self.engine.last_version(&stamp.name).is_none()
+            {
+                return Err(outdated);
+            }
             // It may have failed to load before, for want of a signature.
             self.policies.load(stamp).await.map_err(|error| error.cause)?;
             if let Some(signature) = read.signature.clone() {
@@ -222,13 +232,14 @@ impl FollowedFiles {
     }
 
     async fn read(&self, file: &FollowedFile) -> Result<FileRead, String> {
-        let (policies, path) = (Arc::clone(&self.policies), file.path.clone());
+        let (policies, path, name) = (Arc::clone(&self.policies), file.path.clone(), file.name.clone());
         let reading = spawn_blocking(move || {
             let (component, signature) = policies.read_file(&path)?;
             let torn = Contents::read(&component).err();
             let torn = torn.map(|why| format!("{}: {why}", path.display()));
             let digest = sha256(&component);
-            Ok(FileRead { component, signature, digest, torn })
+            let release = policies.check_release(&stamp(&name, &digest), &component, signature.as_deref());
+            Ok(FileRead { component, signature, digest, torn, outdated: release.err() })
         });
         reading.await.unwrap_or_else(|error| Err(error.to_string()))
     }

@@ -55,6 +55,25 @@ impl Policies {
         Ok((bytes, source.signature()))
     }
 
+    /// Refuses what was read from a file if it is an older release than the newest that was accepted under its name. What has no good
+    /// signature passes: it is not loaded, and listed with that reason. Blocks.
+    ///
+    /// # Errors
+    /// Why it may not be taken, in words.
+    pub fn check_release(
+        &self,
+        stamp: &PolicyStamp,
+        component: &[u8],
+        signature: Option<&str>,
+    ) -> Result<(), String> {
+        let Ok(verified) = self.trusted.check(&stamp.name, component, signature) else { return Ok(()) };
+        if !self.trusted.checks() {
+            return Ok(());
+        }
+        let current = self.accepted.check(&stamp.name, &stamp.digest, verified.release.as_ref());
+        current.map_err(|cause| format!("policy {stamp}: {cause}"))
+    }
+
     /// Loads what was read from a file. The file's name does not stand for it yet.
     ///
     /// # Errors
