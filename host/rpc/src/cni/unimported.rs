@@ -37,7 +37,7 @@ use tenure_engine::ports::{Answer, Compared, IsKnown, OtherIpams};
 use tenure_types::cni::ipam_value;
 use tenure_types::{Error, ErrorCode, NetworkName, Result, hold_exclusive, hold_shared};
 use tokio::sync::Semaphore;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use self::under_way::RunningLooks;
 use crate::host_local::HOST_LOCAL_NETWORK;
@@ -174,7 +174,8 @@ impl Unimported {
     }
 
     async fn compare(&self, compared: &Compared, is_known: IsKnown) -> Result<()> {
-        let looked = timeout(self.limit, self.look_once(compared, is_known)).await;
+        let look = self.look_once(compared, is_known, Instant::now());
+        let looked = timeout(self.limit, look).await;
         looked.unwrap_or_else(|_| {
             let network = &compared.network;
             let list: Vec<String> =
@@ -188,7 +189,7 @@ impl Unimported {
 
     /// Refuses a network while an earlier look hangs at one of its paths: nobody waits for that, and no thread is spent on it again.
     fn is_read(&self, network: &NetworkName, paths: &[PathBuf]) -> Result<()> {
-        self.running.hanging(paths).map_or(Ok(()), |path| {
+        self.running.hanging(paths, self.limit).map_or(Ok(()), |path| {
             let (path, seconds) = (path.display(), self.limit.as_secs());
             Err(refused(format_args!(
                 "the addresses of network {network} that another IPAM may have could not be read within {seconds} s, and are still being read: {path}"
@@ -196,7 +197,7 @@ impl Unimported {
         })
     }
 
-    async fn look_once(&self, compared: &Compared, is_known: IsKnown) -> Result<()> {
+    async fn look_once(&self, compared: &Compared, is_known: IsKnown, since: Instant) -> Result<()> {
         let internal = |error: &dyn std::fmt::Display| Error::new(ErrorCode::Internal, error);
         let (states, network) = (self.states(compared), compared.network.clone());
         let watched: Vec<PathBuf> = states.iter().map(|state| state.watched(&network)).collect();
@@ -208,7 +209,7 @@ impl Unimported {
             return Ok(());
         }
         self.is_read(&network, &watched)?;
-        let (running, _waiter) = self.running.begin();
+        let running = self.running.begin(since);
         let look = move || {
             let look = |state: OtherState| {
                 let path = state.watched(&network);

@@ -158,3 +158,19 @@ async fn a_look_that_hangs_is_waited_for_once_and_holds_up_no_other_network() {
     timeout(Duration::from_secs(60), read_again).await.expect("the server is back");
     assert_eq!(hanging.lock().unwrap().1, 1, "one thread");
 }
+
+/// Regression: a look whose caller had left counted as one that hangs, and the next caller was refused without a look.
+#[tokio::test]
+async fn who_looks_after_a_caller_that_has_left_is_answered_by_a_look() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::create_dir(directory.path().join("pods")).unwrap();
+    fs::write(directory.path().join("pods/10.1.0.2"), "").unwrap();
+    let unimported = Unimported::new(false);
+    let pods = compared(&format!(r#"{{"dataDir": "{}"}}"#, directory.path().display()), &[]);
+    let (is_back, waits) = std::sync::mpsc::channel::<()>();
+    let waits = std::sync::Mutex::new(waits);
+    let slow: IsKnown = Box::new(move |_| waits.lock().unwrap().recv().is_err());
+    timeout(Duration::from_millis(100), unimported.look(&pods, slow)).await.unwrap_err();
+    unimported.look(&pods, knows("10.1.0.2")).await.unwrap();
+    drop(is_back);
+}
