@@ -52,8 +52,18 @@ impl Door {
         pause: impl Fn() -> P,
         tell: impl Fn(Told<'_>),
     ) -> impl Stream<Item = io::Result<UnixStream>> {
+        self.watched(pause, tell, crate::peer::forks::note)
+    }
+
+    /// As [`connections`](Self::connections); `note` is called where nobody waits at a socket that anybody may use.
+    fn watched<P: Future<Output = ()>>(
+        self,
+        pause: impl Fn() -> P,
+        tell: impl Fn(Told<'_>),
+        note: impl Fn(),
+    ) -> impl Stream<Item = io::Result<UnixStream>> {
         let paused = Box::pin(pause());
-        let state = WatchedDoor { door: self, pause, paused, in_a_row: 0, is_gone: false, tell };
+        let state = WatchedDoor { door: self, pause, paused, in_a_row: 0, is_gone: false, tell, note };
         futures_util::stream::unfold(state, |mut state| async move {
             let stream = state.next().await;
             Some((Ok(stream), state))
@@ -66,7 +76,7 @@ impl Door {
 }
 
 /// A door under watch.
-struct WatchedDoor<F, P, T> {
+struct WatchedDoor<F, P, T, N> {
     door: Door,
     pause: P,
     /// The present pause. Connections do not prolong it.
@@ -75,9 +85,10 @@ struct WatchedDoor<F, P, T> {
     in_a_row: u32,
     is_gone: bool,
     tell: T,
+    note: N,
 }
 
-impl<F: Future<Output = ()>, P: Fn() -> F, T: Fn(Told<'_>)> WatchedDoor<F, P, T> {
+impl<F: Future<Output = ()>, P: Fn() -> F, T: Fn(Told<'_>), N: Fn()> WatchedDoor<F, P, T, N> {
     async fn next(&mut self) -> UnixStream {
         // Who connects again and again does not keep the daemon from looking.
         if self.in_a_row >= MOST_IN_A_ROW && self.paused.as_mut().now_or_never().is_some() {
@@ -91,7 +102,13 @@ impl<F: Future<Output = ()>, P: Fn() -> F, T: Fn(Told<'_>)> WatchedDoor<F, P, T>
                     self.in_a_row = self.in_a_row.saturating_add(1);
                     return stream;
                 }
-                () = &mut self.paused => self.pause_is_over(),
+                () = &mut self.paused => {
+                    // Only here: a connection that waits was made before the note.
+                    if self.door.access.anybody {
+                        (self.note)();
+                    }
+                    self.pause_is_over();
+                }
             }
         }
     }
@@ -99,9 +116,6 @@ impl<F: Future<Output = ()>, P: Fn() -> F, T: Fn(Told<'_>)> WatchedDoor<F, P, T>
     fn pause_is_over(&mut self) {
         self.in_a_row = 0;
         self.paused.set((self.pause)());
-        if self.door.access.anybody {
-            crate::peer::forks::note();
-        }
         self.look();
     }
 
@@ -227,6 +241,38 @@ mod tests {
         }
         assert_eq!(told.try_recv(), Ok(false), "it has not looked");
         assert_eq!(told.try_recv(), Ok(true));
+    }
+
+    /// Regression: the count of processes was noted while others waited, who had connected before.
+    #[tokio::test]
+    async fn nothing_is_noted_while_others_wait() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("agent.sock");
+        let door = Door::open_to(path.clone(), Access { anybody: true, ..Access::OWNER }).unwrap();
+        let is_over = AtomicBool::new(false);
+        let ends =
+            |_: &mut Context<'_>| if is_over.swap(false, Relaxed) { Poll::Ready(()) } else { Poll::Pending };
+        let notes = std::sync::atomic::AtomicU32::new(0);
+        let note = || _ = notes.fetch_add(1, Relaxed);
+        let connections = door.watched(|| std::future::poll_fn(ends), |_| {}, note);
+        let mut connections = std::pin::pin!(connections);
+        // One always waits.
+        let mut waiting = Vec::from([(); 2].map(|()| BlockingStream::connect(&path).unwrap()));
+        connections.next().await.unwrap().unwrap();
+        is_over.store(true, Relaxed);
+        for _ in 0..=MOST_IN_A_ROW {
+            waiting.push(BlockingStream::connect(&path).unwrap());
+            connections.next().await.unwrap().unwrap();
+        }
+        assert_eq!(
+            (is_over.load(Relaxed), notes.load(Relaxed)),
+            (false, 0),
+            "it has looked, and noted nothing"
+        );
+        connections.next().await.unwrap().unwrap();
+        is_over.store(true, Relaxed);
+        assert!(connections.next().now_or_never().is_none(), "nobody waits");
+        assert_eq!(notes.load(Relaxed), 1);
     }
 
     #[tokio::test]
