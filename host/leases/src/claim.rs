@@ -32,6 +32,19 @@ pub struct TurnGuest {
     pub runs: bool,
 }
 
+/// The claim whose address a node has.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct TurnClaim {
+    /// The kind of its object.
+    pub kind: ClaimKind,
+    /// The namespace.
+    pub namespace: String,
+    /// The name.
+    pub name: String,
+    /// The uid. A claim that was made again under the name has another one.
+    pub uid: Uid,
+}
+
 /// A node's turn with the address of a claim, as its agent says it.
 ///
 /// An agent says that it wants a turn before it looks whether it has it, and goes on saying so until its ledger has dropped the address. Once it
@@ -48,4 +61,6 @@ pub struct ClaimTurn {
     pub pod: String,
     /// The virtual machine in that pod, if it is one's.
     pub guest: Option<TurnGuest>,
+    /// The claim, if the ledger has the address: a lease that is lost is made again for it. `None` if the agent is of a version that does not say it.
+    pub claim: Option<TurnClaim>,
 }

@@ -35,7 +35,7 @@ mod tests;
 pub mod word;
 
 pub use self::block::{BlockMark, BlockPhase, FetchedBlock, IpBlock, MarkAck, MarkAnswer, MarkReason};
-pub use self::claim::{ClaimKind, ClaimTurn, TurnGuest, TurnState};
+pub use self::claim::{ClaimKind, ClaimTurn, TurnClaim, TurnGuest, TurnState};
 pub use self::identity::{CallId, HolderIdentity, MachineHash, MarkId, ObjectVersion, TurnId, Uid};
 pub use self::name::{BlockName, BlockNameError};
 pub use self::node::{BlockHint, HeldBlock, NodeIpamSpec, NodeIpamStatus, PoolDemand};

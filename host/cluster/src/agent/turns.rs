@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use tenure_leases::agent::ledger::LeaseHold;
 use tenure_leases::node::MAX_HELD;
-use tenure_leases::{ClaimTurn, HolderIdentity, TurnGuest, TurnState};
+use tenure_leases::{ClaimTurn, HolderIdentity, TurnClaim, TurnGuest, TurnState};
 use tenure_types::PodIdentity;
 
 use crate::agent::accepting::AgentError;
@@ -57,8 +57,9 @@ impl AgentCore {
     pub(crate) fn claim_turns(&self) -> Vec<ClaimTurn> {
         let held = self.leases().into_values().filter_map(|lease| {
             let guest = self.guest(lease.turn.as_ref()?);
-            let LeaseTurn { turn, pod, .. } = lease.turn?;
-            Some(ClaimTurn { block: lease.name, turn, state: TurnState::Held, pod, guest })
+            let LeaseTurn { claim: ClaimName { kind, namespace, name }, uid, turn, pod, .. } = lease.turn?;
+            let claim = uid.map(|uid| TurnClaim { kind, namespace, name, uid });
+            Some(ClaimTurn { block: lease.name, turn, state: TurnState::Held, pod, guest, claim })
         });
         let mut turns: Vec<ClaimTurn> = held.collect();
         let state = self.state();
@@ -68,7 +69,7 @@ impl AgentCore {
                     let ClaimingPod { name: pod, guest } = asked.pod.clone();
                     let guest = guest.map(|uid| TurnGuest { uid, runs: false });
                     let (block, turn, state) = (block.clone(), *turn, TurnState::Wanted);
-                    turns.push(ClaimTurn { block, turn, state, pod, guest });
+                    turns.push(ClaimTurn { block, turn, state, pod, guest, claim: None });
                 }
             }
         }

@@ -4,7 +4,7 @@ use tenure_leases::block::RefusalReason;
 use tenure_leases::node::PoolEcho;
 use tenure_leases::{
     BlockHint, BlockMark, BlockName, BlockNameError, CallId, ClaimTurn, HeldBlock, HolderIdentity, MarkAck,
-    MarkAnswer, NodeIpamSpec, NodeIpamStatus, PoolDemand, PoolKey, TurnGuest, Uid,
+    MarkAnswer, NodeIpamSpec, NodeIpamStatus, PoolDemand, PoolKey, TurnClaim, TurnGuest, Uid,
 };
 
 use super::{ConversionError, cidr, count, object_name};
@@ -12,6 +12,7 @@ use crate::objects::node::{
     AcceptedIdentity, AckEntry, DemandEntry, EchoEntry, GuestEntry, HeldEntry, HintEntry, NodeIPAM,
     NodeIPAMSpec, NodeIPAMStatus, TurnEntry,
 };
+use crate::objects::reference::ClaimReference;
 
 const IPV4: &str = "IPv4";
 const IPV6: &str = "IPv6";
@@ -306,7 +307,25 @@ impl TryFrom<&TurnEntry> for ClaimTurn {
             state: entry.state.parse()?,
             pod: entry.pod.clone(),
             guest: entry.guest.as_ref().map(guest).transpose()?,
+            claim: entry.claim.as_ref().and_then(turn_claim),
         })
+    }
+}
+
+/// The claim of a turn; `None` if it is of a kind of a later version. The node has the address all the same.
+fn turn_claim(claim: &ClaimReference) -> Option<TurnClaim> {
+    let (kind, uid) = (claim.kind.parse().ok()?, claim.uid.parse().ok()?);
+    Some(TurnClaim { kind, namespace: claim.namespace.clone(), name: claim.name.clone(), uid })
+}
+
+impl From<&TurnClaim> for ClaimReference {
+    fn from(claim: &TurnClaim) -> Self {
+        Self {
+            kind: claim.kind.to_string(),
+            namespace: claim.namespace.clone(),
+            name: claim.name.clone(),
+            uid: claim.uid.to_string(),
+        }
     }
 }
 
@@ -318,6 +337,7 @@ impl From<&ClaimTurn> for TurnEntry {
             state: turn.state.to_string(),
             pod: turn.pod.clone(),
             guest: turn.guest.map(|guest| GuestEntry { uid: guest.uid.to_string(), runs: guest.runs }),
+            claim: turn.claim.as_ref().map(Into::into),
         }
     }
 }

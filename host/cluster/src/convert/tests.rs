@@ -6,8 +6,8 @@ use tenure_leases::node::PoolEcho;
 use tenure_leases::{
     AddressSpace as LeaseSpace, BlockName, BlockPhase, CallId, ClaimKind, ClaimTurn, HeldBlock,
     HolderIdentity, IpBlock, LeasePool, LeaseRules, MachineHash, MarkAck, MarkAnswer, MarkId, NodeIpamSpec,
-    PoolDemand, PoolKey, RangeId, RangeState, RangeUse, SpaceError, SpaceRange, TurnGuest, TurnId, TurnState,
-    Uid,
+    PoolDemand, PoolKey, RangeId, RangeState, RangeUse, SpaceError, SpaceRange, TurnClaim, TurnGuest, TurnId,
+    TurnState, Uid,
 };
 
 use super::{BlockLease, ClaimLease, ConversionError, PoolRange, ReadStatus};
@@ -111,11 +111,21 @@ fn a_nodes_words_come_back_as_they_went() {
             state: TurnState::Held,
             pod: "default/db-0".into(),
             guest: Some(TurnGuest { uid: Uid(8), runs: true }),
+            claim: Some(TurnClaim {
+                kind: ClaimKind::Ipam,
+                namespace: "default".into(),
+                name: "db-0.net1".into(),
+                uid: Uid(9),
+            }),
         }],
         heard: Some(CallId(7)),
     };
     let mut object = NodeIPAM { metadata: stored("n1"), spec: NodeIPAMSpec::from(&spec), status: None };
     assert_eq!(NodeIpamSpec::try_from(&object), Ok(spec));
+    // A kind of a later version.
+    let mut later = object.clone();
+    later.spec.claims[0].claim.as_mut().unwrap().kind = "VirtualMachine".into();
+    assert_eq!(NodeIpamSpec::try_from(&later).unwrap().claims[0].claim, None);
     object.spec.demand[0].family = "IPv5".into();
     assert_eq!(NodeIpamSpec::try_from(&object).unwrap_err().to_string(), "unknown family \"IPv5\"");
     object.spec.demand[0].family = "IPv4".into();
@@ -169,6 +179,7 @@ fn what_a_node_has_is_known_though_it_says_nonsense_besides() {
         state: "Held".into(),
         pod: String::new(),
         guest: None,
+        claim: None,
     };
     object.spec.claims.push(turn.clone());
     let (words, left_out) = object.words().unwrap();

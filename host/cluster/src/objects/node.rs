@@ -120,7 +120,7 @@ pub struct NodeIPAMStatus {
     #[schemars(length(max = 256))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["poolUID".into(), "family".into()]))]
     pub waiting: Vec<WaitingEntry>,
-    /// IPBlocks of claims whose turn on this node ends once no pod has the address: another node wants it, or the claim is over.
+    /// IPBlocks of claims whose turn on this node ends once no pod has the address: another node wants it, the claim is over, or no claim has it any more.
     #[serde(default)]
     #[schemars(length(max = 256), inner(length(max = 253)))]
     #[x_kube(merge_strategy = ListMerge::Set)]

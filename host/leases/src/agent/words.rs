@@ -219,7 +219,14 @@ mod tests {
     fn what_is_said_fits_and_names_each_turn_that_is_held() {
         let turn = |number: u64, state| {
             let block = BlockName::new("default", "10.0.0.9/32".parse().unwrap()).unwrap();
-            ClaimTurn { block, turn: TurnId(number), state, pod: "default/db-0".into(), guest: None }
+            ClaimTurn {
+                block,
+                turn: TurnId(number),
+                state,
+                pod: "default/db-0".into(),
+                guest: None,
+                claim: None,
+            }
         };
         let wanted = (0..3).map(|number| turn(number, TurnState::Wanted));
         let held = (10..265).map(|number| turn(number, TurnState::Held));

@@ -148,7 +148,7 @@ mod tests {
 
     fn said(turn: u64, state: TurnState) -> ClaimTurn {
         let block = BlockName::new("default", "10.0.0.9/32".parse().unwrap()).unwrap();
-        ClaimTurn { block, turn: TurnId(turn), state, pod: "default/db-0".into(), guest: None }
+        ClaimTurn { block, turn: TurnId(turn), state, pod: "default/db-0".into(), guest: None, claim: None }
     }
 
     fn of_guest(turn: ClaimTurn, uid: u128, runs: bool) -> ClaimTurn {

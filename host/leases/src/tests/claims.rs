@@ -271,6 +271,7 @@ impl Claims {
                 state: if said.is_held { TurnState::Held } else { TurnState::Wanted },
                 pod: String::new(),
                 guest: guest(said.is_guest || all_guests, said.runs),
+                claim: None,
             })
             .collect();
         let turns: Vec<&ClaimTurn> = turns.iter().collect();

@@ -3,6 +3,8 @@
 mod address;
 mod facts;
 mod ipam;
+mod kept;
+mod lost;
 #[cfg(test)]
 mod tests;
 
@@ -16,7 +18,7 @@ use tenure_leases::{BlockPhase, ClaimTurn, HolderIdentity, TurnId};
 
 use self::address::ClaimAddresses;
 pub(super) use self::facts::ClaimFacts;
-use self::facts::kept;
+use self::kept::kept;
 use super::WaitReason;
 use super::conditions::{WantedCondition, condition};
 use super::held::HeldClaims;

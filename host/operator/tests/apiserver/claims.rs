@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use anyhow::{Context as _, ensure};
-use kube::api::{Api, DeleteParams, ObjectMeta, PostParams};
+use kube::api::{Api, DeleteParams, ObjectMeta, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use tenure_cluster::client::call;
 use tenure_cluster::{AddressClaim, AddressClaimStatus, AddressPool, AddressSpace, IPBlock, NodeIPAM};
-use tenure_leases::{ClaimTurn, TurnId, TurnState};
+use tenure_leases::{ClaimKind, ClaimTurn, TurnClaim, TurnId, TurnState};
 use tenure_operator::writes::OperatorWrite;
 
 use crate::Test;
@@ -23,6 +23,10 @@ pub(crate) const TESTS: &[Test] = &[
     ("claims::a_dead_nodes_address_moves_once_the_node_is_fenced", fenced),
     ("claims::a_lost_lease_of_a_claim_is_made_again_for_the_node_that_has_the_address", lost),
     ("claims::so_is_the_lost_lease_of_an_address_that_the_claim_chose", lost_choice),
+    (
+        "claims::what_a_node_has_is_its_claims_again_after_a_restore_that_knows_neither_and_nobodys_without_one",
+        restored,
+    ),
     ("claims::what_a_node_wants_keeps_no_address_from_a_claim", wanted),
     ("claims::an_address_that_two_leaders_leased_besides_goes_back", leased_twice),
 ];
@@ -89,7 +93,8 @@ pub(crate) fn say(
     state: TurnState,
 ) -> anyhow::Result<()> {
     let pod = "default/db-0".to_owned();
-    agent.turns = vec![ClaimTurn { block: block.parse()?, turn: TurnId(turn), state, pod, guest: None }];
+    agent.turns =
+        vec![ClaimTurn { block: block.parse()?, turn: TurnId(turn), state, pod, guest: None, claim: None }];
     agent.say(cluster)
 }
 
@@ -106,7 +111,14 @@ fn wanted(cluster: &Cluster) -> anyhow::Result<()> {
     let mut agents = agents(cluster, 1)?;
     let turn = |address: u64| -> anyhow::Result<ClaimTurn> {
         let (block, pod) = (format!("default.10-60-0-{address}.32").parse()?, "default/db-0".to_owned());
-        Ok(ClaimTurn { block, turn: TurnId(address), state: TurnState::Wanted, pod, guest: None })
+        Ok(ClaimTurn {
+            block,
+            turn: TurnId(address),
+            state: TurnState::Wanted,
+            pod,
+            guest: None,
+            claim: None,
+        })
     };
     agents[0].turns = (1..=6).map(turn).collect::<anyhow::Result<_>>()?;
     agents[0].say(cluster)?;
@@ -304,6 +316,43 @@ fn lose(cluster: &Cluster, more: &Value) -> anyhow::Result<()> {
     })?;
     ensure!(bound(cluster, &mut operator, "db-0")?.0 == address);
     Ok(())
+}
+
+/// Takes a claim and its block away, as a store that was put back does.
+fn forget(cluster: &Cluster, name: &str, block: &str) -> anyhow::Result<()> {
+    let without = json!({ "metadata": { "finalizers": null } });
+    let patch = Patch::Merge(&without);
+    cluster.runtime.block_on(call(api(cluster).patch(name, &PatchParams::default(), &patch)))?;
+    unclaim(cluster, name)?;
+    cluster.change::<IPBlock>(block, &without)?;
+    cluster.delete::<IPBlock>(block)
+}
+
+fn restored(cluster: &Cluster) -> anyhow::Result<()> {
+    let (mut operator, clock) = start(cluster)?;
+    let mut agents = agents(cluster, 1)?;
+    claim(cluster, "db-0", &json!({ "address": "10.60.0.4" }))?;
+    let (address, block) = bound(cluster, &mut operator, "db-0")?;
+    let uid = cluster.runtime.block_on(call(api(cluster).get("db-0")))?.metadata.uid;
+    say(cluster, &mut agents[0], &block, 1, TurnState::Held)?;
+    let (kind, namespace, name) = (ClaimKind::Address, "default".to_owned(), "db-0".to_owned());
+    let uid = uid.context("no uid")?.parse()?;
+    agents[0].turns[0].claim = Some(TurnClaim { kind, namespace, name, uid });
+    agents[0].say(cluster)?;
+    let turn = || Ok(active(cluster, &block)?.filter(|node| node == "n1").map(drop));
+    cluster.drive(&mut operator, "the turn", turn)?;
+    // Something makes it again, and nothing but the node knows its address.
+    forget(cluster, "db-0", &block)?;
+    claim(cluster, "db-0", &json!({}))?;
+    clock.advance(120);
+    ensure!(bound(cluster, &mut operator, "db-0")?.0 == address);
+    cluster.drive(&mut operator, "the turn again", turn)?;
+    // Now nobody does.
+    forget(cluster, "db-0", &block)?;
+    clock.advance(120);
+    cluster.drive(&mut operator, "the node to be asked", || {
+        Ok((asked_back(cluster, "n1")? == [block.clone()]).then_some(()))
+    })
 }
 
 fn leased_twice(cluster: &Cluster) -> anyhow::Result<()> {

@@ -30,7 +30,8 @@ fn say_guest(
     (state, runs): (TurnState, bool),
 ) -> anyhow::Result<()> {
     let (pod, guest) = (format!("default/launcher-{turn}"), Some(TurnGuest { uid: MACHINE, runs }));
-    agent.turns = vec![ClaimTurn { block: block.parse()?, turn: TurnId(turn), state, pod, guest }];
+    agent.turns =
+        vec![ClaimTurn { block: block.parse()?, turn: TurnId(turn), state, pod, guest, claim: None }];
     agent.say(cluster)
 }
 

@@ -89,6 +89,8 @@ async fn of_too_many_turns_one_that_no_pod_uses_goes() {
     let wanted: Vec<_> = turns.iter().filter(|turn| turn.state == TurnState::Wanted).collect();
     assert_eq!((turns.len(), wanted.len(), answer(&core, &new)), (MAX_HELD, 1, None));
     assert!(turns.iter().all(|turn| turn.block != held(unused).name));
+    // A lease that is lost is made again for the claim of an address, and for no wish.
+    assert!(turns.iter().all(|turn| turn.claim.is_some() == (turn.state == TurnState::Held)));
 }
 
 #[tokio::test]

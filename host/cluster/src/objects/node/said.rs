@@ -3,6 +3,7 @@
 use kube::KubeSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::objects::reference::ClaimReference;
 use crate::objects::schema;
 
 /// A block of the node's ledger.
@@ -96,6 +97,9 @@ pub struct TurnEntry {
     /// The virtual machine in the pod, if it is one's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guest: Option<GuestEntry>,
+    /// The claim, if the ledger has the address: a lease that is lost is made again for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim: Option<ClaimReference>,
 }
 
 /// The virtual machine in the pod of a turn.

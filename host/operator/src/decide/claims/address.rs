@@ -9,7 +9,6 @@ use tenure_cluster::convert::{ClaimLease, ClaimWish};
 use tenure_leases::{RangeId, RangeState, RangeUse, Uid};
 
 use super::super::EXHAUSTED;
-use super::facts::kept;
 use super::{ClaimFacts, WaitReason};
 use crate::decide::held::{AddressesByGroup, HeldClaims};
 use crate::memory::OperatorMemory;
@@ -21,6 +20,7 @@ const CANDIDATES: usize = 256;
 /// The addresses of pools for claims in one pass: those that are leased, by this pass too, and what was found out about the others.
 pub(super) struct ClaimAddresses<'a> {
     view: &'a ClusterView,
+    facts: &'a ClaimFacts<'a>,
     memory: &'a OperatorMemory,
     held: &'a HeldClaims,
     leased: AddressesByGroup,
@@ -42,7 +42,7 @@ fn because(reason: &'static str, message: String) -> WaitReason {
 impl<'a> ClaimAddresses<'a> {
     pub(super) fn new(
         view: &'a ClusterView,
-        facts: &ClaimFacts<'_>,
+        facts: &'a ClaimFacts<'a>,
         memory: &'a OperatorMemory,
         held: &'a HeldClaims,
     ) -> Self {
@@ -52,7 +52,7 @@ impl<'a> ClaimAddresses<'a> {
             leased.entry(group).or_default().insert(cidr);
         }
         let lost = lost(view, facts);
-        Self { view, memory, held, leased, lost, free: BTreeMap::new(), exhausted: BTreeMap::new() }
+        Self { view, facts, memory, held, leased, lost, free: BTreeMap::new(), exhausted: BTreeMap::new() }
     }
 
     /// Picks the address of a claim, which no other one gets from then on, or says why there is none.
@@ -88,13 +88,13 @@ impl<'a> ClaimAddresses<'a> {
             };
         }
         // A node that says it has the address has it for this claim.
-        let before = wish.before.map(IpNet::from);
-        let before = before.filter(|cidr| {
+        let had = self.facts.lost.had(wish, &pool.group).into_iter().filter(|cidr| {
             let is_taken = self.is_taken(pool, *cidr) || self.is_anothers(pool, *cidr, wish);
             is_of_family(*cidr, wish.is_ipv6) && !is_taken
         });
-        if let Some((range, cidr)) = before.and_then(|cidr| Some((place(self.view, pool, cidr)?, cidr))) {
-            return Ok((range, cidr));
+        let mut places = had.filter_map(|cidr| Some((place(self.view, pool, cidr)?, cidr)));
+        if let Some(found) = places.next() {
+            return Ok(found);
         }
         self.next_free(pool, wish.is_ipv6).map_err(|message| because(EXHAUSTED, message))
     }
@@ -181,21 +181,13 @@ fn pool_of<'a>(view: &'a ClusterView, wish: &ClaimWish) -> Result<&'a PoolView, 
 }
 
 /// The addresses that claims without a lease had before, each of the oldest claim that can have it again.
-fn lost<'a>(view: &'a ClusterView, facts: &ClaimFacts<'_>) -> BTreeMap<(&'a str, IpNet), &'a str> {
-    let ipam = view.ipam_claims.iter().flatten().flat_map(|claim| &claim.wishes);
+fn lost<'a>(view: &'a ClusterView, facts: &ClaimFacts<'a>) -> BTreeMap<(&'a str, IpNet), &'a str> {
     let mut lost = BTreeMap::new();
-    for wish in view.claims.iter().map(|claim| &claim.wish).chain(ipam) {
-        let Some(before) = wish.before.filter(|before| wish.address.is_none_or(|address| address == *before))
-        else {
-            continue;
-        };
-        let uid = wish.claim.uid.as_str();
-        let blocks = facts.of_claims.get(uid).into_iter().flatten();
-        if !facts.staying.contains(uid) || kept(blocks.copied(), wish).is_some() {
-            continue;
-        }
-        if let Ok(pool) = pool_of(view, wish) {
-            lost.entry((&*pool.group, IpNet::from(before))).or_insert(uid);
+    for wish in facts.unleased(view) {
+        let Ok(pool) = pool_of(view, wish) else { continue };
+        let had = facts.lost.had(wish, &pool.group).into_iter();
+        for cidr in had.filter(|cidr| wish.address.is_none_or(|address| IpNet::from(address) == *cidr)) {
+            lost.entry((&*pool.group, cidr)).or_insert(wish.claim.uid.as_str());
         }
     }
     lost

@@ -4,14 +4,17 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use tenure_cluster::convert::ClaimWish;
+use tenure_leases::node::MAX_HELD;
 use tenure_leases::operator::grant::GrantRefusal;
 use tenure_leases::operator::held::ClaimantState;
-use tenure_leases::{BlockPhase, ClaimTurn, NodeIpamSpec, TurnState};
+use tenure_leases::{BlockPhase, ClaimKind, ClaimTurn, NodeIpamSpec, TurnState};
 
 use super::super::attested::attested_off;
 use super::super::grants::reasons::{invalid_selector, refused};
 use super::super::{ADDRESSES_HELD, WaitReason, WaitingNodes};
 use super::is_leaving;
+use super::kept::{kept, surplus};
+use super::lost::LostLeases;
 use crate::memory::OperatorMemory;
 use crate::view::{BlockView, ClusterView, PoolView, SaidView, is_ipv6};
 
@@ -31,6 +34,10 @@ pub(in crate::decide) struct ClaimFacts<'a> {
     pub(super) ipam_unsure: bool,
     /// The blocks of claims that have another one of the family.
     pub(super) surplus: BTreeSet<&'a str>,
+    /// The claims that have no lease.
+    pub(super) lost: LostLeases<'a>,
+    /// Whether all claims and blocks are known, and may be asked back.
+    pub(super) knows_all: bool,
 }
 
 impl<'a> ClaimFacts<'a> {
@@ -57,7 +64,8 @@ impl<'a> ClaimFacts<'a> {
             nodes.into_iter().for_each(|node| of_nodes.entry(node).or_default().push(block));
         }
         let surplus = surplus(view, &of_claims);
-        Self {
+        let is_sure = memory.barrier.may_grant() && !memory.definitions_unsure;
+        let mut facts = Self {
             turns,
             of_claims,
             of_nodes,
@@ -65,7 +73,23 @@ impl<'a> ClaimFacts<'a> {
             unsure: memory.definitions_unsure,
             ipam_unsure: memory.ipam_claims_unsure,
             surplus,
-        }
+            lost: LostLeases::default(),
+            knows_all: is_sure && view.unreadable.is_empty(),
+        };
+        let turns = facts.turns.values().flatten().map(|(_, turn)| *turn);
+        facts.lost = LostLeases::gather(view, turns, facts.unleased(view));
+        facts
+    }
+
+    /// The wishes of claims that stay for which there is no lease, those of the oldest claims first.
+    pub(super) fn unleased(&self, view: &'a ClusterView) -> impl Iterator<Item = &'a ClaimWish> {
+        let ipam = view.ipam_claims.iter().flatten().flat_map(|claim| &claim.wishes);
+        let wishes = view.claims.iter().map(|claim| &claim.wish).chain(ipam);
+        wishes.filter(|wish| {
+            let uid = wish.claim.uid.as_str();
+            let blocks = self.of_claims.get(uid).into_iter().flatten();
+            self.staying.contains(uid) && kept(blocks.copied(), wish).is_none()
+        })
     }
 
     /// Whether the lease of a claim's block ends once no node has the address.
@@ -137,11 +161,23 @@ impl<'a> ClaimFacts<'a> {
         };
         let own = own.filter(|block| self.is_over(block) || looks_dead(block) || wanted_elsewhere(block));
         let held = said.spec.claims.iter().filter(|turn| turn.state == TurnState::Held);
-        let lost = held.filter_map(|turn| {
-            view.claim_block(&turn.block.to_string()).filter(|block| self.has_ended(block, turn))
+        let over = held.filter_map(|turn| {
+            let name = turn.block.to_string();
+            let is_over = match view.claim_block(&name) {
+                Some(block) => self.has_ended(block, turn),
+                None => self.is_nobodys(turn),
+            };
+            is_over.then_some(name)
         });
-        let names: BTreeSet<&str> = own.chain(lost).map(|block| block.name.as_str()).collect();
-        names.into_iter().map(str::to_owned).collect()
+        let names: BTreeSet<String> = own.map(|block| block.name.clone()).chain(over).collect();
+        names.into_iter().take(MAX_HELD).collect()
+    }
+
+    /// Whether no claim gets the address of a turn of which there is no lease.
+    fn is_nobodys(&self, turn: &ClaimTurn) -> bool {
+        let may_be_ipam = turn.claim.as_ref().is_none_or(|claim| claim.kind == ClaimKind::Ipam);
+        let is_unsure = !self.knows_all || (may_be_ipam && self.ipam_unsure);
+        !is_unsure && !self.lost.is_awaited(turn)
     }
 
     /// Whether a turn that a node says it has is over, and is not given back to it: the block names another turn, or this leader ended it when the node was
@@ -190,35 +226,4 @@ fn has_elsewhere(view: &ClusterView, said: &NodeIpamSpec, block: &BlockView) -> 
             let comes_first = turn.state == TurnState::Held || turn.block.group() < block.group.as_str();
             turn.block.cidr() == address && comes_first
         })
-}
-
-/// Whether a block is of a wish's claim and family.
-fn is_of(block: &BlockView, wish: &ClaimWish) -> bool {
-    let is_claims = block.claimed.as_ref().is_some_and(|of| of.claim.uid == wish.claim.uid);
-    is_claims && wish.is_ipv6.is_none_or(|ipv6| is_ipv6(block.block.cidr) == ipv6)
-}
-
-/// The block of a wish: of those that two leaders may have leased, the one that the claim's status names, else one with a turn, else the first.
-pub(super) fn kept<'a>(
-    blocks: impl Iterator<Item = &'a BlockView>,
-    wish: &ClaimWish,
-) -> Option<&'a BlockView> {
-    blocks.filter(|block| is_of(block, wish)).min_by_key(|block| {
-        let is_told = wish.before == Some(block.block.cidr.addr());
-        let has_turn = block.claimed.as_ref().is_some_and(|claimed| claimed.turn.is_some());
-        (!is_told, !has_turn)
-    })
-}
-
-/// The names of the blocks of claims that have another one of the family.
-fn surplus<'a>(view: &'a ClusterView, of_claims: &HashMap<&'a str, Vec<&'a BlockView>>) -> BTreeSet<&'a str> {
-    let ipam = view.ipam_claims.iter().flatten().flat_map(|claim| &claim.wishes);
-    let wishes = view.claims.iter().map(|claim| &claim.wish).chain(ipam);
-    let surplus = wishes.flat_map(|wish| {
-        let blocks = of_claims.get(wish.claim.uid.as_str()).map(Vec::as_slice).unwrap_or_default();
-        let kept = kept(blocks.iter().copied(), wish).map(|block| &block.name);
-        let others = blocks.iter().filter(move |block| is_of(block, wish) && Some(&block.name) != kept);
-        others.map(|block| block.name.as_str()).collect::<Vec<_>>()
-    });
-    surplus.collect()
 }

@@ -1,3 +1,4 @@
+mod lost;
 mod many;
 
 use serde_json::{Value, json};
