@@ -155,6 +155,8 @@ pub struct ToldView {
     pub observed_generation: i64,
     /// The conditions.
     pub conditions: Vec<Condition>,
+    /// The names of the blocks, of the node and of claims, whose CIDR the pool no longer had.
+    pub leaving: BTreeSet<String>,
     /// A hash of the whole half.
     hash: Option<u64>,
 }

@@ -14,6 +14,7 @@ use tenure_types::{NetworkName, PoolName};
 use crate::agent::asked::{AskedClaim, ShownClaim};
 use crate::agent::hesitation::Hesitations;
 use crate::agent::pool_looks::PoolLooks;
+use crate::agent::records::HeldLease;
 use crate::agent::refused::RefusedBlocks;
 use crate::agent::settings::{PoolFamily, cluster_pool};
 use crate::agent::unread::GivenWarnings;
@@ -52,6 +53,8 @@ pub(crate) struct AgentState {
     pub(crate) in_force: BTreeMap<Uid, PoolSettings>,
     /// Blocks of which the pool no longer has the CIDR, by the last hint at each: they keep their exclusions and their gateway.
     pub(crate) leaving: BTreeSet<IpNet>,
+    /// The same of the addresses of claims, by the names of their blocks.
+    pub(crate) leaving_claims: BTreeSet<String>,
     /// Pools of which a lower generation is told than is in force, to be read from the API server.
     pub(crate) doubted_pools: BTreeSet<Uid>,
     /// Blocks to which their pool's settings cannot be applied, each with the reason.
@@ -199,14 +202,23 @@ impl AgentState {
 
     /// Notes which blocks leave with their CIDR, and which do not. Without a hint, such as while the lease is lost, it stays as it was.
     fn note_leaving(&mut self) {
-        let status = self.object.as_ref().and_then(|object| object.status.as_ref());
-        for hint in status.into_iter().flat_map(|status| &status.blocks) {
+        let Some(status) = self.object.as_ref().and_then(|object| object.status.as_ref()) else { return };
+        self.leaving_claims = status.claims_leaving.iter().cloned().collect();
+        for hint in &status.blocks {
             let Ok(cidr) = hint.cidr.parse() else { continue };
             if hint.leaving {
                 self.leaving.insert(cidr);
             } else {
                 self.leaving.remove(&cidr);
             }
+        }
+    }
+
+    /// Whether the pool no longer has the CIDR of a lease.
+    pub(crate) fn leaves(&self, lease: &HeldLease) -> bool {
+        match &lease.turn {
+            None => self.leaving.contains(&lease.cidr()),
+            Some(_) => self.leaving_claims.contains(&lease.name.to_string()),
         }
     }
 

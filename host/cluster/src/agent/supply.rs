@@ -3,7 +3,7 @@
 //! ```text
 //!   a lease without ranges                          its ranges are added
 //!   other settings than its ranges have             the ranges are replaced; an address that is held stays as its owner got it
-//!   the pool no longer has the block's CIDR         the ranges keep their gateway, and what is not among them stays excluded
+//!   the pool no longer has the block's CIDR         the ranges keep their gateway, and what is not among them stays excluded: without ranges, all
 //!   settings that cannot be applied, or that        the ranges stay as they are, and a condition says so
 //!   the configuration does not allow
 //!   ranges of a lease that is not open              they drain, and those of an open one do not
@@ -191,8 +191,9 @@ impl AgentCore {
         if settings.for_claims && !is_kept(self.engine.objects().iter().map(AsRef::as_ref), &pool) {
             return Ok(Vec::new());
         }
-        let is_leaving = !present.is_empty() && self.state().leaving.contains(&lease.cidr());
-        let wanted = match is_leaving {
+        // The pool's settings of now are not about it. It hands out at most what it handed out before, which may be nothing.
+        let leaves = self.state().leaves(lease);
+        let wanted = match leaves {
             true => leaving_ranges(lease.cidr(), present.iter().map(|(_, range, _)| range), &settings)?,
             false => block_ranges(lease.cidr(), &settings, &book.network().attributes)?,
         };

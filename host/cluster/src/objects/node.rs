@@ -125,6 +125,11 @@ pub struct NodeIPAMStatus {
     #[schemars(length(max = 256), inner(length(max = 253)))]
     #[x_kube(merge_strategy = ListMerge::Set)]
     pub claims_asked_back: Vec<String>,
+    /// IPBlocks of claims of which the pool no longer has the address: it keeps its gateway on this node, and stays excluded if it was.
+    #[serde(default)]
+    #[schemars(length(max = 256), inner(length(max = 253)))]
+    #[x_kube(merge_strategy = ListMerge::Set)]
+    pub claims_leaving: Vec<String>,
     /// The call of an operator that doubts the store, which the agent repeats with everything that the node holds.
     #[serde(default)]
     #[schemars(schema_with = "schema::optional_number")]

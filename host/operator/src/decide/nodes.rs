@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 use tenure_cluster::objects::node::{ExclusionEntry, HintEntry, NodeIPAMStatus, PoolSettings, WaitingEntry};
-use tenure_leases::node::MAX_POOLS;
+use tenure_leases::node::{MAX_HELD, MAX_POOLS};
 use tenure_leases::space::overlap;
-use tenure_leases::{BlockHint, RangeUse, Uid};
+use tenure_leases::{BlockHint, RangeUse, TurnState, Uid};
 
 use super::claims::ClaimFacts;
 use super::conditions::{WantedCondition, condition};
@@ -107,11 +107,12 @@ fn status(view: &ClusterView, said: &SaidView, waiting: Vec<WaitingEntry>, now: 
         observed_generation: generation,
         block_count: i64::try_from(blocks.len()).unwrap_or(i64::MAX),
         accepted,
-        blocks: blocks.iter().filter_map(|of| hint(view, of)).collect(),
+        blocks: blocks.iter().filter_map(|of| hint(view, said, of)).collect(),
         pools: settings(view, said, &blocks),
         waiting,
         conditions,
         claims_asked_back: vec![],
+        claims_leaving: claims_leaving(view, said),
         // One that is over is left there: to take it away is another write for each node.
         call: old.and_then(|old| old.call).map(|call| call.to_string()),
     }
@@ -159,14 +160,33 @@ fn message(waiting: &[WaitingEntry]) -> String {
     }
 }
 
-fn hint(view: &ClusterView, of: &BlockView) -> Option<HintEntry> {
-    let BlockView { block, group, .. } = of;
+fn hint(view: &ClusterView, said: &SaidView, of: &BlockView) -> Option<HintEntry> {
+    let BlockView { block, group, name, .. } = of;
     let hint = BlockHint { cidr: block.cidr, uid: block.uid, mark: block.mark };
-    // By the spec and not by the space: the node gets this very spec's exclusions, before the range is closed.
-    let pool = view.pool(block.pool.uid);
-    let leaving = pool.is_some_and(|pool| pool.ranges.iter().all(|range| !range.cidr.contains(&block.cidr)));
     // The name was read from an object, whose name follows from the group and the CIDR.
-    HintEntry::new(group, &hint, leaving).ok()
+    HintEntry::new(group, &hint, leaves(view.pool(block.pool.uid), said, name, block.cidr)).ok()
+}
+
+/// The blocks of claims whose address a node has, and the pool no longer.
+fn claims_leaving(view: &ClusterView, said: &SaidView) -> Vec<String> {
+    let held = said.spec.claims.iter().filter(|turn| turn.state == TurnState::Held);
+    let leaving = held.filter_map(|turn| {
+        let name = turn.block.to_string();
+        let pool = view.claim_block(&name).and_then(|block| view.pool(block.block.pool.uid));
+        leaves(pool, said, &name, turn.block.cidr()).then_some(name)
+    });
+    leaving.take(MAX_HELD).collect()
+}
+
+/// Whether a pool no longer has a block's CIDR. Of one that is gone, or that cannot be read, that is as the node was told last: the settings that it has
+/// in force are of then.
+///
+/// By the spec and not by the space: the node gets this very spec's exclusions, before the range is closed.
+fn leaves(pool: Option<&PoolView>, said: &SaidView, name: &str, cidr: IpNet) -> bool {
+    match pool {
+        Some(pool) => pool.ranges.iter().all(|range| !range.cidr.contains(&cidr)),
+        None => said.told.as_ref().is_some_and(|told| told.leaving.contains(name)),
+    }
 }
 
 /// The settings of the pools that the node has blocks of, or wants blocks of. The address of a claim is a block, too.

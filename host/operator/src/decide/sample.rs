@@ -83,6 +83,11 @@ pub(super) fn said(number: u32, node: Uid, want: u32, turns: &[Value]) -> KeptOb
 
 /// The words of that machine, which wants so many blocks, and says more besides.
 pub(super) fn saying(number: u32, node: Uid, want: u32, more: &Value) -> KeptObject<SaidView> {
+    telling(number, node, want, more, &Value::Null)
+}
+
+/// The same with the operator's half.
+pub(super) fn telling(number: u32, node: Uid, want: u32, more: &Value, told: &Value) -> KeptObject<SaidView> {
     let machine = MachineHash::of(&format!("m{number}"), &format!("s{number}")).unwrap();
     let demand = json!({ "pool": "pods", "poolUID": POOL.to_string(), "family": "IPv4", "want": want });
     let mut spec = json!({
@@ -93,7 +98,7 @@ pub(super) fn saying(number: u32, node: Uid, want: u32, more: &Value) -> KeptObj
         spec[field] = value.clone();
     }
     let uid = Uid(1 << 64 | u128::from(number));
-    let object = json!({ "metadata": metadata(&format!("n{number}"), uid), "spec": spec });
+    let object = json!({ "metadata": metadata(&format!("n{number}"), uid), "spec": spec, "status": told });
     let said = KeptObject::<SaidView>::of(serde_json::from_value(object).unwrap());
     assert!(said.read.is_ok(), "{:?}", said.read);
     said

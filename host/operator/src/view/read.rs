@@ -1,5 +1,6 @@
 //! Objects become a snapshot.
 
+use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hasher as _};
 use std::sync::Arc;
 
@@ -255,10 +256,16 @@ impl FromObject for SaidView {
             call: told.call,
             observed_generation: status.observed_generation,
             hash: hash(&status),
+            leaving: leaving(&status),
             conditions: status.conditions,
         });
         Ok(Self { spec, left_out, told, uid, version, generation, fenced })
     }
+}
+
+fn leaving(status: &NodeIPAMStatus) -> BTreeSet<String> {
+    let blocks = status.blocks.iter().filter(|hint| hint.leaving).map(|hint| &hint.name);
+    blocks.chain(&status.claims_leaving).cloned().collect()
 }
 
 /// Hashes an operator's half.

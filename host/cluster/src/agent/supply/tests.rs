@@ -4,12 +4,14 @@ use std::time::Duration;
 use kube::{Client, Config};
 use serde_json::json;
 use tenure_fixtures::ports::ManualClock;
-use tenure_leases::Uid;
+use tenure_leases::{ClaimKind, TurnId, Uid};
 
 use super::*;
 use crate::NodeIPAM;
+use crate::agent::records::LeaseTurn;
 use crate::agent::sample::{agent, agent_with, network};
 use crate::objects::delivery::BlockIndexRange;
+use crate::pools::ClaimName;
 
 /// The operator tells the settings of the pool `names`.
 fn tell(core: &AgentCore, generation: i64, excluded: &str) {
@@ -57,6 +59,74 @@ async fn a_block_whose_cidr_was_taken_out_of_the_pool_keeps_its_exclusions() {
         whole,
         "it was put back, without its exclusions"
     );
+}
+
+#[tokio::test]
+async fn a_block_that_leaves_hands_out_nothing_that_it_did_not_hand_out_before() {
+    let (core, _abandoned) = agent().await;
+    let lease = HeldLease {
+        name: "default.10-0-0-0.28".parse().unwrap(),
+        uid: Uid(6),
+        pool: PoolKey { name: "names".into(), uid: Uid(7) },
+        hold: LeaseHold::Open,
+        boot: Some(Uid(2)),
+        turn: None,
+    };
+    core.record(&lease).await.unwrap();
+    let hint = |leaving: bool| json!([{ "name": lease.name.to_string(), "cidr": "10.0.0.0/28", "uid": Uid(6).to_string(), "leaving": leaving }]);
+    let ranges = async |generation: i64, excluded: &str, hints: &serde_json::Value| {
+        tell_of(&core, generation, excluded, hints);
+        core.supply(&network()).await.unwrap();
+        labelled(&core.book(&network()).await.unwrap()).count()
+    };
+    assert_eq!(ranges(1, "10.0.0.0/24", &hint(false)).await, 0, "all of it is excluded");
+    assert_eq!(ranges(2, "10.9.0.0/24", &hint(true)).await, 0);
+    assert_eq!(
+        ranges(3, "10.9.0.0/24", &hint(false)).await,
+        1,
+        "its CIDR was put back, without the exclusion"
+    );
+}
+
+#[tokio::test]
+async fn the_address_of_a_claim_keeps_its_gateway_when_its_cidr_is_taken_out_of_the_pool() {
+    let (core, _abandoned) = agent().await;
+    let claim = ClaimName { kind: ClaimKind::Address, namespace: "default".into(), name: "db-0".into() };
+    let pod = "default/db-0".to_owned();
+    let lease = HeldLease {
+        name: "default.10-0-0-9.32".parse().unwrap(),
+        uid: Uid(6),
+        pool: PoolKey { name: "names".into(), uid: Uid(7) },
+        hold: LeaseHold::Open,
+        boot: Some(Uid(2)),
+        turn: Some(LeaseTurn { claim, uid: Some(Uid(8)), turn: TurnId(5), pod, guest: None, addresses: 1 }),
+    };
+    core.record(&lease).await.unwrap();
+    let told = |generation: i64, subnet: &str, leaving: &[&str]| {
+        let gateway = subnet.replace(".0/24", ".1");
+        let pool = json!({
+            "name": "names", "uid": Uid(7).to_string(), "generation": generation, "gateway": { "ipv4": gateway },
+            "gatewaySubnets": [subnet],
+        });
+        let spec =
+            json!({ "nodeUID": Uid(1).to_string(), "machine": "0".repeat(32), "bootID": Uid(2).to_string() });
+        let status = json!({ "pools": [pool], "claimsLeaving": leaving });
+        let object = json!({ "metadata": { "name": "n1" }, "spec": spec, "status": status });
+        serde_json::from_value::<NodeIPAM>(object).unwrap()
+    };
+    let delivered = async |object: NodeIPAM| {
+        core.state().see(Some(object));
+        core.supply(&network()).await.unwrap();
+        let book = core.book(&network()).await.unwrap();
+        let range = labelled(&book).next().unwrap().1.range.clone();
+        (range.gateway().map(|gateway| gateway.to_string()), range.prefix_length())
+    };
+    let of = |gateway: &str| (Some(gateway.to_owned()), 24);
+    assert_eq!(delivered(told(1, "10.0.0.0/24", &[])).await, of("10.0.0.1"));
+    let renumbered = told(2, "10.9.0.0/24", &["default.10-0-0-9.32"]);
+    assert_eq!(delivered(renumbered.clone()).await, of("10.0.0.1"));
+    // Somebody deleted the node's object, and the operator has not answered the new one yet.
+    assert_eq!(delivered(NodeIPAM { status: None, ..renumbered }).await, of("10.0.0.1"));
 }
 
 #[tokio::test]

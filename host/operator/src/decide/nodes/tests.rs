@@ -23,13 +23,8 @@ fn said(number: usize) -> KeptObject<SaidView> {
     KeptObject::of(object)
 }
 
-#[test]
-fn a_node_is_told_of_taken_addresses_also_where_it_has_the_address_of_a_claim() {
-    let taken = |cidr: &str| json!({ "cidr": cidr, "source": "calico", "owner": "pod shop/web-0" });
-    let more = json!({ "taken": [taken("10.0.0.9/32"), taken("10.0.0.10/32")] });
-    let turn = json!({
-        "block": "default.10-0-0-9.32", "turn": TurnId(7).to_string(), "state": "Held", "pod": "default/db-0",
-    });
+/// The block of a claim.
+fn claimed() -> KeptObject<BlockView> {
     let claim = ClaimReference {
         kind: "AddressClaim".into(),
         namespace: "default".into(),
@@ -41,9 +36,19 @@ fn a_node_is_told_of_taken_addresses_also_where_it_has_the_address_of_a_claim() 
     let mut block = ClaimLease { group, cidr, range: RangeId(1), pool, claim }.object().unwrap();
     block.metadata.uid = Some(Uid(51).to_string());
     block.metadata.resource_version = Some("1".into());
+    KeptObject::of(block)
+}
+
+#[test]
+fn a_node_is_told_of_taken_addresses_also_where_it_has_the_address_of_a_claim() {
+    let taken = |cidr: &str| json!({ "cidr": cidr, "source": "calico", "owner": "pod shop/web-0" });
+    let more = json!({ "taken": [taken("10.0.0.9/32"), taken("10.0.0.10/32")] });
+    let turn = json!({
+        "block": "default.10-0-0-9.32", "turn": TurnId(7).to_string(), "state": "Held", "pod": "default/db-0",
+    });
     let view = view(ViewSources {
         pools: vec![sample::pool_with("Claims", "10.0.0.0/28", 32, &more)],
-        blocks: vec![KeptObject::of(block)],
+        blocks: vec![claimed()],
         said: vec![sample::said(1, Uid(11), 0, &[turn])],
         ..ViewSources::default()
     });
@@ -87,9 +92,36 @@ fn a_block_leaves_with_the_cidr_of_the_spec_whose_exclusions_the_node_is_told() 
             blocks: vec![sample::leased(1, Uid(11), ("10.0.0.16/28", Uid(21)), false)],
             ..ViewSources::default()
         });
-        hint(&view, &view.blocks[0]).unwrap().leaving
+        hint(&view, &view.said["n1"], &view.blocks[0]).unwrap().leaving
     };
     assert_eq!(["10.0.0.0/24", "10.1.0.0/24"].map(leaving), [false, true]);
+}
+
+/// The blocks, of the node and of claims, of which a node is told that they leave, if its pool has this usage and CIDR. It was told so of both before.
+fn told_leaving(usage: &str, cidr: &str) -> Vec<String> {
+    let turn = json!({
+        "block": "default.10-0-0-9.32", "turn": TurnId(7).to_string(), "state": "Held", "pod": "default/db-0",
+    });
+    let hint = json!({ "name": "default.10-0-0-16.28", "cidr": "10.0.0.16/28", "uid": Uid(21).to_string(), "leaving": true });
+    let before = json!({ "blocks": [hint], "claimsLeaving": ["default.10-0-0-9.32"] });
+    let view = view(ViewSources {
+        pools: vec![sample::pool(usage, cidr, 28)],
+        blocks: vec![claimed(), sample::leased(1, Uid(11), ("10.0.0.16/28", Uid(21)), false)],
+        said: vec![sample::telling(1, Uid(11), 0, &json!({ "claims": [turn] }), &before)],
+        hosts: vec![sample::host(1, Uid(11))],
+        ..ViewSources::default()
+    });
+    let status = status(&view, &view.said["n1"], vec![], sample::NOW);
+    let blocks = status.blocks.into_iter().filter(|hint| hint.leaving).map(|hint| hint.name);
+    blocks.chain(status.claims_leaving).collect()
+}
+
+#[test]
+fn the_address_of_a_claim_leaves_like_a_block_and_of_a_pool_that_cannot_be_read_all_is_as_it_was() {
+    let both = ["default.10-0-0-16.28", "default.10-0-0-9.32"];
+    assert!(told_leaving("Blocks", "10.0.0.0/24").is_empty());
+    assert_eq!(told_leaving("Blocks", "10.1.0.0/24"), both);
+    assert_eq!(told_leaving("Loans", "10.0.0.0/24"), both, "of a later version");
 }
 
 #[test]
