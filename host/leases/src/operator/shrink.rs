@@ -16,7 +16,8 @@
 //! ```
 //!
 //! A block that is frozen, or that its node never accepted, is not open, and goes without a replacement: no address comes from it. That may be why the
-//! node has no other: it accepts nothing of a closed range, and the pool may have no second one.
+//! node has no other: it accepts nothing of a closed range, and the pool may have no second one. Nor does a block open again that drains: the node agreed
+//! while it had a replacement, and a second edit that asks that one back, too, would have the first one give addresses again.
 //!
 //! The agent has the last word about a network's last open block ([`agent::mark`](crate::agent::mark)); what is decided here keeps pointless marks away.
 //! Which pools are of one network the operator does not know. So a block of another pool counts as a replacement only where the pool has none for the
@@ -60,8 +61,10 @@ pub struct ShrinkCase {
     pub pool_nodes: u32,
     /// Other open blocks of the node of the same family that are not marked: those of the pool, or of all pools if this one grants the node none.
     pub replacements: u32,
-    /// The block is not open on its node, which never accepted it, or answered ready to a mark and keeps it frozen.
+    /// The block is not open on its node, which never accepted it, answered ready to a mark and keeps it frozen, or drains it.
     pub not_open: bool,
+    /// The block has a mark as one that drains. The budget is for further nodes.
+    pub drains: bool,
     /// The node lists the block as idle.
     pub idle: bool,
     /// The pool releases excess.
@@ -85,7 +88,7 @@ pub fn wanted_back(case: &ShrinkCase) -> Option<MarkReason> {
         return Some(MarkReason::Drain);
     }
     let selector = case.unmatched_seconds.is_some_and(|seconds| seconds >= SELECTOR_SECONDS)
-        && case.draining_nodes < selector_budget(case.pool_nodes);
+        && (case.drains || case.draining_nodes < selector_budget(case.pool_nodes));
     let leaves = case.block_deleting || case.cidr_removed || case.excluded || case.orphaned || selector;
     if leaves && (case.replacements > 0 || case.not_open) {
         return Some(MarkReason::Drain);
@@ -118,6 +121,7 @@ mod tests {
         pool_nodes: 50,
         replacements: 1,
         not_open: false,
+        drains: false,
         idle: false,
         release_excess: true,
         free_blocks: 100,
@@ -154,6 +158,10 @@ mod tests {
         let unmatched = ShrinkCase { unmatched_seconds: Some(SELECTOR_SECONDS), ..HELD };
         assert_eq!(wanted_back(&ShrinkCase { unmatched_seconds: Some(SELECTOR_SECONDS - 1), ..HELD }), None);
         assert_eq!(wanted_back(&ShrinkCase { draining_nodes: 5, ..unmatched }), None);
+        // Another node left the pool, which lowered the budget.
+        let drains = ShrinkCase { draining_nodes: 5, drains: true, ..unmatched };
+        assert_eq!(wanted_back(&drains), Some(MarkReason::Drain));
+        assert_eq!(wanted_back(&ShrinkCase { unmatched_seconds: None, ..drains }), None, "it matches again");
         assert_eq!([0, 9, 10, 5000].map(selector_budget), [1, 1, 1, 500]);
     }
 

@@ -266,6 +266,9 @@ fn shrink_case(
         let stays = other.block.mark.is_none() && !other.block.deleting && view.serves(other);
         open && stays && said.spec.held_uid(other.block.cidr) == Some(other.block.uid)
     };
+    // By the mark of now, or by the one in whose place another leader's successor has put it.
+    let mut answers = said.spec.acks.iter().filter(|ack| ack.uid == lease.uid);
+    let is_cordoned = answers.any(|ack| ack.answer == MarkAnswer::Cordoned);
     ShrinkCase {
         crd_deleting: memory.definitions_unsure,
         pool_deleting: pool.is_some_and(|pool| pool.lease.deleting),
@@ -280,7 +283,10 @@ fn shrink_case(
         pool_nodes: number(facts.pool_nodes.get(&lease.pool.uid).map_or(0, BTreeSet::len)),
         replacements: number(view.blocks_of(&said.spec).filter(replaces).count()),
         // As its last open block, an agent refuses to give up what it has accepted and not said yet.
-        not_open: said.spec.gave_up(lease.uid) || said.spec.held_uid(lease.cidr) != Some(lease.uid),
+        not_open: said.spec.gave_up(lease.uid)
+            || said.spec.held_uid(lease.cidr) != Some(lease.uid)
+            || (lease.mark.is_some() && is_cordoned),
+        drains: lease.mark.is_some_and(|mark| mark.why == MarkReason::Drain),
         idle: said.spec.idle.contains(&lease.uid),
         release_excess: pool.is_some_and(|pool| pool.lease.release_excess),
         free_blocks: counted.free.try_into().unwrap_or(u32::MAX),

@@ -129,6 +129,54 @@ fn a_node_that_refused_to_drain_its_last_block_is_asked_again_with_the_next_one(
 }
 
 #[test]
+fn a_block_that_drains_goes_on_draining_when_its_replacement_is_asked_back_too() {
+    let mut memory = leader();
+    let view = || holding(&json!({}), &of_one_node(&["10.0.0.0/30", "10.1.0.0/30"]), |_| true);
+    let range = |view: &mut ClusterView, first: RangeState, second: RangeState| {
+        Arc::make_mut(&mut view.blocks[1]).block.range = RangeId(2);
+        let space = view.spaces.get_mut("default").map(Arc::make_mut).unwrap();
+        let (pool, usage) = (view.blocks[1].block.pool.clone(), RangeUse::Blocks);
+        let cidr = "10.1.0.0/24".parse().unwrap();
+        let range = SpaceRange { id: RangeId(2), cidr, unit: 30, usage, pool, state: RangeState::Open };
+        space.space.add(LeaseRules::ALL, range).unwrap();
+        for (id, state) in [(RangeId(1), first), (RangeId(2), second)] {
+            if state == RangeState::Closed {
+                space.space.close(id).unwrap();
+            }
+        }
+    };
+    let mut first = view();
+    range(&mut first, RangeState::Closed, RangeState::Open);
+    let [(block, _, mark)] = marks(releases(&first, &mut memory, NOW)).try_into().unwrap();
+    assert_eq!(block, Uid(1000));
+    memory.wrote_mark(mark.id, NOW.elapsed);
+    // The second edit, after the node's answer or before it.
+    let after = |answers: &[MarkAnswer], memory: &mut OperatorMemory| {
+        let mut second = view();
+        range(&mut second, RangeState::Closed, RangeState::Closed);
+        Arc::make_mut(&mut second.blocks[0]).block.mark = Some(mark);
+        let said = second.said.get_mut("n0").map(Arc::make_mut).unwrap();
+        said.spec.acks.extend(answers.iter().map(|answer| MarkAck {
+            uid: block,
+            mark: mark.id,
+            answer: *answer,
+        }));
+        let writes = releases(&second, memory, NOW).writes.into_iter();
+        writes
+            .map(|write| match write {
+                OperatorWrite::Block(_, _, _, change) => change,
+                other => panic!("{other:?}"),
+            })
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(after(&[MarkAnswer::Cordoned], &mut memory), []);
+    assert_eq!(after(&[], &mut memory), [BlockChange::Clear(mark.id)], "it is open still");
+    // Another leader marks it again.
+    let remarked = after(&[MarkAnswer::Cordoned], &mut leader());
+    assert!(matches!(remarked[..], [BlockChange::Mark(_)]), "{remarked:?}");
+}
+
+#[test]
 fn a_node_that_does_not_answer_keeps_no_other_from_draining() {
     let (blocks, mut memory) = (pairs(4), leader());
     let selector = json!({ "nodeSelector": { "matchLabels": { "zone": "typo" } } });
