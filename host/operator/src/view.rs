@@ -182,8 +182,8 @@ pub struct HostView {
 pub struct ClusterView {
     /// The pools, the oldest first.
     pub pools: Vec<Arc<PoolView>>,
-    /// The uids of pools that cannot be read: nothing is granted of them, and nothing taken away.
-    pub unreadable_pools: BTreeSet<Uid>,
+    /// The names of pools that cannot be read, by uid: nothing is granted of them, and nothing taken away.
+    pub unreadable_pools: BTreeMap<Uid, Arc<str>>,
     /// The spaces by overlap group.
     pub spaces: BTreeMap<Arc<str>, Arc<SpaceView>>,
     /// The blocks, by name.
@@ -268,7 +268,7 @@ impl ClusterView {
     /// Whether there is a pool with this uid, perhaps one that cannot be read.
     #[must_use]
     pub fn has_pool(&self, uid: Uid) -> bool {
-        self.pool(uid).is_some() || self.unreadable_pools.contains(&uid)
+        self.pool(uid).is_some() || self.unreadable_pools.contains_key(&uid)
     }
 
     /// The blocks of a node's machine.

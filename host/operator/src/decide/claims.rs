@@ -21,6 +21,7 @@ pub(super) use self::facts::ClaimFacts;
 use self::kept::kept;
 use super::WaitReason;
 use super::conditions::{WantedCondition, condition};
+use super::grants::reasons::unreadable_pool;
 use super::held::HeldClaims;
 use crate::memory::{ClaimsLeft, OperatorMemory};
 use crate::view::{BlockView, ClaimView, ClusterView, MAX_FINALIZERS, ObjectAge, age};
@@ -151,6 +152,10 @@ impl<'a> ClaimLeasing<'a> {
                 reason: "OperatorWaits",
                 message: "the operator waits until every node had time to say what it holds".to_owned(),
             });
+        }
+        // It may be the pool of the claim's network.
+        if let Some(name) = self.view.unreadable_pools.values().next().filter(|_| wish.claim.is_ipam()) {
+            return FoundLease::Waits(unreadable_pool(name));
         }
         match self.addresses.pick(wish) {
             Ok(lease) => FoundLease::Begins(lease),

@@ -16,7 +16,7 @@ use tenure_leases::operator::held::{ClaimantState, HeldVerdict, heir};
 use tenure_leases::space::overlap;
 use tenure_leases::{AddressSpace, MarkAck, MarkAnswer, PoolDemand, RangeId, RangeState, RangeUse};
 
-use self::reasons::{QUOTA, invalid_selector, no_block, no_range, only_own, refused};
+use self::reasons::{QUOTA, invalid_selector, no_block, no_range, only_own, refused, unreadable_pool};
 use super::attested::attested_off;
 use super::held::{HeldClaim, HeldClaims};
 use super::{FamilyKey, WaitReason, WaitingNodes, in_turn};
@@ -257,10 +257,8 @@ impl Granting<'_> {
             return Err(refused(&GrantRefusal::Barrier));
         }
         let view = self.view;
-        if view.unreadable_pools.contains(&demand.pool.uid) {
-            let name = &demand.pool.name;
-            let message = format!("this version of the operator cannot read AddressPool {name}");
-            return Err(WaitReason { reason: "OperatorWaits", message });
+        if view.unreadable_pools.contains_key(&demand.pool.uid) {
+            return Err(unreadable_pool(&demand.pool.name));
         }
         let pool = view.pool(demand.pool.uid).ok_or_else(|| WaitReason {
             reason: "PoolGone",

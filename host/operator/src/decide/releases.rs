@@ -110,7 +110,7 @@ pub(super) fn releases(view: &ClusterView, memory: &mut OperatorMemory, now: Wri
         if block.block.phase == BlockPhase::Quarantined {
             continue;
         }
-        if view.unreadable_pools.contains(&block.block.pool.uid) {
+        if view.unreadable_pools.contains_key(&block.block.pool.uid) {
             continue;
         }
         let pool = view.pool(block.block.pool.uid);

@@ -54,7 +54,7 @@ pub(super) fn spaces(view: &ClusterView, held: &HeldClaims, may_remove: bool) ->
         let wanted = wanted(&pools);
         for range in before.ranges() {
             let is_wanted = wanted.iter().any(|wanted| wanted.is(range));
-            let may_be_wanted = view.unreadable_pools.contains(&range.pool.uid);
+            let may_be_wanted = view.unreadable_pools.contains_key(&range.pool.uid);
             if !is_wanted && !may_be_wanted && range.state == RangeState::Open {
                 // It is in the space.
                 let _ = space.close(range.id);

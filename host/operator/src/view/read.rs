@@ -62,7 +62,8 @@ pub fn view(sources: ViewSources) -> ClusterView {
         view.unreadable_blocks.extend(name.map(|name| (name.group().to_owned(), name.cidr())));
     }
     let unreadable_pools = sources.pools.iter().filter(|pool| pool.read.is_err());
-    view.unreadable_pools = unreadable_pools.filter_map(|pool| pool.uid).collect();
+    view.unreadable_pools =
+        unreadable_pools.filter_map(|pool| Some((pool.uid?, Arc::clone(&pool.name)))).collect();
     view.pools = view.readable(sources.pools).map(|(_, pool)| pool).collect();
     view.pools.sort_by_key(|pool| age(&pool.object.metadata));
     view.spaces = view.readable(sources.spaces).collect();

@@ -9,6 +9,7 @@ use tenure_cluster::convert::{ClaimLease, ClaimWish};
 use tenure_leases::{RangeId, RangeState, RangeUse, Uid};
 
 use super::super::EXHAUSTED;
+use super::super::grants::reasons::unreadable_pool;
 use super::{ClaimFacts, WaitReason};
 use crate::decide::held::{AddressesByGroup, HeldClaims};
 use crate::memory::OperatorMemory;
@@ -164,7 +165,11 @@ impl<'a> ClaimAddresses<'a> {
 fn pool_of<'a>(view: &'a ClusterView, wish: &ClaimWish) -> Result<&'a PoolView, WaitReason> {
     let name = &wish.pool;
     let pool = view.pools.iter().find(|pool| *pool.lease.key.name == **name);
-    let pool = pool.ok_or_else(|| because("PoolUnknown", format!("there is no AddressPool {name}")))?;
+    let is_unreadable = || view.unreadable_pools.values().any(|unreadable| **unreadable == **name);
+    let pool = pool.ok_or_else(|| match is_unreadable() {
+        true => unreadable_pool(name),
+        false => because("PoolUnknown", format!("there is no AddressPool {name}")),
+    })?;
     if pool.usage != RangeUse::Claims {
         let message = format!("AddressPool {name} has blocks for nodes; a pool for claims has usage: Claims");
         return Err(because("PoolNotForClaims", message));

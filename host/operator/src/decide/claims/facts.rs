@@ -10,7 +10,7 @@ use tenure_leases::operator::held::ClaimantState;
 use tenure_leases::{BlockPhase, ClaimKind, ClaimTurn, NodeIpamSpec, TurnState};
 
 use super::super::attested::attested_off;
-use super::super::grants::reasons::{invalid_selector, refused};
+use super::super::grants::reasons::{invalid_selector, refused, unreadable_pool};
 use super::super::{ADDRESSES_HELD, WaitReason, WaitingNodes};
 use super::is_leaving;
 use super::kept::{kept, surplus};
@@ -199,7 +199,10 @@ fn refusal(
     said: &NodeIpamSpec,
     block: &BlockView,
 ) -> Option<WaitReason> {
-    let pool = pool?;
+    let Some(pool) = pool else {
+        let name = view.unreadable_pools.get(&block.block.pool.uid);
+        return name.map(|name| unreadable_pool(name));
+    };
     if pool.selector.is_none() {
         return Some(invalid_selector(pool));
     }

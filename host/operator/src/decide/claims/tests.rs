@@ -1,5 +1,6 @@
 mod lost;
 mod many;
+mod unreadable;
 
 use serde_json::{Value, json};
 use tenure_cluster::objects::reference::ClaimReference;

@@ -45,6 +45,12 @@ pub(super) fn no_range(pool: &PoolView) -> WaitReason {
     WaitReason { reason: "OperatorWaits", message }
 }
 
+/// The pool cannot be read.
+pub(in crate::decide) fn unreadable_pool(name: &str) -> WaitReason {
+    let message = format!("this version of the operator cannot read AddressPool {name}");
+    WaitReason { reason: "OperatorWaits", message }
+}
+
 /// The words of a refusal.
 pub(in crate::decide) fn refused(refusal: &GrantRefusal) -> WaitReason {
     let reason = match refusal {
