@@ -6,7 +6,6 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::mem;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -170,9 +169,10 @@ impl TestProgram {
         Self { name: name.into(), command: nice, is_patient: true, is_alone: false }
     }
 
-    /// Makes it one that takes only the time that other programs leave.
-    pub(crate) fn wait_for_others(&mut self) {
-        *self = Self::patient(mem::take(&mut self.name), &self.command);
+    /// The same program, in the time that others leave.
+    #[must_use]
+    pub(crate) fn waiting_for_others(self) -> Self {
+        Self::patient(self.name, &self.command)
     }
 
     /// Runs it to its end.

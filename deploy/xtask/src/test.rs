@@ -53,9 +53,8 @@ const STEPS: &[CheckStep] = &[
     CheckStep("book", None, |context| pages::build_book(context.workspace)),
 ];
 
-/// The test programs that wait for nothing: an exploration of the cluster's model, and random histories.
-const COMPUTATIONS: [&str; 2] =
-    ["cargo test -p tenure-leases --lib", "cargo test -p tenure-sim --bin tenure-sim"];
+/// A test program that waits for nothing: random histories.
+const SIMULATION: &str = "cargo test -p tenure-sim --bin tenure-sim";
 
 /// Runs all steps; returns `false` if one has failed.
 pub(crate) fn test(workspace: &Workspace) -> bool {
@@ -110,8 +109,8 @@ fn tests(context: &mut Context<'_>) -> Result<()> {
     result
 }
 
-/// Unit, integration and end-to-end tests, a node of Kubernetes, and the bench; and, while they wait, what only computes or compiles: models,
-/// simulations, images, examples in the documentation, its pages, the packages, and fuzzing.
+/// Unit, integration and end-to-end tests, a node of Kubernetes, and the bench; and, while they wait, what only computes or compiles: a
+/// simulation, images, examples in the documentation, its pages, the packages, and fuzzing.
 fn test_programs(context: &mut Context<'_>) -> Result<Vec<TestProgram>> {
     let workspace = context.workspace;
     let task = |arguments: &[&str]| {
@@ -121,10 +120,9 @@ fn test_programs(context: &mut Context<'_>) -> Result<Vec<TestProgram>> {
     };
     let mut programs = programs::build(cargo(context), &[])?;
     programs.extend(shipped(context)?);
-    for name in COMPUTATIONS {
-        let program = programs.iter_mut().find(|program| program.name() == name);
-        program.with_context(|| format!("`{name}` is not a test program"))?.wait_for_others();
-    }
+    let simulation = programs.iter().position(|program| program.name() == SIMULATION);
+    let simulation = simulation.with_context(|| format!("`{SIMULATION}` is not a test program"))?;
+    let simulation = programs.remove(simulation).waiting_for_others();
     if can_run(context, "kubelet", &demo::kubernetes::obstacles())? {
         let play = ["demo", "--kubernetes", "--check"];
         programs.push(TestProgram::alone(format!("cargo xtask {}", play.join(" ")), task(&play)));
@@ -143,6 +141,7 @@ fn test_programs(context: &mut Context<'_>) -> Result<Vec<TestProgram>> {
         TestProgram::patient("cargo test --doc", &examples),
         TestProgram::patient("cargo doc", &reference),
         TestProgram::patient("cargo xtask fuzz", &task(&["fuzz", "--seconds", "20"])),
+        simulation,
     ]);
     Ok(programs)
 }
