@@ -246,7 +246,7 @@ fn followed() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Regression: a name that stood for nothing took whatever its file had first.
+/// Regression: a name that stood for nothing took the first release in its file, however old.
 fn followed_later() -> anyhow::Result<()> {
     let (mut daemon, publisher) = trusting("")?;
     let [old, new] =
@@ -281,7 +281,7 @@ fn signed_again() -> anyhow::Result<()> {
     daemon.configure(&format!("{}{followed}", publisher.trusted()))?;
     daemon.ctl(&["reload"])?;
     wait::holds("the policy", SOON, || Ok(add(&daemon, "canary", "web-0")?.succeeded))?;
-    // Signed as a release: the node keeps that signature, whatever becomes of the file's.
+    // Signed as a release: the node keeps that signature even if the file's goes.
     publisher.sign(&file, "canary", "1")?;
     let kept = || -> anyhow::Result<String> {
         let history = daemon.ctl(&["policy", "history", "net"])?;

@@ -56,7 +56,7 @@ struct FileRead {
     digest: String,
     /// Why it is not a whole component, if so.
     torn: Option<String>,
-    /// Why it is an older release than the node has accepted, if so.
+    /// The reason to refuse it, if the node has accepted a newer release under its name.
     outdated: Option<String>,
 }
 

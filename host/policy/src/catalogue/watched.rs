@@ -59,7 +59,7 @@ impl Policies {
     /// signature passes: it is not loaded, and listed with that reason. Blocks.
     ///
     /// # Errors
-    /// Why it may not be taken, in words.
+    /// The reason to refuse it, in words.
     pub fn check_release(
         &self,
         stamp: &PolicyStamp,

@@ -20,7 +20,7 @@ impl ImportDryRun<'_> {
     /// Counts the addresses of attachments that an import would bring into the ledger, or could not.
     ///
     /// # Errors
-    /// What the daemon answers.
+    /// The daemon's answer.
     pub(in crate::verbs) async fn unaccounted(
         &self,
         daemon: &Daemon,
