@@ -10,6 +10,11 @@ use super::language::Language;
 use super::template::{self, Sdk, files};
 use crate::render::{Page, Shown};
 
+/// The names that no crate of a policy can have: keywords of Rust, its own crates, and those that a policy depends on.
+const RESERVED: &str = "abstract alloc as async await become box break const continue core crate do dyn else enum extern false final \
+     fn for gen if impl in let loop macro match mod move mut override priv pub ref return self static std struct \
+     super tenure-sdk tenure-testkit test trait true try type typeof unsafe unsized use virtual where while yield";
+
 /// A new policy.
 #[derive(Serialize)]
 pub(crate) struct Created {
@@ -69,6 +74,11 @@ fn name(folder: &Path) -> Result<String, Error> {
     let is_name = name.starts_with(|first: char| first.is_ascii_lowercase())
         && name.chars().all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-')
         && PolicyName::new(name).is_ok();
+    if is_name && RESERVED.split(' ').any(|word| word == name) {
+        let cause =
+            format!("{name:?} has a meaning of its own in Rust or its libraries; choose another name");
+        return Err(Error::new(ErrorCode::BuildFailed, cause));
+    }
     if is_name {
         return Ok(name.to_owned());
     }

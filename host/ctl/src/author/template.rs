@@ -19,6 +19,13 @@ const TEMPLATES: &[(&str, Files)] = include!(concat!(env!("OUT_DIR"), "/template
 /// The program's version, which its SDK has, too.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
+/// The types and traits that Rust's prelude, the SDK's, and the templates bring into a policy's file.
+const TAKEN: &str = "AsMut AsRef Attributes Box Clone Config ConfigError Cooling Copy Debug Default Definition Direction \
+     DoubleEndedIterator Drop Effect EffectKind Eq Err ExactSizeIterator Extend Fn FnMut FnOnce From FromIterator \
+     Future Hash Into IntoFuture IntoIterator IpAddr Iterator Need Node None Ok Option Ord Outcome PartialEq \
+     PartialOrd Planner Policy Pool PoolDefinition Proposal Range Refusal Request Result Shelf Some Standing \
+     Stateful Send Sized String SupplySituation Sync ToOwned ToString TryFrom TryInto Unpin Usage Vec";
+
 /// The interface's definition.
 pub(super) const WIT: &str = include!(concat!(env!("OUT_DIR"), "/wit.rs"));
 
@@ -147,7 +154,7 @@ fn filled(text: &str, name: &str, sdk: &Sdk) -> String {
     filled + rest
 }
 
-/// The name as that of a type: `in-turn` is `InTurn`.
+/// The name as that of a type: `in-turn` is `InTurn`. What a template uses itself gets an ending: `option` is `OptionPolicy`.
 fn type_name(name: &str) -> String {
     let words = name.split('-').map(str::chars);
     let mut named = String::with_capacity(name.len());
@@ -155,7 +162,7 @@ fn type_name(name: &str) -> String {
         named.extend(word.next().map(|first| first.to_ascii_uppercase()));
         named.extend(word);
     }
-    named
+    if TAKEN.split(' ').any(|taken| taken == named) { named + "Policy" } else { named }
 }
 
 #[cfg(test)]
@@ -182,6 +189,20 @@ mod tests {
         }
         let none = of(Language::named("go").unwrap(), "planner").unwrap_err();
         assert_eq!(none.cause, "there is no planner template in go; rust has one");
+    }
+
+    #[test]
+    fn a_type_has_a_name_that_nothing_else_in_its_file_has() {
+        assert_eq!(
+            ["in-turn", "option", "pool-definition"].map(type_name),
+            ["InTurn", "OptionPolicy", "PoolDefinitionPolicy"]
+        );
+        let prelude = include_str!("../../../../sdk/guest/src/prelude.rs");
+        let (_, exported) = prelude.split_once("pub use").unwrap();
+        let words = exported.split(|letter: char| !letter.is_alphanumeric());
+        for word in words.filter(|word| word.starts_with(char::is_uppercase)) {
+            assert!(TAKEN.split(' ').any(|taken| taken == word), "{word}");
+        }
     }
 
     #[test]

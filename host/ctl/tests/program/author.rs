@@ -39,6 +39,8 @@ fn a_new_policy_is_complete_and_a_missing_compiler_is_named() {
     assert!(manifest.contains(concat!("tenure-sdk = \"", env!("CARGO_PKG_VERSION"), "\"")), "{manifest}");
     let source = fs::read_to_string(scratch.path().join("my-zones/src/lib.rs")).unwrap();
     assert!(source.contains("pub struct MyZones;"), "{source}");
+    let keyword = tenurectl(scratch.path(), &["new", "self", "--sdk", env!("CARGO_PKG_VERSION")]);
+    assert!(keyword.status.code() == Some(1) && text(&keyword.stderr).contains("choose another name"));
     let again = tenurectl(scratch.path(), &["new", "my-zones", "--sdk", env!("CARGO_PKG_VERSION")]);
     assert!(again.status.code() == Some(1) && text(&again.stderr).contains("is not empty"));
     let build = tenurectl(scratch.path(), &["build", "my-zones"]);
