@@ -11,6 +11,7 @@ use crate::cluster::{Cluster, RELEASE, chart};
 pub(crate) const TESTS: &[Test] = &[
     ("rendered::the_api_server_accepts_each_profile_strictly", strict),
     ("rendered::the_plain_manifests_are_accepted_too", plain),
+    ("rendered::a_missing_file_of_a_policy_keeps_no_pod_from_starting", optional),
     ("rendered::misspelt_and_impossible_values_are_refused", refused),
     ("rendered::numbers_are_names_too", numbers),
     ("rendered::a_budget_keeps_no_node_from_being_drained_for_ever", budget),
@@ -83,6 +84,21 @@ fn strict(cluster: &Cluster) -> anyhow::Result<()> {
     match accepted(cluster, &text) {
         Err(error) => ensure!(format!("{error:#}").contains("hostNetwerk"), "{error:#}"),
         Ok(kinds) => bail!("a misspelt field is accepted: {kinds:?}"),
+    }
+    Ok(())
+}
+
+/// Without these volumes, the daemon serves by what it has kept; the kubelet would start no container of the pod.
+fn optional(cluster: &Cluster) -> anyhow::Result<()> {
+    let values: Vec<&str> = MORE.iter().copied().chain(["profile=cluster"]).collect();
+    let rendered = documents(&template(cluster, &values)?)?;
+    let of = |document: &Value| document["spec"]["template"]["spec"]["volumes"].as_array().cloned();
+    let volumes: Vec<Value> = rendered.iter().filter_map(of).flatten().collect();
+    for name in ["policies", "registry", "certificates"] {
+        let volume = volumes.iter().find(|volume| volume["name"] == name);
+        let volume = volume.with_context(|| format!("no volume {name}"))?;
+        let is_optional = ["secret", "configMap"].iter().any(|kind| volume[*kind]["optional"] == true);
+        ensure!(is_optional, "{volume}");
     }
     Ok(())
 }
