@@ -12,8 +12,9 @@ pub(crate) enum NetworkVerb {
   tenurectl network define /etc/cni/net.d/10-pods.conflist --apply
   jq '.ipam.ranges = [[{\"subnet\": \"10.9.0.0/24\"}]]' pods.conf | tenurectl network define - --apply --change-ranges
 
-CNI calls use the network as it is defined here, and its routes if their configuration has none; nothing else
-in a different `ipam` object counts.")]
+CNI calls use the network as it is defined here, and its routes if their configuration has none. Of a different
+`ipam` object, only `pools`, `requirePoolMatch` and the plugin's own keys count: `socket`, `timeout`, `wait`,
+`resolvConf`.")]
     Define {
         /// A CNI configuration or configuration list; - reads standard input.
         #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
