@@ -117,7 +117,7 @@ networks = { {{ $.Values.network.name | quote }} = {{ toJson . }} }
 {{- include "tenure.clusterConfiguration" $ }}
 
 [networks.{{ $.Values.network.name | quote }}]
-config = {{ "'''" }}{{ toJson (merge (dict "type" "tenure" "pools" .) $.Values.network.ipam (dict "policy" "cluster-range" "routes" (default list $.Values.network.routes))) }}{{ "'''" }}
+config = {{ "'''" }}{{ toJson (merge (dict "type" "tenure") $.Values.network.ipam (dict "pools" . "policy" "cluster-range" "routes" (default list $.Values.network.routes))) }}{{ "'''" }}
 {{- include "tenure.keys" $.Values.network.settings }}
 {{- end }}
 {{- end }}

@@ -313,6 +313,10 @@ fn configuration(cluster: &Cluster) -> anyhow::Result<()> {
     let more = "cluster.configuration=preallocation = 32";
     let (toml, _) = data(cluster, &["profile=aws", "aws.followPods=true", more])?;
     ensure!(toml.contains("[cluster]\nnode = true\npods = true\npreallocation = 32\n\n"), "{toml}");
+    // Pods may have addresses of fewer pools than agents' claims.
+    let fewer = ["profile=cluster", "cluster.pools={plain,gold}", "network.ipam.pools={plain}"];
+    let (toml, _) = data(cluster, &fewer)?;
+    ensure!(toml.contains(r#""pods" = ["plain","gold"]"#) && toml.contains(r#""pools":["plain"]"#), "{toml}");
     let (toml, conflist) = data(
         cluster,
         &[
