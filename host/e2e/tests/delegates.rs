@@ -41,6 +41,7 @@ fn main() -> ExitCode {
         .test("kills_at_any_time_leave_host_local_and_the_ledger_agreed", real, kills)
         .test("a_node_without_its_configuration_knows_whose_addresses_they_are", &[], unconfigured)
         .test("a_start_takes_a_delegate_for_no_policy_to_load", &[], no_policy)
+        .test("a_delegate_gets_routes_in_whatever_form_it_has_them", &[], own_routes)
         .test("a_declaration_that_fails_leaves_nothing_at_the_delegate", &[], declared)
         .run()
 }
@@ -391,6 +392,14 @@ fn no_policy() -> anyhow::Result<()> {
     let conditions = node.conditions()?;
     ensure!(conditions.is_empty(), "{conditions:?}");
     node.add("pod-1").map(drop)
+}
+
+fn own_routes() -> anyhow::Result<()> {
+    let script = Script::new()?;
+    let node = Node::start(&script.path(), "", &json!({ "routes": ["10.0.0.0/8"] }))?;
+    let added = node.add("pod-1")?;
+    ensure!(added.get("routes").is_none(), "{added}");
+    Ok(())
 }
 
 fn declared() -> anyhow::Result<()> {

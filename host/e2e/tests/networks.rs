@@ -259,6 +259,13 @@ fn operated() -> anyhow::Result<()> {
     };
     fs::write(&file, list("10.90.0.0/24").to_string())?;
     let path = file.display().to_string();
+    let mut invalid = list("10.90.0.0/24");
+    let ipam = invalid.pointer_mut("/plugins/0/ipam").and_then(Value::as_object_mut);
+    ipam.context("no ipam")?.insert("routes".to_owned(), json!([{ "dst": "default" }]));
+    let invalid_file = daemon.path("invalid.conflist");
+    fs::write(&invalid_file, invalid.to_string())?;
+    let error = refused(&daemon, &["network", "define", &invalid_file.display().to_string(), "--apply"])?;
+    ensure!(text(&error, "/cause").contains("ipam.routes[0].dst: not a subnet in CIDR form"), "{error}");
     let dry = daemon.ctl(&["network", "define", &path])?;
     ensure!(dry.get("applied") == Some(&json!(false)) && dry.get("changed") == Some(&json!(true)), "{dry}");
     ensure!(text(&dry, "/ranges_added/0").starts_with("10.90.0."), "{dry}");

@@ -4,6 +4,7 @@ mod context;
 mod deferral;
 mod eni;
 mod foreseen;
+mod frame;
 mod patience;
 mod unimported;
 
@@ -14,7 +15,7 @@ use tenure_engine::{Add, CalledWith, Del, Engine, Gc};
 use tenure_runtime::netns;
 use tenure_types::cni::{Arguments, Command, Configuration, Dns, Route, SpecVersion, Success};
 use tenure_types::{
-    AssignedAddress, ContainerId, DELEGATED, Error, ErrorCode, InterfaceName, Moment, NetworkConfig,
+    AssignedAddress, ContainerId, Error, ErrorCode, InterfaceName, Moment, NetworkConfig,
     NetworkName, Owner, Place, RequestContext, Result, Sandbox,
 };
 use tokio::sync::Semaphore;
@@ -23,9 +24,11 @@ use tonic::{Request, Response, Status};
 pub use self::context::RequestContexts;
 pub use self::deferral::{Deferrable, Deferral};
 pub use self::foreseen::{ForeseenNetwork, foreseen};
+use self::frame::AnswerFrame;
 use self::patience::patience;
 use self::unimported::Unimported;
 use crate::resolv_conf;
+use crate::routes::defined_routes;
 use crate::status::to_status;
 use crate::v1::{self, Answer, Invocation};
 
@@ -38,28 +41,6 @@ const IP_RANGES: &str = "runtime-config.ip-ranges";
 /// The number of files that the daemon reads concurrently for plugins that do not send them; a read that hangs blocks only
 /// its slot.
 const READERS: usize = 4;
-
-/// An ADD's answer without its addresses.
-struct AnswerFrame {
-    /// The call's own routes.
-    routes: Option<Vec<Route>>,
-    dns: Dns,
-}
-
-impl AnswerFrame {
-    /// The answer with these addresses. A call without routes of its own gets those that are `defined`, which may be for other pods' families, too.
-    fn with(&self, addresses: &[AssignedAddress], defined: &[Route]) -> Success {
-        if addresses.first().is_some_and(|first| first.attributes.get(DELEGATED).is_some()) {
-            // The routes and the DNS settings are the delegate's, too.
-            return Success::of(addresses.to_vec());
-        }
-        let is_needed = |route: &&Route| addresses.iter().any(|own| route.is_for(own.ip()));
-        let defined = || defined.iter().filter(is_needed).cloned().collect();
-        let routes = self.routes.clone().unwrap_or_else(defined);
-        let (addresses, dns) = (addresses.to_vec(), self.dns.clone());
-        Success { addresses, routes, dns, ..Success::default() }.with_routes_of_ranges()
-    }
-}
 
 /// Implements the generated service over an engine.
 #[derive(Clone)]
@@ -101,8 +82,11 @@ impl CniService {
             completed.inspect_err(|error| unread(&Command::Add, call, error))?;
         }
         let network = add.request.network.clone();
-        let defined = self.defined_routes(&network, plugin)?;
-        let fits = |addresses: &[AssignedAddress]| frame.with(addresses, &defined).render(version).map(drop);
+        let none = Ok(Vec::new());
+        let defined = self.defined_routes(&network, plugin);
+        let fits = |addresses: &[AssignedAddress]| {
+            frame.with(addresses, defined.as_ref().unwrap_or(&none))?.render(version).map(drop)
+        };
         let added = tokio::select! {
             biased;
             added = self.engine.add(add, fits) => added,
@@ -112,8 +96,10 @@ impl CniService {
             Ok(grant) => grant,
             Err(refusal) => return Err(self.told_first(&network, version, refusal).await),
         };
-        // The network may not have been defined before.
-        let success = frame.with(&grant.addresses, &self.defined_routes(&network, plugin)?);
+        // The network may not have been defined before. What `fits` has accepted is not refused any more.
+        let defined = defined.or_else(|| self.defined_routes(&network, plugin).filter(Result::is_ok));
+        let success = frame.with(&grant.addresses, defined.as_ref().unwrap_or(&none));
+        let success = success.inspect_err(|error| unread(&Command::Add, call, error))?;
         let success = match grant.link {
             Some(link) => success.on(link),
             None => success,
@@ -133,12 +119,13 @@ impl CniService {
         std::future::pending().await
     }
 
-    /// The routes of a definition that no call can change, for pods whose links other plugins make.
-    fn defined_routes(&self, network: &NetworkName, plugin: Plugin) -> Result<Vec<Route>> {
-        match self.engine.fixed_definition(network).filter(|_| plugin == Plugin::Ipam) {
-            Some(definition) => defined_routes(&definition),
-            None => Ok(Vec::new()),
-        }
+    /// The routes of a definition that no call can change, for pods whose links other plugins make; `None` without such a definition.
+    /// One of an earlier version, which did not read them, may have an invalid one.
+    fn defined_routes(&self, network: &NetworkName, plugin: Plugin) -> Option<Result<Vec<Route>>> {
+        let definition = self.engine.fixed_definition(network).filter(|_| plugin == Plugin::Ipam)?;
+        Some(defined_routes(&definition).map_err(|error| {
+            Error::new(error.code, format_args!("the definition of network {network}: {error}"))
+        }))
     }
 
     /// The engine's request for an ADD, the spec version of the answer, and the answer without its addresses.
@@ -328,15 +315,6 @@ fn unread(verb: &Command, call: &Invocation, error: &Error) {
 pub(crate) fn network_config(config: &Configuration<'_>) -> Result<NetworkConfig> {
     let ranges = config.ip_ranges()?.map(|ranges| (IP_RANGES.to_owned(), ranges.to_owned()));
     Ok(NetworkConfig { ipam: config.ipam_text()?.to_owned(), attributes: ranges.into_iter().collect() })
-}
-
-/// The routes of a network's definition.
-///
-/// # Errors
-/// `InvalidConfig` for an invalid route.
-pub(crate) fn defined_routes(definition: &NetworkConfig) -> Result<Vec<Route>> {
-    let plugin = format!("{{\"name\":\"network\",\"ipam\":{}}}", definition.ipam);
-    Configuration::parse(plugin.as_bytes())?.routes().map(Option::unwrap_or_default)
 }
 
 /// The answer to a verb that prints nothing.

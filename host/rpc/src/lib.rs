@@ -21,6 +21,8 @@ mod json;
 #[cfg(feature = "server")]
 pub mod peer;
 pub mod resolv_conf;
+#[cfg(feature = "server")]
+mod routes;
 pub mod run_dir;
 #[cfg(feature = "server")]
 pub mod server;

@@ -88,8 +88,8 @@ impl NetworkTable {
         let wrong = |error: &dyn std::fmt::Display| (key, error.to_string());
         // Parse it as the plugin's configuration, so that it has the same meaning.
         let plugin = format!(r#"{{"name":"network","ipam":{ipam}}}"#);
-        let plugin = Configuration::parse(plugin.as_bytes()).map_err(|error| wrong(&error))?.policy();
-        let named = plugin.map_err(|error| wrong(&error))?;
+        let plugin = Configuration::parse(plugin.as_bytes()).map_err(|error| wrong(&error))?;
+        let named = plugin.policy().map_err(|error| wrong(&error))?;
         let policy = match &self.policy {
             None => named,
             Some(policy) => {
@@ -101,6 +101,10 @@ impl NetworkTable {
                 policy
             }
         };
+        if policy.delegate().is_none() {
+            // Pods get them.
+            plugin.routes().map_err(|error| wrong(&error))?;
+        }
         let config = Arc::new(NetworkConfig { ipam, attributes: Vec::new() });
         Ok(Some(NetworkDefinition { policy, config }))
     }
@@ -180,6 +184,8 @@ mod tests {
         let named = ("delegate.azure".to_owned(), r#"{"mode":"overlay"}"#.to_owned());
         assert_eq!(defined("delegate = \"azure\"\ndelegate_config.mode = \"overlay\""), named);
         assert_eq!(defined("delegate = \"azure\"").1, "{}");
+        let own = "delegate = \"azure\"\ndelegate_config.routes = [\"10.0.0.0/8\"]";
+        assert_eq!(defined(own).1, r#"{"routes":["10.0.0.0/8"]}"#, "in whatever form its binary has them");
         assert_eq!(refused("delegate = \"azure\"\nconfig = '{}'").0, "config");
         assert_eq!(refused("delegate = \"a/b\"").0, "delegate");
         assert_eq!(refused("[delegate_config]").0, "delegate_config");
@@ -200,6 +206,9 @@ mod tests {
         assert_eq!(refused("policy = \"mine\"").0, "policy");
         assert_eq!(refused("policy = \"a/b\"\n[ipam]").0, "policy");
         assert_eq!(refused("ipam.policy = 7").0, "ipam");
+        let (key, why) = refused("ipam.routes = [{ dst = \"default\" }]");
+        assert!(key == "ipam" && why.contains("routes[0].dst: not a subnet"), "{key}: {why}");
+        assert_eq!(refused(r#"config = '{"routes": ["10.0.0.0/8"]}'"#).0, "config");
         assert_eq!(
             refused("policy = \"mine\"\nipam.policy = \"yours\""),
             ("policy", "`ipam` names policy yours".to_owned())

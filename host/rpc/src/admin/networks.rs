@@ -82,9 +82,14 @@ pub(super) async fn define(
     request: &v1::DefineNetworkRequest,
 ) -> Result<v1::DefineNetworkResponse> {
     let config = Configuration::parse(&request.config)?;
+    let policy = config.policy()?;
+    if policy.delegate().is_none() {
+        // Pods get them.
+        config.routes()?;
+    }
     let define = Define {
         network: config.name().clone(),
-        policy: config.policy()?,
+        policy,
         config: Arc::new(network_config(&config)?),
         by: Definer::Operator,
         apply: request.apply,

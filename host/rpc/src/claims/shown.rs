@@ -8,7 +8,7 @@ use tenure_ledger::{ClaimKey, Presence};
 use tenure_types::cni::{Route, Success};
 use tenure_types::{Attributes, DELEGATED, Moment, NetworkName, PoolName, RangeName};
 
-use crate::cni::defined_routes;
+use crate::routes::defined_routes;
 use crate::v1;
 
 /// The attribute that has the MTU.
