@@ -21,7 +21,7 @@ use tenure_types::{Error, ErrorCode};
 /// The time limit for any wait, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
-const NETWORK: &str = "[networks.pods.ipam]\nranges = [[{ subnet = \"10.90.0.0/24\", gateway = \"10.90.0.1\" }]]\nroutes = [{ dst = \"0.0.0.0/0\" }]\n";
+const NETWORK: &str = "[networks.pods.ipam]\nranges = [[{ subnet = \"10.90.0.0/24\", gateway = \"10.90.0.1\" }]]\nroutes = [{ dst = \"0.0.0.0/0\" }, { dst = \"::/0\" }]\n";
 
 /// The groups of two agents.
 const ONE: u32 = 42_001;

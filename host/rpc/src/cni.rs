@@ -15,8 +15,8 @@ use tenure_engine::{Add, CalledWith, Del, Engine, Gc};
 use tenure_runtime::netns;
 use tenure_types::cni::{Arguments, Command, Configuration, Dns, Route, SpecVersion, Success};
 use tenure_types::{
-    AssignedAddress, ContainerId, Error, ErrorCode, InterfaceName, Moment, NetworkConfig,
-    NetworkName, Owner, Place, RequestContext, Result, Sandbox,
+    AssignedAddress, ContainerId, Error, ErrorCode, InterfaceName, Moment, NetworkConfig, NetworkName, Owner,
+    Place, RequestContext, Result, Sandbox,
 };
 use tokio::sync::Semaphore;
 use tonic::{Request, Response, Status};

@@ -18,7 +18,7 @@ use super::{Config, subnets};
 pub(crate) struct NetworkTable {
     /// The policy that serves it, unless `tenurectl policy activate` has chosen another. The default is the one that `ipam.policy` names, or else `host-local`.
     pub(crate) policy: Option<String>,
-    /// Defines the network: the `ipam` object of a CNI configuration, from which the policy makes ranges. CNI calls need not repeat it and cannot change it, but a call's own `routes` and `requirePoolMatch` count before those here. `socket`, `timeout`, `wait` and `resolvConf` are the plugin's, which reads them in the CNI configuration.
+    /// Defines the network: the `ipam` object of a CNI configuration, from which the policy makes ranges. CNI calls need not repeat it and cannot change it, but a call's own `routes` and `requirePoolMatch` count before those here. Of `routes` to one destination, the call's counts first, then that of the address's range (such as an AddressPool's), then the one here; a call with `routes`, even an empty list, gets none from here. `socket`, `timeout`, `wait` and `resolvConf` are the plugin's, which reads them in the CNI configuration.
     pub(crate) ipam: Option<Map<String, Value>>,
     /// The same object as JSON text, instead of `ipam`.
     pub(crate) config: Option<String>,

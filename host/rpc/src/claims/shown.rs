@@ -8,7 +8,7 @@ use tenure_ledger::{ClaimKey, Presence};
 use tenure_types::cni::{Route, Success};
 use tenure_types::{Attributes, DELEGATED, Moment, NetworkName, PoolName, RangeName};
 
-use crate::routes::defined_routes;
+use crate::routes::{defined_routes, routed};
 use crate::v1;
 
 /// The attribute that has the MTU.
@@ -110,7 +110,7 @@ fn address(place: &ClaimedPlace) -> v1::ClaimAddress {
     }
 }
 
-/// The routes of a network's configuration and of its ranges, which pods get as well, or those that its delegate gave.
+/// The routes of a claim's ranges and of its network's definition, as for pods, or those that the network's delegate gave.
 pub(super) fn routes_of(claimed: &Claimed) -> Vec<Route> {
     let network = &claimed.network;
     if network.attributes.get(DELEGATED).is_some() {
@@ -118,8 +118,8 @@ pub(super) fn routes_of(claimed: &Claimed) -> Vec<Route> {
     }
     let addresses = claimed.places.iter().map(|place| place.assigned.clone()).collect();
     // One that is invalid refuses the network's ADDs, too.
-    let routes = defined_routes(&network.config).unwrap_or_default();
-    Success { addresses, routes, ..Success::default() }.with_routes_of_ranges().routes
+    let defined = defined_routes(&network.config).unwrap_or_default();
+    routed(Success { addresses, ..Success::default() }, None, &defined).routes
 }
 
 fn route(route: &Route) -> v1::ClaimRoute {

@@ -3,6 +3,8 @@
 use tenure_types::cni::{Dns, Route, Success};
 use tenure_types::{AssignedAddress, DELEGATED, Error, Result};
 
+use crate::routes::routed;
+
 /// An ADD's answer without its addresses.
 pub(super) struct AnswerFrame {
     /// The call's own routes.
@@ -11,24 +13,25 @@ pub(super) struct AnswerFrame {
 }
 
 impl AnswerFrame {
-    /// The answer with these addresses. A call without routes of its own gets those that are `defined`, which may be for other pods' families, too.
+    /// The answer with these addresses. A call without routes of its own gets those that are `defined`, as [`routed`] says.
     ///
     /// # Errors
     /// Why nothing is `defined`, if that is needed.
-    pub(super) fn with(&self, addresses: &[AssignedAddress], defined: &Result<Vec<Route>>) -> Result<Success> {
+    pub(super) fn with(
+        &self,
+        addresses: &[AssignedAddress],
+        defined: &Result<Vec<Route>>,
+    ) -> Result<Success> {
         if addresses.first().is_some_and(|first| first.attributes.get(DELEGATED).is_some()) {
             // The routes and the DNS settings are the delegate's, too.
             return Ok(Success::of(addresses.to_vec()));
         }
-        let routes = match &self.routes {
-            Some(own) => own.clone(),
-            None => {
-                let is_needed = |route: &&Route| addresses.iter().any(|own| route.is_for(own.ip()));
-                defined.as_ref().map_err(Error::clone)?.iter().filter(is_needed).cloned().collect()
-            }
+        let defined = match &self.routes {
+            Some(_) => &[],
+            None => defined.as_ref().map_err(Error::clone)?.as_slice(),
         };
-        let (addresses, dns) = (addresses.to_vec(), self.dns.clone());
-        Ok(Success { addresses, routes, dns, ..Success::default() }.with_routes_of_ranges())
+        let answer = Success { addresses: addresses.to_vec(), dns: self.dns.clone(), ..Success::default() };
+        Ok(routed(answer, self.routes.clone(), defined))
     }
 }
 
