@@ -112,9 +112,11 @@ impl ClaimsService {
             return Err(error);
         }
         let mut shown = ShownClaims::new(self.engine.now(), routes_apart);
+        let mut created = shown.all(declared.created.iter().chain(&declared.kept));
+        let kept = created.split_off(declared.created.len());
         Ok(v1::DeclareClaimsResponse {
-            created: shown.all(&declared.created),
-            kept: shown.all(&declared.kept),
+            created,
+            kept,
             released: declared.released.iter().map(shown::id).collect(),
             routes: shown.routes(),
         })

@@ -17,47 +17,82 @@ const MTU: &str = "mtu";
 /// The claims of an answer.
 pub(super) struct ShownClaims {
     now: Moment,
-    /// Whether the routes of a network are in the answer once, and not in each claim.
+    /// Whether routes that all claims of a network have are in the answer once, and not in each claim.
     apart: bool,
-    routes: BTreeMap<NetworkName, Vec<v1::ClaimRoute>>,
+    /// The routes of each network; `None` if its claims differ, by the ranges of their addresses.
+    shared: BTreeMap<NetworkName, Option<Vec<Route>>>,
 }
 
 impl ShownClaims {
     pub(super) fn new(now: Moment, apart: bool) -> Self {
-        Self { now, apart, routes: BTreeMap::new() }
+        Self { now, apart, shared: BTreeMap::new() }
     }
 
-    /// Claims of the answer.
-    pub(super) fn all(&mut self, claims: &[Claimed]) -> Vec<v1::Claim> {
-        claims.iter().map(|claimed| self.claim(claimed)).collect()
-    }
-
-    fn claim(&mut self, claimed: &Claimed) -> v1::Claim {
-        if claimed.network.attributes.get(DELEGATED).is_some() {
-            // Each has routes of its own.
-            return claim(claimed, self.now);
+    /// All claims of the answer.
+    pub(super) fn all<'c>(
+        &mut self,
+        claims: impl IntoIterator<Item = &'c Claimed> + Clone,
+    ) -> Vec<v1::Claim> {
+        let mut definitions = DefinedRoutes::default();
+        if self.apart {
+            // Those of a delegate's network have routes of their own.
+            let of_policies = claims.clone().into_iter().filter(|claimed| !is_delegated(claimed));
+            for claimed in of_policies {
+                let routes = definitions.routes_of(claimed);
+                match self.shared.get_mut(&claimed.claim.key.network) {
+                    Some(shared) => *shared = shared.take().filter(|shared| *shared == routes),
+                    None => drop(self.shared.insert(claimed.claim.key.network.clone(), Some(routes))),
+                }
+            }
         }
-        let network = &claimed.claim.key.network;
-        let shared = || routes_of(claimed).iter().map(route).collect();
-        let routes = self.routes.entry(network.clone()).or_insert_with(shared);
-        let routes = if self.apart { Vec::new() } else { routes.clone() };
-        with_routes(claimed, self.now, routes)
+        let shown = claims.into_iter().map(|claimed| {
+            let is_apart = self.shared.get(&claimed.claim.key.network).is_some_and(Option::is_some);
+            let routes = if is_apart { Vec::new() } else { definitions.routes_of(claimed) };
+            with_routes_of(claimed, self.now, &routes)
+        });
+        shown.collect()
     }
 
-    /// The routes of the networks of all these claims, if they are not in each of them.
+    /// The routes of the networks whose claims come without.
     pub(super) fn routes(self) -> Vec<v1::NetworkRoutes> {
-        let apart = self.routes.into_iter().filter(|_| self.apart);
-        apart.map(|(network, routes)| v1::NetworkRoutes { network: network.to_string(), routes }).collect()
+        let shared = self.shared.into_iter().filter_map(|(network, routes)| Some((network, routes?)));
+        let of = |(network, routes): (NetworkName, Vec<Route>)| v1::NetworkRoutes {
+            network: network.to_string(),
+            routes: routes.iter().map(route).collect(),
+        };
+        shared.map(of).collect()
     }
+}
+
+/// The routes of networks' definitions, each read once.
+#[derive(Default)]
+struct DefinedRoutes(BTreeMap<NetworkName, Vec<Route>>);
+
+impl DefinedRoutes {
+    /// The routes of a claim's ranges and of its network's definition, as for pods, or those that the network's delegate gave.
+    fn routes_of(&mut self, claimed: &Claimed) -> Vec<Route> {
+        let addresses = claimed.places.iter().map(|place| place.assigned.clone()).collect();
+        if is_delegated(claimed) {
+            return Success::of(addresses).routes;
+        }
+        // One that is invalid refuses the network's ADDs, too.
+        let read = || defined_routes(&claimed.network.config).unwrap_or_default();
+        let defined = self.0.entry(claimed.claim.key.network.clone()).or_insert_with(read);
+        routed(Success { addresses, ..Success::default() }, None, defined).routes
+    }
+}
+
+fn is_delegated(claimed: &Claimed) -> bool {
+    claimed.network.attributes.get(DELEGATED).is_some()
 }
 
 /// A claim with what it holds.
 #[must_use]
 pub fn claim(claimed: &Claimed, now: Moment) -> v1::Claim {
-    with_routes(claimed, now, routes_of(claimed).iter().map(route).collect())
+    with_routes_of(claimed, now, &routes_of(claimed))
 }
 
-fn with_routes(claimed: &Claimed, now: Moment, routes: Vec<v1::ClaimRoute>) -> v1::Claim {
+fn with_routes_of(claimed: &Claimed, now: Moment, routes: &[Route]) -> v1::Claim {
     let claim = &claimed.claim;
     let lease = claim.wish.lease.map_or(0, |lease| lease.as_secs());
     v1::Claim {
@@ -66,7 +101,7 @@ fn with_routes(claimed: &Claimed, now: Moment, routes: Vec<v1::ClaimRoute>) -> v
         name: claim.key.name.to_string(),
         generation: claim.generation.0,
         addresses: claimed.places.iter().map(address).collect(),
-        routes,
+        routes: routes.iter().map(route).collect(),
         made_at_ms: claim.made_at.wall_ms,
         age_ms: now.wall_ms.saturating_sub(claim.made_at.wall_ms),
         lease_seconds: u32::try_from(lease).unwrap_or(u32::MAX),
@@ -110,16 +145,9 @@ fn address(place: &ClaimedPlace) -> v1::ClaimAddress {
     }
 }
 
-/// The routes of a claim's ranges and of its network's definition, as for pods, or those that the network's delegate gave.
+/// The routes of one claim.
 pub(super) fn routes_of(claimed: &Claimed) -> Vec<Route> {
-    let network = &claimed.network;
-    if network.attributes.get(DELEGATED).is_some() {
-        return Success::of(claimed.places.iter().map(|place| place.assigned.clone()).collect()).routes;
-    }
-    let addresses = claimed.places.iter().map(|place| place.assigned.clone()).collect();
-    // One that is invalid refuses the network's ADDs, too.
-    let defined = defined_routes(&network.config).unwrap_or_default();
-    routed(Success { addresses, ..Success::default() }, None, &defined).routes
+    DefinedRoutes::default().routes_of(claimed)
 }
 
 fn route(route: &Route) -> v1::ClaimRoute {
@@ -141,3 +169,6 @@ fn text(address: Option<IpAddr>) -> String {
 fn map(attributes: &Attributes) -> HashMap<String, String> {
     attributes.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
+
+#[cfg(test)]
+mod tests;
