@@ -108,6 +108,13 @@ fn booleans_and_numbers_are_read_as_go_reads_them() {
 }
 
 #[test]
+fn the_keys_of_the_plugin_and_the_host_are_theirs() {
+    let ipam = r#"{ "type": "tenure", "policy": "aws-eni", "socket": "/run/tenure/cni.sock", "timeout": 60, "wait": 30,
+        "resolvConf": "/etc/resolv.conf", "routes": [{ "dst": "0.0.0.0/0" }], "dataDir": "/var/lib/cni/networks" }"#;
+    assert_eq!(read(ipam), read("{}"));
+}
+
+#[test]
 fn what_is_wrong_is_refused_with_its_path() {
     for (ipam, message) in [
         (r#"{ "warn": {} }"#, "ipam.warn: is not a setting of this policy"),

@@ -137,6 +137,7 @@ fn refused(cluster: &Cluster) -> anyhow::Result<()> {
         ("network.fileName=.tenure.conflist", "/network/fileName"),
         ("network.main.bridge=cni1", "network.main.type"),
         ("network.ranges[0]=10.0.0.0/24", "ranges"),
+        ("network.routes[0].dst=default", "/network/routes/0/dst"),
         ("profile=aws,aws.followNode=false,aws.removeTaint=true", "aws.removeTaint: needs aws.followNode"),
         ("profile=aws,network.ipam.policy=mine", "network.ipam.policy: the policy of profile aws is aws-eni"),
         ("cluster.pools={a,a}", "/cluster/pools"),
@@ -293,6 +294,10 @@ fn configuration(cluster: &Cluster) -> anyhow::Result<()> {
     ensure!(conflist["plugins"][0]["type"] == "tenure-eni", "{conflist}");
     ensure!(toml.contains(r#"config = '''{"warm":{"addresses":2}}'''"#), "{toml}");
     ensure!(toml.contains("[cluster]\nnode = true\n\n"), "{toml}");
+    let (toml, conflist) = data(cluster, &["profile=aws", "network.ipam.wait=60"])?;
+    // The policy knows the plugin's own keys.
+    ensure!(toml.contains(r#"config = '''{"wait":60}'''"#), "{toml}");
+    ensure!(conflist["plugins"][0]["ipam"] == json!({ "type": "tenure", "wait": 60 }), "{conflist}");
     let (toml, _) = data(cluster, &["profile=aws", "network.ipam.policy=null"])?;
     ensure!(toml.contains("policy = \"aws-eni\"\nconfig = '''{}'''"), "{toml}");
     let (toml, _) = data(cluster, &["profile=aws", "aws.removeTaint=true"])?;

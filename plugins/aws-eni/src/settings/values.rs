@@ -15,7 +15,8 @@ const ENVIRONMENT: &str = "env";
 pub(super) const TARGETS: &str = "targets";
 
 /// The keys of the `ipam` object that the plugin and the host read.
-const HOST_KEYS: [&str; 7] = ["type", "policy", "socket", "timeout", "resolvConf", "routes", "dataDir"];
+const HOST_KEYS: [&str; 8] =
+    ["type", "policy", "socket", "timeout", "wait", "resolvConf", "routes", "dataDir"];
 
 /// A setting of earlier versions, which the host has now.
 const EC2_ENDPOINT: &str = "ec2.endpoint";
