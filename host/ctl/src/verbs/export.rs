@@ -2,10 +2,12 @@
 //!
 //! It reads the state directory of a daemon that has stopped, and keeps its lock: what the file lacks nobody can allocate meanwhile.
 
+mod complete;
+
 use std::path::Path;
 
 use tenure_checkpoint::{BootSource, FileDisk, Lock, LockError, Mark, boot_id, parse_boot_id, recover_after};
-use tenure_ledger::Book;
+use tenure_ledger::{Book, Moves};
 use tenure_types::{Allocation, AssignedAddress, BootId, Error, ErrorCode, NetworkName, Owner};
 
 use super::file::{self, unreadable};
@@ -18,13 +20,16 @@ use crate::report::{Export, PassedOver};
 /// Writes the file of a target. The run directory tells whether the state is complete.
 ///
 /// # Errors
-/// `InputOutput` if the state is not complete, or if it or the file cannot be used, and `UnknownNetwork`.
+/// `InputOutput` if the state is not complete, or if it or the file cannot be used, `NotTakenOver` if it lacks pods that another IPAM has, and
+/// `UnknownNetwork`.
 pub(crate) fn export(target: &ExportTarget, run_dir: &Path) -> Result<Report, Error> {
     let ExportTarget::Ipamd { file, network, name, state_dir, boot_id_file, replace } = target;
     let _lock = Lock::take(state_dir).map_err(|error| locked(state_dir, &error))?;
     let boot = boot(boot_id_file.as_deref(), run_dir)?;
-    let (book, ended_by_reboot) = book(state_dir, run_dir, &boot, network)?;
+    let (book, moves, ended_by_reboot) = book(state_dir, run_dir, &boot, network)?;
+    complete::has_come_over(&book, &moves)?;
     let (checkpoint, left_out) = checkpoint(&book, name);
+    complete::accounts_for(file, &book, &moves)?;
     write(file, &checkpoint, *replace)?;
     let written = checkpoint.allocations.len();
     Ok(Report::of(Export { file: file.clone(), written, ended_by_reboot, left_out }))
@@ -70,13 +75,13 @@ fn read_boot(file: &Path) -> Result<BootId, Error> {
     parse_boot_id(&text).map_err(|why| unreadable(file, &why))
 }
 
-/// The network's book as a daemon that starts now would have it, and the number of attachments of any network that ended with a boot since.
+/// The network's book and the node's moves as a daemon that starts now would have them, and the number of attachments of any network that ended with a boot since.
 fn book(
     directory: &Path,
     run_dir: &Path,
     boot: &BootId,
     network: &NetworkName,
-) -> Result<(Book, usize), Error> {
+) -> Result<(Book, Moves, usize), Error> {
     let mark = Mark::read(run_dir, boot).map_err(|error| unreadable(run_dir, &error))?;
     let disk = FileDisk::existing(directory);
     let recovered = recover_after(&disk, boot, clock::now(), mark.durable());
@@ -91,7 +96,7 @@ fn book(
     let (mut meant, others): (Vec<_>, Vec<_>) =
         recovered.state.books.into_iter().partition(|book| book.network().name == *network);
     let book = meant.pop().ok_or_else(|| unknown(directory, network, &others))?;
-    Ok((book, recovered.report.ended_by_reboot))
+    Ok((book, recovered.state.node.moves, recovered.report.ended_by_reboot))
 }
 
 /// The error for a network that the state does not have. The daemon, which could list its networks, is stopped.
