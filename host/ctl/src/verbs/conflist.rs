@@ -28,6 +28,7 @@ pub(super) struct CniConfiguration {
     pub(super) name: String,
     /// Whether it is a list of plugins, as opposed to a single one.
     pub(super) is_list: bool,
+    /// The plugins, with those of the configurations in it that Multus delegates to.
     pub(super) plugins: Vec<ListedPlugin>,
 }
 
@@ -49,13 +50,15 @@ impl CniConfiguration {
         if name.is_empty() {
             return Err("it has no name".to_owned());
         }
-        let list = config.get("plugins").and_then(Value::as_array);
-        let plugins = list.map_or_else(|| std::slice::from_ref(&config), Vec::as_slice);
-        let plugins: Vec<_> = plugins.iter().map(ListedPlugin::of).collect();
+        let own = plugins_of(&config);
+        let mut plugins: Vec<_> = own.iter().map(ListedPlugin::of).collect();
         if plugins.is_empty() || plugins.iter().any(|plugin| plugin.kind.is_empty()) {
             return Err("it has no plugin, or one without a type".to_owned());
         }
-        Ok(Self { name, is_list: list.is_some(), plugins })
+        // Multus writes the configurations that it calls into its own.
+        let delegates = own.iter().filter_map(|plugin| plugin.get("delegates")?.as_array()).flatten();
+        plugins.extend(delegates.flat_map(plugins_of).map(ListedPlugin::of));
+        Ok(Self { name, is_list: config.get("plugins").is_some_and(Value::is_array), plugins })
     }
 
     /// Whether tenure assigns its addresses. A plugin linked as `host-local` counts if `is_linked` says that it is ours.
@@ -92,6 +95,12 @@ impl ListedPlugin {
     pub(super) fn uses_tenure(&self, is_linked: bool) -> bool {
         self.ipam == IPAM_PLUGIN || self.kind == MAIN_PLUGIN || is_linked && self.ipam == HOST_LOCAL
     }
+}
+
+/// The plugins of a list, or the configuration of a single one.
+fn plugins_of(config: &Value) -> &[Value] {
+    let list = config.get("plugins").and_then(Value::as_array);
+    list.map_or_else(|| std::slice::from_ref(config), Vec::as_slice)
 }
 
 /// A string in a JSON object; empty if there is none.
@@ -154,6 +163,17 @@ mod tests {
         assert!(main.uses_tenure(false) && main.makes_links());
         let linked = parse(r#"{"name": "pods", "type": "ptp", "ipam": {"type": "host-local"}}"#).unwrap();
         assert!(!linked.is_list && linked.uses_tenure(true) && !linked.uses_tenure(false));
+    }
+
+    #[test]
+    fn a_configuration_of_multus_uses_what_it_delegates_to() {
+        let multus = |delegate: &str| {
+            parse(&format!(r#"{{"name": "m", "type": "multus", "delegates": [{delegate}]}}"#)).unwrap()
+        };
+        let single = r#"{"type": "bridge", "ipam": {"type": "tenure"}}"#;
+        assert!(multus(single).uses_tenure(false));
+        assert!(multus(&format!(r#"{{"name": "pods", "plugins": [{single}]}}"#)).uses_tenure(false));
+        assert!(!multus(r#"{"type": "flannel"}"#).uses_tenure(true));
     }
 
     #[test]

@@ -192,6 +192,24 @@ async fn a_plugin_stays_while_a_configuration_needs_it_also_after_a_loss_of_the_
     assert_eq!(fs::read_dir(at("state")).unwrap().count(), 0, "nothing is left");
 }
 
+/// Regression: the configuration that Multus has made of ours stays when ours goes, and each new pod failed for want of the plugin.
+#[tokio::test]
+async fn a_plugin_stays_while_multus_calls_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    prepare(folder.path(), "1.0.0");
+    let (install, uninstall) = (line(folder.path(), "install", "a"), line(folder.path(), "uninstall", "a"));
+    assert!(ask(&words(&install)).await.status.success());
+    let delegate = r#"{"name": "pods", "plugins": [{"type": "bridge", "ipam": {"type": "tenure"}}]}"#;
+    let multus = format!(r#"{{"name": "multus-cni-network", "type": "multus", "delegates": [{delegate}]}}"#);
+    fs::write(at("net.d/00-multus.conf"), multus).unwrap();
+    let (code, error) = said(ask(&words(&uninstall)).await);
+    assert!(code == Some(1) && at("bin/tenure").exists(), "{error}");
+    fs::remove_file(at("net.d/00-multus.conf")).unwrap();
+    let (code, error) = said(ask(&words(&uninstall)).await);
+    assert!(code == Some(0) && !at("bin/tenure").exists(), "{error}");
+}
+
 /// Regression: a relative directory stood in the record as it was given, and the removal looked for it in its own working directory.
 #[tokio::test]
 async fn a_relative_directory_is_the_one_of_the_command_that_named_it() {
