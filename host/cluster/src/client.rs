@@ -1,37 +1,27 @@
 //! The connection to the API server: without the library's retries, and with a deadline on each call.
 //!
 //! The library repeats what was answered with 429, 503 or 504 up to fifteen times, for minutes: a write could then come long after its reason is
-//! gone. Here a call is made once, and the caller decides again from what is true then.
+//! gone. Here a call is made once, and the caller decides again from what is true then. Nor does it read a client certificate or an authority that
+//! was replaced: the module `renewal` does.
+
+mod connection;
+mod renewal;
 
 use std::path::Path;
 use std::time::Duration;
 
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::Client;
 use kube::core::Status;
-use kube::{Client, Config};
+
+use self::connection::ApiConnection;
+
+pub use self::connection::ConnectError;
 
 /// The longest that a call may take, connecting included.
 pub const CALL_DEADLINE: Duration = Duration::from_secs(15);
 
-/// The longest that connecting may take.
-const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
-
 /// The longest silence on a connection while an answer is due. A watch has a bookmark about each minute; a list has no other deadline.
 pub const SILENCE: Duration = Duration::from_secs(150);
-
-/// The reason for which there is no connection.
-#[derive(Debug, thiserror::Error)]
-pub enum ConnectError {
-    /// The kubeconfig cannot be used.
-    #[error("cannot use the kubeconfig: {0}")]
-    Kubeconfig(#[from] kube::config::KubeconfigError),
-    /// Neither in a pod, nor a kubeconfig where one is looked for.
-    #[error("no API server is configured: {0}")]
-    Infer(#[from] kube::config::InferConfigError),
-    /// The client cannot be made of the configuration.
-    #[error("cannot make a client: {0}")]
-    Client(#[source] Box<kube::Error>),
-}
 
 /// The failure of a call.
 #[derive(Debug, thiserror::Error)]
@@ -57,18 +47,7 @@ pub async fn connect(kubeconfig: Option<&Path>) -> Result<Client, ConnectError> 
 /// # Errors
 /// As [`connect`].
 pub async fn connect_with(kubeconfig: Option<&Path>, silence: Duration) -> Result<Client, ConnectError> {
-    let mut config = match kubeconfig {
-        Some(path) => {
-            let kubeconfig = Kubeconfig::read_from(path)?;
-            Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?
-        }
-        None => Config::infer().await?,
-    };
-    config.default_retry = false;
-    config.connect_timeout = Some(CONNECT_DEADLINE);
-    config.read_timeout = Some(silence);
-    config.reset_reader_on_write = true;
-    Client::try_from(config).map_err(|error| ConnectError::Client(Box::new(error)))
+    renewal::followed(ApiConnection { kubeconfig: kubeconfig.map(Path::to_owned), silence }).await
 }
 
 /// Makes one call.

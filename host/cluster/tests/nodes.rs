@@ -15,6 +15,8 @@ mod choices;
 mod claiming;
 #[path = "nodes/claims.rs"]
 mod claims;
+#[path = "nodes/credentials.rs"]
+mod credentials;
 #[path = "nodes/deletions.rs"]
 mod deletions;
 #[path = "nodes/families.rs"]
@@ -92,6 +94,7 @@ fn main() -> ExitCode {
         families::TESTS,
         settings::TESTS,
         calls::TESTS,
+        credentials::TESTS,
         moved::TESTS,
         networks::TESTS,
         renumbered::TESTS,

@@ -26,7 +26,7 @@ pub(crate) struct ClusterTable {
     pub(crate) node: bool,
     /// The key of the taint with which the kubelet registers this node, such as `ipam.tenure.dev/not-ready`, and which tenured removes once the node is ready. Needs `node`. Without it, tenured writes nothing to its Node; on nodes that lease blocks, the operator removes its own taint.
     pub(crate) startup_taint: Option<String>,
-    /// The kubeconfig's absolute path. Without it, tenured connects as a pod does, by its service account.
+    /// The kubeconfig's absolute path. It, and the certificates, keys and authorities that it names, may be replaced while tenured runs. Without it, tenured connects as a pod does, by its service account.
     pub(crate) kubeconfig: Option<PathBuf>,
     /// Free addresses of each pool and family that the node keeps: with fewer, it asks for another block.
     #[schemars(range(min = 1))]
