@@ -77,7 +77,10 @@ fn address_claims(
         let is_leaving = is_leaving(&claim.object);
         let found = leasing.find(&claim.wish, is_leaving);
         let block = if let FoundLease::Leased(block) = &found { Some(*block) } else { None };
-        writes.extend(finalizer(view, claim, block));
+        let finalized = finalizer(view, claim, block);
+        // It changes the version, at which the API server would refuse the status: the next pass writes that.
+        let keeps_version = finalized.is_none();
+        writes.extend(finalized);
         let place = match found {
             FoundLease::Leased(block) => Ok(block),
             FoundLease::Begins(lease) => {
@@ -87,7 +90,9 @@ fn address_claims(
             FoundLease::Waits(why) => Err(why),
             FoundLease::Ends => continue,
         };
-        writes.extend(status(view, claim, place, is_leaving, now));
+        if keeps_version {
+            writes.extend(status(view, claim, place, is_leaving, now));
+        }
     }
     (writes, None)
 }

@@ -95,10 +95,35 @@ fn a_turn_that_was_lost_is_given_back_to_the_node_that_holds_the_address() {
 fn claim(number: u128) -> KeptObject<ClaimView> {
     let metadata = json!({
         "name": format!("web-{number}"), "namespace": "default", "uid": Uid(number).to_string(), "resourceVersion": "1",
-        "generation": 1,
+        "generation": 1, "finalizers": [CLAIM_FINALIZER],
     });
     let claim = json!({ "metadata": metadata, "spec": { "pool": "pods" } });
     KeptObject::of(serde_json::from_value(claim).unwrap())
+}
+
+/// Regression: the status came after the finalizer, at a version that this had ended, and each new claim that waits cost the operator a failed write.
+#[test]
+fn a_pass_makes_one_write_of_a_claim_that_waits() {
+    let writes = |finalizers: Value| {
+        let mut memory = leader();
+        let metadata = json!({
+            "name": "web-0", "namespace": "default", "uid": Uid(50).to_string(), "resourceVersion": "1",
+            "generation": 1, "finalizers": finalizers,
+        });
+        let claim = json!({ "metadata": metadata, "spec": { "pool": "none" } });
+        let claims_of_now = vec![KeptObject::of(serde_json::from_value(claim).unwrap())];
+        let view = view(ViewSources { claims: claims_of_now, ..ViewSources::default() });
+        let (facts, held) = (ClaimFacts::gather(&view, &memory), held::claims(&view, &memory));
+        let writes = claims(&view, (&facts, &held), &mut memory, NOW).into_iter();
+        let words = writes.map(|write| match write {
+            OperatorWrite::ClaimFinalizer(..) => "finalizer",
+            OperatorWrite::ClaimStatus(_) => "status",
+            _ => "another",
+        });
+        words.collect::<Vec<_>>()
+    };
+    assert_eq!(writes(json!([])), ["finalizer"]);
+    assert_eq!(writes(json!([CLAIM_FINALIZER])), ["status"]);
 }
 
 /// Whether n1, which says that it has the address in turn 7, is asked for it, and whether n2 is, which says so of turn 8, if the block has this status.
@@ -197,6 +222,7 @@ fn bound(state: &str) -> (bool, String, String) {
     let space = json!({ "metadata": metadata("default", 2), "spec": { "ranges": [range] } });
     let mut claim = json!({ "metadata": metadata("web-0", 50), "spec": { "pool": "pods" } });
     claim["metadata"]["namespace"] = json!("default");
+    claim["metadata"]["finalizers"] = json!([CLAIM_FINALIZER]);
     let view = view(ViewSources {
         pools: vec![pool("Claims", "10.0.0.0/28", 32)],
         spaces: vec![KeptObject::of(serde_json::from_value(space).unwrap())],
@@ -320,7 +346,7 @@ fn an_address_whose_lease_was_lost_is_its_claims_whoever_asks_for_it() {
     let claim = |number: u128, spec: Value, status: Value| {
         let metadata = json!({
             "name": format!("web-{number}"), "namespace": "default", "uid": Uid(number).to_string(), "resourceVersion": "1",
-            "generation": 1,
+            "generation": 1, "finalizers": [CLAIM_FINALIZER],
         });
         let claim = json!({ "metadata": metadata, "spec": spec, "status": status });
         KeptObject::<ClaimView>::of(serde_json::from_value(claim).unwrap())
