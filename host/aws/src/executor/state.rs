@@ -1,6 +1,6 @@
 //! The state of an executor.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use tenure_ledger::Book;
@@ -57,6 +57,8 @@ pub(super) struct ExecutorState {
     pub(super) odd: Vec<String>,
     /// The device indexes that intents are about to use, by intent.
     pub(super) devices: BTreeMap<String, u32>,
+    /// Intents that have brought what could not be a range.
+    pub(super) unranged: BTreeSet<String>,
     /// Since when unused ranges have been unused, by name.
     unused: BTreeMap<String, Duration>,
     /// Calls by action and outcome.
@@ -92,6 +94,7 @@ impl ExecutorState {
             quarantine: Vec::new(),
             odd: Vec::new(),
             devices: BTreeMap::new(),
+            unranged: BTreeSet::new(),
             unused: BTreeMap::new(),
             calls: BTreeMap::new(),
             full: None,

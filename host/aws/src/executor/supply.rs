@@ -15,11 +15,18 @@ impl AwsCore {
     /// Converts a change to changes of the ledger's supply.
     pub(super) fn supply_of(&self, intent: &Intent, change: &Change, book: &Book) -> Vec<Supply> {
         let situation = self.situation_of(book);
+        let added = |facts: &Ec2Interface, nets: &[IpNet]| {
+            let (changes, is_all) = added(&situation, book, facts, nets);
+            if !is_all {
+                self.state().unranged.insert(intent.id.to_string());
+            }
+            changes
+        };
         match change {
-            Change::Attached(interface) => self.added(&situation, book, interface, &interface.carries),
+            Change::Attached(interface) => added(interface, &interface.carries),
             Change::Assigned(interface, nets) => {
                 let facts = situation.seen.get(interface).and_then(|known| known.facts.as_ref());
-                facts.map(|facts| self.added(&situation, book, facts, nets)).unwrap_or_default()
+                facts.map(|facts| added(facts, nets)).unwrap_or_default()
             }
             Change::Released(..) => {
                 let taken = intent.takes.iter();
@@ -34,20 +41,22 @@ impl AwsCore {
             }
         }
     }
+}
 
-    fn added(&self, situation: &Situation, book: &Book, facts: &Ec2Interface, nets: &[IpNet]) -> Vec<Supply> {
-        let own = situation.ledger_of(&facts.id, book);
-        let mut changes = Vec::new();
-        for net in nets.iter().filter(|net| !own.contains(net)) {
-            match reconcile::supply(situation, book, facts, *net) {
-                Ok(added) => changes.extend(added.into_iter().flatten()),
-                Err(why) => {
-                    tracing::error!(%net, interface = facts.id, why, "what EC2 assigned cannot be a range");
-                }
+/// The supply of what an interface has got, and whether all of it can be supplied.
+fn added(situation: &Situation, book: &Book, facts: &Ec2Interface, nets: &[IpNet]) -> (Vec<Supply>, bool) {
+    let own = situation.ledger_of(&facts.id, book);
+    let (mut changes, mut is_all) = (Vec::new(), true);
+    for net in nets.iter().filter(|net| !own.contains(net)) {
+        match reconcile::supply(situation, book, facts, *net) {
+            Ok(added) => changes.extend(added.into_iter().flatten()),
+            Err(why) => {
+                is_all = false;
+                tracing::error!(%net, interface = facts.id, why, "what EC2 assigned cannot be a range");
             }
         }
-        changes
     }
+    (changes, is_all)
 }
 
 fn withdraw(pool: &tenure_types::PoolName, range: &tenure_types::RangeName) -> Supply {

@@ -164,6 +164,12 @@ impl Wing for AwsCore {
             state.questions.may_leak();
         }
         state.devices.remove(intent.id.as_str());
+        let is_unranged = state.unranged.remove(intent.id.as_str());
+        drop(state);
+        if is_unranged {
+            // As with what the ledger refuses: what kept it from being a range may be over, and only EC2 would show it.
+            self.hint();
+        }
     }
 
     fn refused(&self, _: &Intent) {

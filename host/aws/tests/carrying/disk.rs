@@ -97,6 +97,34 @@ async fn one_address_that_the_ledger_refuses_keeps_the_others_from_nobody() {
     assert_eq!(given, nets.iter().skip(1).map(IpNet::addr).collect());
 }
 
+/// Regression: an address that overlapped a range at the end of its intent served nobody for up to two hours.
+#[tokio::test(start_paused = true)]
+async fn an_address_that_cannot_be_a_range_at_once_is_looked_at_again_soon() {
+    let cloud = Cloud::new(1, &[24]);
+    let mut node = growing(&cloud).await;
+    let nets = last(&node).await;
+    let taken = *nets.first().unwrap();
+    let subnet = "10.0.0.0/24".parse().unwrap();
+    let range = Range::new(subnet, taken.addr(), taken.addr(), None, 24).unwrap();
+    let (pool, name) = (PoolName::new(agreed::IPV4).unwrap(), range.name().clone());
+    let add = Supply::Add { pool: pool.clone(), range: Box::new(range) };
+    node.engine.supply(&network(), &[add]).await.unwrap();
+    // The next look begins before the range is gone, and hears from EC2 after that.
+    let slowly = Kind::DelayBefore { delay_ms: 5_000 };
+    cloud.fault(Fault::always("DescribeNetworkInterfaces", slowly));
+    arrives(&node);
+    for _ in 0..60 {
+        if node.engine.intents().is_empty() {
+            break;
+        }
+        node.rest(1).await;
+    }
+    assert_eq!(node.engine.intents().len(), 0);
+    node.engine.supply(&network(), &[Supply::Withdraw { pool, range: name }]).await.unwrap();
+    node.rest(20).await;
+    assert_eq!(node.shape().await, [3, 3, 3]);
+}
+
 /// The witnesses are asked again where a release was about to be written down before it is made.
 #[tokio::test(start_paused = true)]
 async fn what_somebody_takes_while_a_release_waits_for_the_disk_stays() {
