@@ -51,7 +51,8 @@ impl FollowedConfig {
     fn is_news(&mut self, found: Option<Stat>) -> bool {
         let has_settled = self.seen == found;
         let is_news = has_settled && (self.read != found || self.again.0 == 1);
-        self.again.0 = self.again.0.saturating_sub(1);
+        // What keeps a file from being read may keep it from being looked at, too: such a look does not count.
+        self.again.0 = self.again.0.saturating_sub(u32::from(has_settled));
         if is_news {
             self.read.clone_from(&found);
         }
@@ -174,5 +175,17 @@ mod tests {
         let waits: Vec<_> = (0..6).map(|_| until_read(true)).collect();
         assert_eq!(waits, [1, 2, 4, 8, 16, 16].map(Some));
         assert_eq!(until_read(false), None, "its text is known");
+    }
+
+    /// Regression: a look that failed used up the only time at which the file was to be read again.
+    #[test]
+    fn a_look_that_fails_only_puts_off_when_a_file_that_could_not_be_read_is_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tenured.toml");
+        fs::write(&path, "").unwrap();
+        let mut followed = FollowedConfig::new(&path);
+        followed.was_read(true);
+        let looks = [None, stat(&path), stat(&path), stat(&path)].map(|found| followed.is_news(found));
+        assert_eq!(looks, [false, false, true, false]);
     }
 }
