@@ -14,6 +14,7 @@ pub(crate) mod gate;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, RwLock};
+use std::time::Duration;
 
 use tenure_ledger::{Book, Chooser, Fact, LedgerFact, Move, MoveEnd, MoveFact, StateFact};
 use tenure_types::{
@@ -35,7 +36,15 @@ pub(crate) struct NetworkImports {
     /// A `std::sync::RwLock`, held only to copy the `Arc`.
     others: RwLock<Option<Arc<dyn OtherIpams>>>,
     /// Why new owners are refused beside other IPAMs, by network. A `std::sync::Mutex`, held for a look-up.
-    unaccounted: Mutex<BTreeMap<NetworkName, (Compared, String)>>,
+    unaccounted: Mutex<BTreeMap<NetworkName, Unaccounted>>,
+}
+
+/// Why new owners of a network are refused beside another IPAM.
+struct Unaccounted {
+    compared: Compared,
+    why: String,
+    /// The time on the monotonic clock at which a caller last asked.
+    asked: Duration,
 }
 
 impl NetworkImports {

@@ -5,6 +5,7 @@
 //! network's turn, and again whenever the other IPAM's state has changed; owners that have their addresses are served without.
 
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use futures_util::future::join_all;
 use tenure_ledger::{Book, Move, Moves};
@@ -12,7 +13,7 @@ use tenure_types::{
     Allocation, ConditionName, DelegateName, Error, ErrorCode, NetworkConfig, NetworkName, Owner, Result,
 };
 
-use super::NetworkImports;
+use super::{NetworkImports, Unaccounted};
 use crate::core::committer::Committer;
 use crate::lock::hold;
 use crate::network::slot::Served;
@@ -20,6 +21,9 @@ use crate::ports::{Compared, IsKnown, OtherIpams, Reservation};
 
 /// By how much the time of a file may lag behind the clock. A reservation this close to a DEL counts as later, which is safe.
 const FILE_TICK_MS: u64 = 10;
+
+/// How long a refusal is remembered of a network that does not exist, after the last call for it: longer than a kubelet waits before it tries again.
+const UNASKED: Duration = Duration::from_secs(600);
 
 /// The source of the address that an ADD would get.
 #[derive(Debug, Clone)]
@@ -70,19 +74,32 @@ impl NetworkImports {
             true => None,
             false => others.look(&compared, self.is_known(name)).await.err(),
         };
-        self.note_unaccounted(compared, refused.as_ref());
+        let asked = self.core.ports.clock.monotonic();
+        self.note_unaccounted(compared, asked, refused.as_ref());
         refused.map_or(Ok(()), Err)
     }
 
     /// Serves [`Engine::compare_again`](crate::Engine::compare_again).
     pub(crate) async fn compare_again(&self) {
         let Some(others) = self.others() else { return };
-        let refused: Vec<Compared> = hold(&self.unaccounted).values().map(|(of, _)| of.clone()).collect();
+        let now = self.core.ports.clock.monotonic();
+        // Nobody may come to ask again: the network was removed, or its configuration was a mistake.
+        let exists = |name: &NetworkName| {
+            self.core.networks.get(name).is_some_and(|slot| slot.state().as_ref().is_some())
+        };
+        let all: Vec<(Compared, Duration)> =
+            hold(&self.unaccounted).values().map(|of| (of.compared.clone(), of.asked)).collect();
+        let (refused, mistaken): (Vec<_>, Vec<_>) = all
+            .into_iter()
+            .partition(|(of, asked)| now.saturating_sub(*asked) < UNASKED || exists(&of.network));
+        for (of, _) in mistaken {
+            self.is_accounted_for(&of.network);
+        }
         // Beside one another: one look may take its whole time, and conditions are late by that.
-        let looks = refused.into_iter().map(async |before| {
+        let looks = refused.into_iter().map(async |(before, asked)| {
             let compared = self.compared(&before.network, before.config);
             let refused = others.look(&compared, self.is_known(&compared.network)).await.err();
-            self.note_unaccounted(compared, refused.as_ref());
+            self.note_unaccounted(compared, asked, refused.as_ref());
         });
         join_all(looks).await;
     }
@@ -105,7 +122,7 @@ impl NetworkImports {
             }));
         }
         let unaccounted = hold(&self.unaccounted);
-        unfinished.extend(unaccounted.iter().map(|(name, (_, why))| (name.to_string(), why.clone())));
+        unfinished.extend(unaccounted.iter().map(|(name, of)| (name.to_string(), of.why.clone())));
         drop(unaccounted);
         self.core.conditions.replace(ConditionName::MoveUnfinished, unfinished);
     }
@@ -132,18 +149,18 @@ impl NetworkImports {
     }
 
     /// Remembers why a network is refused, if it is.
-    fn note_unaccounted(&self, compared: Compared, refused: Option<&Error>) {
+    fn note_unaccounted(&self, compared: Compared, asked: Duration, refused: Option<&Error>) {
         match refused {
             Some(error) => {
-                let (name, cause) = (compared.network.clone(), error.cause.clone());
-                hold(&self.unaccounted).insert(name, (compared, cause));
+                let (name, why) = (compared.network.clone(), error.cause.clone());
+                hold(&self.unaccounted).insert(name, Unaccounted { compared, why, asked });
             }
             None => self.is_accounted_for(&compared.network),
         }
     }
 
     /// Forgets that a network was refused.
-    fn is_accounted_for(&self, name: &NetworkName) {
+    pub(crate) fn is_accounted_for(&self, name: &NetworkName) {
         hold(&self.unaccounted).remove(name);
     }
 

@@ -77,6 +77,8 @@ impl Engine {
         let (_, ticket) = self.core.committer.commit(&mut served.book, &facts)?;
         self.core.networks.removed_one();
         *state = None;
+        // If its callers ask again, they are told again.
+        self.imports.is_accounted_for(name);
         tracing::info!(network = %name, "removed a network");
         Ok((true, Some(ticket)))
     }

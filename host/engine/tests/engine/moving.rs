@@ -176,6 +176,33 @@ async fn new_owners_wait_until_the_ledger_accounts_for_what_others_have() {
     assert_eq!(bench.address(8).await.unwrap(), "10.0.0.4");
 }
 
+/// Regression: the condition about a network that was removed, or that a mistake had named, stayed for ever.
+#[tokio::test]
+async fn a_refusal_is_forgotten_with_its_network_and_once_nobody_asks_for_one_that_there_is_not() {
+    let bench = Bench::new(8, 8);
+    let other = Arc::new(Other::default());
+    bench.engine.compare_with_others(Arc::clone(&other) as _);
+    other.0.lock().unwrap().push(("10.0.0.4", "5", 4));
+    assert!(bench.is_refused(8).await);
+    let told = async || {
+        bench.engine.compare_again().await;
+        bench.unfinished().len()
+    };
+    bench.tick(599_000);
+    assert_eq!(told().await, 1, "a pod may be tried again");
+    assert!(bench.is_refused(8).await);
+    bench.tick(2_000);
+    assert_eq!(told().await, 1, "it was asked for again");
+    bench.tick(600_000);
+    assert_eq!(told().await, 0);
+    bench.moves("a", &[]).await;
+    assert!(bench.is_refused(8).await);
+    bench.tick(600_000);
+    assert_eq!(told().await, 1, "it exists");
+    bench.engine.remove_network(&network(), true).await.unwrap();
+    assert!(bench.unfinished().is_empty());
+}
+
 #[tokio::test]
 async fn only_what_an_import_may_bring_is_remembered_and_only_if_it_can_be() {
     let bench = Bench::new(8, 8);
