@@ -192,20 +192,23 @@ const NAMED: usize = 3;
 /// Says which pods use addresses of a range. It is read by everybody who may see conditions, so that no container is named.
 fn in_use(book: &Book, net: IpNet, held: u64) -> String {
     let mut named = Vec::new();
-    for allocation in book.allocations() {
-        let within = allocation.addresses.iter().find(|address| net.contains(&address.ip()));
-        let Some(address) = within.map(tenure_types::AssignedAddress::ip) else { continue };
+    let addresses = book.allocations().flat_map(|held| held.addresses.iter().map(move |of| (held, of.ip())));
+    for (allocation, address) in addresses.filter(|(_, address)| net.contains(address)) {
         named.push(match (allocation.pod(), &allocation.owner) {
             (Some(pod), _) => format!("{address} by pod {}/{}", pod.namespace, pod.name),
             (None, Owner::Attachment { .. }) => format!("{address} by a container whose pod is not known"),
             (None, owner) => format!("{address} by {owner}"),
         });
     }
+    let owned = named.len() as u64;
+    if owned == 0 {
+        return format!("{held} addresses of it are in quarantine");
+    }
     let more = named.len().saturating_sub(NAMED);
     named.truncate(NAMED);
     let more = if more == 0 { String::new() } else { format!(", and {more} more") };
     let what =
-        if held == 1 { "an address of it is".to_owned() } else { format!("{held} addresses of it are") };
+        if owned == 1 { "an address of it is".to_owned() } else { format!("{owned} addresses of it are") };
     format!("{what} in use: {}{more}", named.join(", "))
 }
 

@@ -169,6 +169,13 @@ impl Ledger {
         self.apply(&fact);
     }
 
+    /// An operator puts an address in quarantine.
+    pub(crate) fn quarantine(&mut self, address: &str) {
+        let at = self.now();
+        let fact = self.book.quarantine(address.parse().unwrap(), "a printer answers", at).unwrap();
+        self.apply(&fact.unwrap());
+    }
+
     fn apply(&mut self, fact: &LedgerFact) {
         self.book.apply(self.book.through() + 1, fact).unwrap();
     }

@@ -74,11 +74,8 @@ pub(crate) fn detach(
     }
     let own = own(id, book);
     let nets = nets(situation, id, &own);
-    unused(
-        &format!("interface {id}"),
-        held(id, &nets, book),
-        own.iter().map(|(_, view)| view.cooling).sum(),
-    )?;
+    let (in_ranges, cooling) = counts(&own);
+    unused(&format!("interface {id}"), (held(id, &nets, book), in_ranges), cooling)?;
     confirmed(situation, id, &nets, FRESH)?;
     names::REMOVING.iter().try_for_each(|call| not_barred(situation, call, &facts.subnet))?;
     floor(situation, &own, book, taken)?;
@@ -101,7 +98,7 @@ pub(crate) fn release(
     let of_interface = view.range.attributes().get(names::INTERFACE).zip(net_of(view.range));
     let (id, net) = of_interface.ok_or_else(|| format!("range {name} is not of an interface"))?;
     let facts = usable(situation, id)?;
-    unused(&format!("range {name}"), view.held, view.cooling)?;
+    unused(&format!("range {name}"), (within(&[net], book), view.held), view.cooling)?;
     confirmed(situation, id, &[net], FRESH_FOR_ONE)?;
     not_barred(situation, names::unassigning(net), &facts.subnet)?;
     floor(situation, &[(pool, view)], book, taken)?;
@@ -128,11 +125,12 @@ pub(crate) fn in_use(
         None => format!("interface {id}"),
     };
     let nets = net.map_or_else(|| nets(situation, id, &own), |net| vec![net]);
+    let (in_ranges, cooling) = counts(&own);
     let held = match net {
-        Some(_) => own.iter().map(|(_, view)| view.held).sum(),
-        None => held(id, &nets, book),
+        Some(net) => (within(&[net], book), in_ranges),
+        None => (held(id, &nets, book), 0),
     };
-    unused(&what, held, own.iter().map(|(_, view)| view.cooling).sum())?;
+    unused(&what, held, cooling)?;
     named(witness, &nets)
 }
 
@@ -160,11 +158,24 @@ fn held(id: &str, nets: &[IpNet], book: &Book) -> u64 {
     book.allocations().flat_map(|allocation| &allocation.addresses).filter(is_on).count() as u64
 }
 
-fn unused(what: &str, held: u64, cooling: u64) -> Result<(), String> {
-    match (held, cooling) {
-        (0, 0) => Ok(()),
-        (0, cooling) => Err(format!("{cooling} addresses of {what} are cooling")),
-        (held, _) => Err(format!("{held} addresses of {what} have owners")),
+/// How many addresses within these have owners.
+fn within(nets: &[IpNet], book: &Book) -> u64 {
+    let all = book.allocations().flat_map(|allocation| &allocation.addresses);
+    all.filter(|held| nets.iter().any(|net| net.contains(&held.ip()))).count() as u64
+}
+
+/// How many addresses of ranges have an owner or are in quarantine, and how many are cooling.
+fn counts(ranges: &[(&Pool, RangeView<'_>)]) -> (u64, u64) {
+    ranges.iter().fold((0, 0), |(held, cooling), (_, view)| (held + view.held, cooling + view.cooling))
+}
+
+/// `owned` have owners, and `held` have owners or are in quarantine.
+fn unused(what: &str, (owned, held): (u64, u64), cooling: u64) -> Result<(), String> {
+    match (owned, held, cooling) {
+        (0, 0, 0) => Ok(()),
+        (0, 0, cooling) => Err(format!("{cooling} addresses of {what} are cooling")),
+        (0, held, _) => Err(format!("{held} addresses of {what} are in quarantine")),
+        (owned, ..) => Err(format!("{owned} addresses of {what} have owners")),
     }
 }
 

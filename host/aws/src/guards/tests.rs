@@ -118,6 +118,16 @@ fn what_is_held_or_cools_stays() {
 }
 
 #[test]
+fn what_is_in_quarantine_stays_and_has_no_owner() {
+    let mut node = node();
+    node.1.quarantine("10.0.0.6");
+    refuses(&node, &release(), "1 addresses of range 10.0.0.6/32 are in quarantine");
+    refuses(&node, &detach(), "1 addresses of interface eni-1 are in quarantine");
+    node.1.hold("10.0.0.33");
+    refuses(&node, &detach(), "1 addresses of interface eni-1 have owners");
+}
+
+#[test]
 fn trunks_efas_and_what_is_unmanaged_are_left_alone() {
     for kind in ["trunk", "efa", "efa-only"] {
         let node = with(Ec2Interface { kind: kind.to_owned(), ..secondary() });

@@ -172,6 +172,10 @@ fn what_is_gone_and_may_be_in_use_is_quarantined_and_never_withdrawn() {
             "1 addresses of it are cooling"
         ]
     );
+    let mut ledger = Ledger::of(&enis);
+    ledger.quarantine("10.0.0.33");
+    let quarantined = found_by(UseVerdict::Unused, &situation, &ledger).1.quarantine;
+    assert_eq!(quarantined[0].why, "1 addresses of it are in quarantine");
     let ledger = Ledger::of(&enis);
     for verdict in
         [UseVerdict::Unknown("the runtime is down".to_owned()), UseVerdict::Used("a route".to_owned())]

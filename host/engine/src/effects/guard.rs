@@ -54,7 +54,7 @@ pub(super) fn check(book: &Book, open: &[Arc<Intent>], effect: &Effect) -> Resul
         if view.held > 0 {
             // An address may be in the range without coming from it, such as one of an import.
             unheld(book, |address| view.range.contains(address.ip()), this)?;
-            return Err(Refusal::InUse { addresses: view.held, target: this() });
+            return Err(Refusal::Quarantined { addresses: view.held, target: this() });
         }
         if view.cooling > 0 {
             return Err(Refusal::Cooling { addresses: view.cooling, target: this() });

@@ -31,6 +31,13 @@ pub enum Refusal {
         /// The target.
         target: EffectTarget,
     },
+    /// Addresses of the target are in quarantine, and nobody holds one.
+    Quarantined {
+        /// How many addresses.
+        addresses: u64,
+        /// The target.
+        target: EffectTarget,
+    },
     /// Addresses of the target cool down.
     Cooling {
         /// How many addresses.
@@ -72,6 +79,9 @@ impl fmt::Display for Refusal {
             Self::InUse { addresses, target } => write!(out, "{addresses} addresses of {target} have owners"),
             Self::Claimed { addresses, target } => {
                 write!(out, "{addresses} addresses of {target} are promised to agents' claims")
+            }
+            Self::Quarantined { addresses, target } => {
+                write!(out, "{addresses} addresses of {target} are in quarantine")
             }
             Self::Cooling { addresses, target } => {
                 write!(out, "{addresses} addresses of {target} are cooling")

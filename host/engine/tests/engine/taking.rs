@@ -19,6 +19,16 @@ async fn a_range_is_taken_by_its_name_although_its_neighbour_is_in_use() {
     assert_eq!(bench.staged(2), ["drains b2", "intended i-1"]);
 }
 
+/// Regression: the address was said to have an owner, whom nobody finds.
+#[tokio::test]
+async fn a_range_with_an_address_in_quarantine_is_not_taken_and_says_so() {
+    let (bench, cloud) = (Bench::with_block().await, Cloud::default());
+    let address = "10.0.1.17".parse().unwrap();
+    assert!(bench.engine.quarantine(&network(), address, "a printer answers").await.unwrap());
+    let refused = bench.gives_back(&cloud, "b1").await.unwrap_err();
+    assert_eq!(refused, "1 addresses of range b1 are in quarantine");
+}
+
 #[tokio::test]
 async fn a_block_is_taken_although_its_neighbour_is_in_use() {
     let (bench, cloud) = (Bench::with_block().await, Cloud::default());
