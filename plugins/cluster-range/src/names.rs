@@ -24,6 +24,8 @@ pub const REASON: &str = "reason";
 pub const MESSAGE: &str = "message";
 /// The reason when no block of the cluster's pool is free.
 pub const EXHAUSTED: &str = "PoolExhausted";
+/// The reason when the cluster's pool has no addresses of the family.
+pub const NO_FAMILY: &str = "NoSuchFamily";
 /// Object: a block without held and cooling addresses.
 pub const EMPTY_BLOCK: &str = "block";
 /// Empty block: the seconds for which it has been empty.

@@ -14,7 +14,7 @@ use tenure_sdk::ledger::{Pool, room};
 use tenure_sdk::{Effect, EffectKind, Object, Refusal, SupplySituation, ledger};
 
 use crate::names::{
-    ADDRESSES, BLOCK, EMPTY_BLOCK, EXHAUSTED, IDLE_SECONDS, MESSAGE, POOL, PREALLOCATION, REASON,
+    ADDRESSES, BLOCK, EMPTY_BLOCK, EXHAUSTED, IDLE_SECONDS, MESSAGE, NO_FAMILY, POOL, PREALLOCATION, REASON,
     RELEASE_SECONDS,
 };
 
@@ -24,14 +24,17 @@ const USUAL_PREALLOCATION: u32 = 16;
 /// The delay of a host that does not say: half an hour.
 const USUAL_DELAY: u32 = 1800;
 
-/// Plans for every pool.
+/// Plans for every pool that somebody may want addresses of: not for those without a demand, which are for claims, nor for those that have none of
+/// their family.
 ///
 /// # Errors
 /// [`Refusal::Exhausted`] if requests wait and the cluster has no block for them. Not while one may come to another pool that has nothing
 /// free: the situation does not tell which pools the requests wait for, and all of them would be refused.
 pub fn plan(state: &SupplySituation) -> Result<Vec<Effect>, Refusal> {
     let (mut effects, mut exhausted, mut may_come) = (Vec::new(), None, false);
-    for pool in ledger::pools() {
+    let is_demanded = |pool: &Pool| state.waiting.iter().any(|(index, _)| *index == pool.index);
+    let pools = ledger::pools().filter(|pool| is_demanded(pool) && told(state, pool) != Some(NO_FAMILY));
+    for pool in pools {
         let free = room(&pool.shelf().usage());
         let wanted = preallocation(state).saturating_add(state.waiting(pool.index));
         let requests =
@@ -61,6 +64,11 @@ pub fn plan(state: &SupplySituation) -> Result<Vec<Effect>, Refusal> {
 
 fn preallocation(state: &SupplySituation) -> u32 {
     state.number(PREALLOCATION).unwrap_or(USUAL_PREALLOCATION)
+}
+
+/// The reason for which no block of a pool comes.
+fn told<'a>(state: &'a SupplySituation, pool: &Pool) -> Option<&'a str> {
+    state.objects(POOL).find(|object| object.name == pool.name)?.attributes.get(REASON)
 }
 
 /// The operator's word that no block of a pool is free.

@@ -117,6 +117,26 @@ fn a_pool_that_is_exhausted_refuses_nobody_for_whom_another_may_grow() {
     assert_eq!(node.plan(&exhausted).unwrap_err().code, ErrorCode::PoolExhausted, "only b has nothing");
 }
 
+/// Regression: a block that cannot come was planned for or awaited, so that an exhausted pool beside it refused nobody.
+#[test]
+fn a_pool_without_a_demand_and_one_without_the_family_keep_no_request_waiting() {
+    let node = tenure_testkit::define::<ClusterRange>(r#"{ "pools": ["a", "b"] }"#).unwrap();
+    let object = |name: &str, reason: &str| Object {
+        kind: "pool".into(),
+        name: name.into(),
+        attributes: Attributes::new().with("reason", reason),
+    };
+    let mut exhausted = state(1, &[]);
+    exhausted.pending = vec![tenure_sdk::Effect::new(EffectKind::RequestBlock, 0)];
+    exhausted.objects.push(object("a.v4", "PoolExhausted"));
+    let without_demand = exhausted.clone();
+    exhausted.waiting = vec![(0, 1), (1, 1)];
+    exhausted.objects.push(object("b.v4", "NoSuchFamily"));
+    for state in [without_demand, exhausted] {
+        assert_eq!(node.plan(&state).unwrap_err().code, ErrorCode::PoolExhausted);
+    }
+}
+
 /// Regression: the policy never said that a pool is exhausted, and an ADD waited until its deadline each time.
 #[test]
 fn where_the_supply_is_full_a_request_is_refused_for_good_unless_an_address_cools_down() {

@@ -52,6 +52,9 @@ impl Outside for BlockChecks<'_> {
 impl BlockChecks<'_> {
     fn check_request(&self, effect: &Effect, book: &Book) -> Result<(), String> {
         let pool = book.pools().get(effect.pool).map(|pool| &pool.name);
+        if let Some(pool) = pool.filter(|pool| self.core.lacks_family(pool)) {
+            return Err(format!("the AddressPool of pool {pool} has no addresses of this family"));
+        }
         match pool.and_then(cluster_pool).filter(|(name, _)| self.core.is_for_claims(name)) {
             Some((name, _)) => {
                 Err(format!("addresses of AddressPool {name} are for claims, and come with them"))

@@ -168,6 +168,11 @@ impl AgentCore {
         self.state().in_force.values().any(|settings| settings.name == pool && settings.for_claims)
     }
 
+    /// Whether no block of a pool can come, as the cluster's pool has no addresses of its family.
+    pub(crate) fn lacks_family(&self, pool: &PoolName) -> bool {
+        self.state().lacks_family(pool)
+    }
+
     /// The book of a network.
     pub(crate) async fn book(&self, network: &NetworkName) -> Option<Arc<Book>> {
         self.engine.book(network).await

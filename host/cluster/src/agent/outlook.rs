@@ -9,6 +9,9 @@ use crate::agent::core::AgentCore;
 /// The longest message of the operator that is passed on, in characters.
 const LONGEST_MESSAGE: usize = 120;
 
+/// The reason for which no block of a pool comes that has no addresses of the family.
+const NO_FAMILY: &str = "NoSuchFamily";
+
 /// The outlook of a network.
 pub(crate) fn outlook(core: &AgentCore, book: &Book) -> Result<Outlook, InvalidAttributes> {
     let now = core.now();
@@ -19,8 +22,14 @@ pub(crate) fn outlook(core: &AgentCore, book: &Book) -> Result<Outlook, InvalidA
         ("release.seconds", settings.release_seconds.to_string()),
     ])?;
     let mut objects = Vec::new();
-    for pool in book.pools().iter().filter(|pool| state.wants.contains_key(&pool.name)) {
-        let Some((reason, message)) = state.pool_waits_for(&pool.name) else { continue };
+    for pool in book.pools() {
+        if state.lacks_family(&pool.name) {
+            let attributes = Attributes::new([("reason", NO_FAMILY)])?;
+            objects.push(Object { kind: "pool".to_owned(), name: pool.name.to_string(), attributes });
+            continue;
+        }
+        let told = state.wants.contains_key(&pool.name).then(|| state.pool_waits_for(&pool.name));
+        let Some((reason, message)) = told.flatten() else { continue };
         let message: String =
             message.chars().filter(|letter| !letter.is_control()).take(LONGEST_MESSAGE).collect();
         let attributes = Attributes::new([("reason", &reason), ("message", &message)])?;

@@ -125,6 +125,12 @@ pub(crate) struct AgentState {
 }
 
 impl AgentState {
+    /// Whether the cluster's pool, as it was read, has no addresses of the family of this pool of the engine.
+    pub(crate) fn lacks_family(&self, pool: &PoolName) -> bool {
+        let found = cluster_pool(pool).and_then(|(name, family)| Some((self.pools.get(name)?, family)));
+        found.is_some_and(|(pool, family)| !pool.units.contains_key(&family))
+    }
+
     /// The trouble with the list of the node's object, without which nothing is asked and nothing said. A watch that ends now and then is not one.
     pub(crate) fn list_trouble(&self, now: Duration) -> Option<String> {
         let is_late = self.listing_since.is_some_and(|since| now.saturating_sub(since) >= LATE_LIST);

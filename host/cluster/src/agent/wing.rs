@@ -233,6 +233,9 @@ impl Wing for ClusterWing {
                         "the pool's addresses are for claims, and come with them".to_owned(),
                     );
                 }
+                if self.core.lacks_family(pool) {
+                    return Step::Undone("the AddressPool has no addresses of this family".to_owned());
+                }
                 if let Some(want) = *want {
                     return self.next_of_request(pool, want).await;
                 }

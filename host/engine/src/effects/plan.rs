@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tenure_ledger::{Book, Intent, IntentOrigin};
 use tenure_types::{
-    Attributes, Demand, Effect, Error, ErrorCode, Moment, NetworkName, Object, PlanState, PolicyStamp,
+    Attributes, Demand, Effect, Error, ErrorCode, Moment, NetworkName, Object, PlanState, PolicyStamp, Pool,
     Result, Supply,
 };
 
@@ -122,7 +122,10 @@ impl HostEffects {
         outlook: Outlook,
     ) -> PlanState {
         let waiting = self.demands.of(name);
-        let supplied = book.pools().iter().enumerate().filter(|(_, pool)| pool.supply == Supply::Host);
+        // Nobody waits for an address of a pool that is kept for names: its supplier tells the name's owner.
+        let kept = self.core.kept_pools();
+        let is_wanted = |pool: &Pool| pool.supply == Supply::Host && !kept.has(pool);
+        let supplied = book.pools().iter().enumerate().filter(|(_, pool)| is_wanted(pool));
         let demand = |(pool, _)| Demand { pool, waiting, attributes: Attributes::default() };
         let pending = |intent: &Arc<Intent>| {
             let pool = book.pools().iter().position(|pool| pool.name == intent.pool)?;

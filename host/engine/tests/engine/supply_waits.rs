@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::task::Poll;
 
 use tenure_engine::{Add, Attending, Outlook};
-use tenure_types::{EffectKind, ErrorCode, NetworkName};
+use tenure_types::{Attributes, EffectKind, ErrorCode, NetworkName, Object, agreed};
 
 use crate::planning::{Cloud, added, pairs};
 use crate::support::{Bench, fits, network, poll_once};
@@ -52,6 +52,19 @@ async fn a_plan_that_brings_nothing_wakes_nobody() {
     assert!(poll_once(waits.as_mut()).is_pending() && !is_demanded(&mut attending));
     assert_eq!(bench.plan(&cloud, &[]).await.intents.len(), 1);
     assert!(poll_once(waits.as_mut()).is_pending() && !is_demanded(&mut attending));
+}
+
+/// Regression: a pool for claims had the demand of the pods that waited for the others, and a plan for it that could not begin hid that they are full.
+#[tokio::test]
+async fn a_pool_that_is_kept_for_names_has_no_demand() {
+    let (bench, cloud) = (Bench::new(8, 8), Cloud::default());
+    let _attending = bench.engine.attend(&network());
+    let mut waits = pin!(bench.takes(1));
+    assert!(poll_once(waits.as_mut()).is_pending());
+    let name = "blocks".to_owned();
+    let kept = Object { kind: agreed::KEPT_POOL.to_owned(), name, attributes: Attributes::default() };
+    bench.engine.objects_seen(&[kept], &[]).await.unwrap();
+    assert_eq!((bench.waiting(), bench.plan(&cloud, &[]).await.intents.len()), (1, 0));
 }
 
 #[tokio::test]

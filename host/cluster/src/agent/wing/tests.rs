@@ -46,3 +46,32 @@ async fn a_request_asks_for_blocks_only_once_it_knows_their_size() {
     assert!(matches!(wing.next(&mut work).await, Step::Wait(LOOK_EVERY)));
     assert_eq!(core.state().wants.get(&pool).copied(), Some(2));
 }
+
+/// Regression: such a request waited for ever, and pods that waited for an exhausted pool beside it waited until their deadline each time.
+#[tokio::test]
+async fn no_block_is_asked_for_of_a_family_that_the_pool_does_not_have() {
+    let (core, _abandoned) = agent().await;
+    let (core, jitter) = (Arc::new(core), std::sync::Mutex::new(Jitter::new(1)));
+    let wing = ClusterWing { core: Arc::clone(&core), network: network(), jitter };
+    let pool = PoolName::new("names.v4").unwrap();
+    let mut work = wing.begin(&request(&pool, 16), true).await.unwrap();
+    assert!(matches!(wing.next(&mut work).await, Step::Wait(LOOK_EVERY)), "it is not known yet");
+    let book = core.book(&network()).await.unwrap();
+    let told = || -> Vec<String> {
+        let (_, outlook) = wing.situation(&book).unwrap();
+        let reason = |object: &tenure_types::Object| object.attributes.get("reason").unwrap().to_owned();
+        outlook.objects.iter().map(|object| format!("{} {}", object.name, reason(object))).collect()
+    };
+    let has = |family: PoolFamily| {
+        let key = tenure_leases::PoolKey { name: "names".into(), uid: tenure_leases::Uid(7) };
+        let pool = ClusterPool { key, units: [(family, 28)].into(), generation: 1 };
+        core.state().pools.insert("names".to_owned(), pool);
+    };
+    assert!(told().is_empty());
+    has(PoolFamily::Ipv6);
+    assert!(matches!(wing.next(&mut work).await, Step::Undone(_)));
+    assert_eq!(told(), ["names.v4 NoSuchFamily"]);
+    // An edit of the pool adds the family.
+    has(PoolFamily::Ipv4);
+    assert!(told().is_empty());
+}
