@@ -68,7 +68,9 @@ impl Attributes {
     /// The value of a name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
+        let pairs = self.0.as_ref()?;
+        let found = pairs.binary_search_by(|(known, _)| (**known).cmp(name)).ok()?;
+        pairs.get(found).map(|(_, value)| &**value)
     }
 
     /// Whether there are none.

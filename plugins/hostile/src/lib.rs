@@ -22,7 +22,7 @@ use wreck::wreck;
 const WRECKING: [&str; 7] = ["spin", "grow", "recurse", "trap", "panic", "huge-text", "chatter"];
 
 /// The other ways to misbehave in a proposal.
-const PROPOSING: [&str; 15] = [
+const PROPOSING: [&str; 17] = [
     "behave",
     "long-text",
     "long-list",
@@ -38,6 +38,8 @@ const PROPOSING: [&str; 15] = [
     "duplicate",
     "not-an-address",
     "hesitate",
+    "many-labels",
+    "look-through",
 ];
 
 /// The policy.
@@ -59,7 +61,11 @@ impl network::Guest for Hostile {
                 spoil(name, &mut definition);
                 wreck(name);
             }
-            None => {}
+            None => definition.pools.iter_mut().flat_map(|pool| &mut pool.ranges).for_each(|range| {
+                if ["many-labels", "look-through"].contains(&&*misbehaviour) {
+                    range.attributes = vec![attribute("a", "b")];
+                }
+            }),
         }
         Ok(definition)
     }
@@ -170,7 +176,10 @@ fn answer(misbehaviour: &str, request: &types::Request) -> Result<Proposal, type
 }
 
 fn propose(misbehaviour: &str, request: &types::Request) -> Result<Proposal, Refusal> {
-    let range = Shelf::of(0).ranges().next().ok_or_else(|| Refusal::Other("no ranges".into()))?.range;
+    let range = || {
+        let first = Shelf::of(0).ranges().next().ok_or_else(|| Refusal::Other("no ranges".into()))?;
+        Ok::<_, Refusal>(first.range)
+    };
     let free = || {
         let free = Shelf::of(0).free(None, Direction::Ascending, 1).into_iter().next();
         free.ok_or_else(|| Refusal::exhausted("nothing is free"))
@@ -181,9 +190,9 @@ fn propose(misbehaviour: &str, request: &types::Request) -> Result<Proposal, Ref
         "long-text" => "1".repeat(4 << 20),
         "outside" => IpAddr::from([8, 8, 8, 8]).to_string(),
         "held" => Shelf::of(0).last().map_or_else(free, Ok)?.to_string(),
-        "network-address" => range.subnet.network().to_string(),
-        "broadcast" => range.subnet.broadcast().to_string(),
-        "gateway" => range.gateway.map(|gateway| gateway.to_string()).unwrap_or_default(),
+        "network-address" => range()?.subnet.network().to_string(),
+        "broadcast" => range()?.subnet.broadcast().to_string(),
+        "gateway" => range()?.gateway.map(|gateway| gateway.to_string()).unwrap_or_default(),
         "other-family" => "2001:db8::1".into(),
         "not-an-address" => "10.1.2.3; rm -rf /\n".into(),
         name => {
@@ -193,6 +202,8 @@ fn propose(misbehaviour: &str, request: &types::Request) -> Result<Proposal, Ref
                 "nothing" => count = 0,
                 "many-tags" => tags = many_attributes(),
                 "hesitate" => hesitate(!request.requested.is_empty()),
+                "many-labels" => many_labels(),
+                "look-through" => look_through(!request.requested.is_empty()),
                 "ugly-tag" => tags = vec![attribute("tag", "x\x1b[2J")],
                 name => wreck(name),
             }
@@ -210,6 +221,20 @@ fn hesitate(long: bool) {
         (0..20_000_000).for_each(|number| {
             black_box(number);
         });
+    }
+}
+
+/// Asks for ranges with thousands of labels, of which they have all but the last.
+fn many_labels() {
+    let shelf = (0..5_000).fold(Shelf::of(0), |shelf, _| shelf.labelled("a", "b")).labelled("c", "d");
+    black_box((shelf.last(), shelf.usage(), shelf.free(None, Direction::Ascending, 1)));
+}
+
+/// Logs a line, and asks what looks through all ranges if `long` is set.
+fn look_through(long: bool) {
+    warn("let me think");
+    if long {
+        black_box(Shelf::of(0).labelled("a", "b").usage_by("a").count());
     }
 }
 

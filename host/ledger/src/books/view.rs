@@ -36,6 +36,12 @@ impl Book {
         self.stock().ranges_of(pool)
     }
 
+    /// The number of ranges in all pools.
+    #[must_use]
+    pub fn range_count(&self) -> usize {
+        self.stock().ranges()
+    }
+
     /// The pool and the range that contain an address.
     #[must_use]
     pub fn locate(&self, address: IpAddr) -> Option<(usize, &Range)> {

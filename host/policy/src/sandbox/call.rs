@@ -27,6 +27,9 @@ const OUT_OF_FUEL: &str = "fuel allocated for hostcalls has been exhausted";
 /// The interval at which a running call is checked for a caller that has gone.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
+/// The most ranges, or cooling addresses, that a question may look through on a thread that has other work.
+const SOON_SEEN: usize = 256;
+
 /// How long a call may run.
 #[derive(Debug, Clone)]
 pub(super) enum Patience {
@@ -52,6 +55,8 @@ pub(super) struct CallContext {
     sight: CallView,
     /// Records the call, if its network is recorded.
     pub(super) tape: Option<Box<Tape>>,
+    /// Whether its thread has other work: see [`Patience::Brief`].
+    is_brief: bool,
     /// The number of host functions that the policy has called.
     asked: u64,
     memory: CallMemory,
@@ -78,7 +83,17 @@ impl CallContext {
             Patience::Brief(_) => CallLog::held(policy, lines),
         };
         let memory = CallMemory { used: 0, most: limits.memory };
-        let call = Self { sight, tape: None, asked: 0, memory, denied: false, log, warning: None };
+        let must_be_brief = matches!(patience, Patience::Brief(_));
+        let call = Self {
+            sight,
+            tape: None,
+            is_brief: must_be_brief,
+            asked: 0,
+            memory,
+            denied: false,
+            log,
+            warning: None,
+        };
         let mut store = Store::new(engine, call);
         store.limiter(|call| call);
         store.set_hostcall_fuel(limits.answer);
@@ -100,6 +115,10 @@ impl CallContext {
     /// Answers a question of the policy.
     pub(super) fn ask<Q: LedgerQuestion>(&mut self, question: &Q) -> wasmtime::Result<Q::Answer> {
         self.asked += 1;
+        // No tick interrupts an answer.
+        if self.is_brief && question.looks_through() && self.book().is_some_and(is_long) {
+            return Err(Trap::Interrupt.into());
+        }
         let answer = self.sight.answer(question)?;
         if let Some(tape) = &mut self.tape {
             tape.asked(Q::FUNCTION, question, &answer);
@@ -179,6 +198,11 @@ fn is_brief(store: &mut Store<CallContext>, start: Duration) {
             _ => UpdateDeadline::Interrupt,
         })
     });
+}
+
+/// Whether looking through a network takes too long for a thread that has other work.
+fn is_long(book: &Book) -> bool {
+    book.range_count() > SOON_SEEN || book.cooling_entries().len() > SOON_SEEN
 }
 
 /// Whether a call was cut short.

@@ -4,6 +4,7 @@
 //! be written down. It does not know which of them answers it.
 
 mod configuration;
+mod labels;
 mod ledger;
 
 use serde::Serialize;
@@ -13,9 +14,10 @@ use tenure_ledger::Book;
 use super::bindings::tenure::ipam::types::Config;
 
 pub(super) use self::configuration::{ConfiguredRanges, DefinitionAttributes, Get};
+pub(super) use self::labels::Labels;
 pub(super) use self::ledger::{
-    Cooling, CountOf, Free, Labels, Last, LastOf, PoolNamed, PoolOf, Pools, RangeOf, Ranges, StandingOf,
-    UsageBy, UsageOf,
+    Cooling, CountOf, Free, Last, LastOf, PoolNamed, PoolOf, Pools, RangeOf, Ranges, StandingOf, UsageBy,
+    UsageOf,
 };
 
 /// A question about the network at hand.
@@ -27,6 +29,11 @@ pub(super) trait LedgerQuestion: Serialize {
 
     /// The question's answer.
     type Answer: Serialize + DeserializeOwned;
+
+    /// Whether an answer may look through all ranges of a pool, or through all of its cooling addresses.
+    fn looks_through(&self) -> bool {
+        false
+    }
 
     /// The answer of an existing network.
     fn of_book(&self, book: &Book) -> Self::Answer;

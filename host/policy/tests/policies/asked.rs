@@ -2,6 +2,7 @@
 //! slow.
 
 use std::io;
+use std::net::Ipv4Addr;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -12,7 +13,7 @@ use tenure_ledger::{Book, Defined};
 use tenure_policy::{AskedPolicy, CallLimits, Compiler, PolicyRuntime};
 use tenure_types::{
     ContainerId, Definer, ErrorCode, InterfaceName, Moment, NetworkConfig, NetworkName, Outcome, Owner,
-    PolicyName, Request, RequestContext, Result, Sandbox,
+    PolicyName, Range, Request, RequestContext, Result, Sandbox,
 };
 use tracing_subscriber::fmt::MakeWriter;
 
@@ -61,13 +62,19 @@ struct Hesitating {
 
 impl Hesitating {
     fn new(limits: CallLimits) -> Self {
+        Self::of(limits, "hesitate", 1)
+    }
+
+    /// One whose network has so many ranges.
+    fn of(limits: CallLimits, misbehaviour: &str, ranges: u32) -> Self {
         let runtime = PolicyRuntime::new(limits, Compiler::InProcess).unwrap();
         let bytes = node::build("tenure-hostile");
         let policy = runtime.load(&PolicyName::new("hostile").unwrap(), &bytes, None).unwrap();
         let name = NetworkName::new("net").unwrap();
-        let ipam = r#"{"subnet": "10.1.2.0/24", "misbehave": "hesitate"}"#.into();
+        let ipam = format!(r#"{{"subnet": "10.1.2.0/24", "misbehave": "{misbehaviour}"}}"#);
         let config = Arc::new(NetworkConfig { ipam, attributes: Vec::new() });
-        let definition = policy.define(&name, &config).unwrap();
+        let mut definition = policy.define(&name, &config).unwrap();
+        definition.pools.first_mut().unwrap().ranges.extend((1..ranges).map(range));
         let defined = Defined { config: &config, definition: &definition, by: Definer::Request };
         let book = Book::defined(&name, defined, Moment::default()).unwrap();
         Self { policy: AskedPolicy::new(policy), book: Arc::new(book) }
@@ -115,6 +122,12 @@ impl Hesitating {
     }
 }
 
+/// A range beside the configured one.
+fn range(number: u32) -> Range {
+    let first = Ipv4Addr::from(0x0a02_0000 + number);
+    Range::new("10.2.0.0/15".parse().unwrap(), first.into(), first.into(), None, 32).unwrap()
+}
+
 /// A policy's lines are limited per second, and the calls before may have used them up.
 #[expect(clippy::disallowed_methods, reason = "what is allowed again after some time tells nobody")]
 fn until_lines_are_logged_again() {
@@ -148,4 +161,15 @@ fn a_call_that_takes_too_long_here_is_made_again_and_its_lines_are_logged_once()
     assert_eq!(error.code, ErrorCode::PolicyFailed);
     assert!(error.cause.contains("it ran longer than 2 ms"), "{error}");
     assert_eq!(logged.take(), ["policy"]);
+    looks_through_a_large_network_elsewhere(&logged);
+}
+
+/// No tick interrupts a question that looks through all ranges.
+fn looks_through_a_large_network_elsewhere(logged: &Logged) {
+    let limits = CallLimits { deadline: Duration::from_secs(60), ..CallLimits::default() };
+    let looking = Hesitating::of(limits, "look-through", 257);
+    looking.until_here(logged);
+    until_lines_are_logged_again();
+    looking.ask(true).0.unwrap();
+    assert_eq!(logged.take(), ["policy"], "not on this thread");
 }

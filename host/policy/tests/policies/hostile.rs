@@ -75,6 +75,15 @@ fn each_misbehaviour_fails_its_own_call_alone() {
 }
 
 #[test]
+fn a_question_with_thousands_of_labels_takes_no_time() {
+    let mut node = define("many-labels").unwrap();
+    // From the second on, a last address is known.
+    for container in ["first", "second", "third"] {
+        node.add(container, &[]).unwrap_or_else(|error| panic!("{container}: {error}"));
+    }
+}
+
+#[test]
 fn each_wrong_definition_is_refused() {
     for (misbehaviour, code, cause) in [
         ("define-spin", ErrorCode::PolicyFailed, "ran longer than 50 ms"),

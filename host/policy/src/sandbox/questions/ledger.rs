@@ -2,12 +2,13 @@
 
 use std::net::IpAddr;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use tenure_ledger::{Book, Direction, Shelf};
 
 use super::LedgerQuestion;
+use super::labels::Labels;
 use crate::sandbox::bindings::tenure::ipam::ledger;
-use crate::sandbox::bindings::tenure::ipam::types::{AddressRange, Attribute, Config, Pool};
+use crate::sandbox::bindings::tenure::ipam::types::{AddressRange, Config, Pool};
 
 /// The most addresses in one answer.
 const LONGEST_LIST: usize = 1024;
@@ -15,13 +16,15 @@ const LONGEST_LIST: usize = 1024;
 /// The most ranges, or values of a label, in one answer: each is many times as long as an address.
 const LONGEST_TABLE: usize = 256;
 
-/// Declares a question: its function, fields and answer, and how a book answers it, or else the empty network.
+/// Declares a question: its function, fields and answer, how a book answers it, or else the empty network, and with how many labels it is looked
+/// through for the answer.
 macro_rules! question {
     (
         $(#[$doc:meta])*
         $name:ident = $function:literal { $($(#[$how:meta])* $field:ident: $kind:ty),* } -> $answer:ty,
         |$self:ident, $book:ident| $of_book:block,
         $empty:expr
+        $(, looks_through: $labels:ident >= $least:literal)?
     ) => {
         $(#[$doc])*
         #[derive(Debug, Serialize)]
@@ -32,6 +35,10 @@ macro_rules! question {
         impl LedgerQuestion for $name {
             const FUNCTION: &'static str = $function;
             type Answer = $answer;
+
+            $(fn looks_through(&self) -> bool {
+                self.$labels.0.len() >= $least
+            })?
 
             fn of_book(&$self, $book: &Book) -> $answer $of_book
 
@@ -84,13 +91,14 @@ question! {
     /// Ranges of a pool.
     Ranges = "ranges" { pool: u32, label: Labels, start: u32, limit: u32 } -> Vec<ledger::RangeView>,
     |self, book| {
-        let labels = self.label.pairs();
+        let Some(labels) = self.label.pairs() else { return Vec::new() };
         let Some(shelf) = shelf(self.pool, &labels) else { return Vec::new() };
         let ranges = book.ranges(shelf.pool).filter(|view| shelf.has(view.range));
         let piece = ranges.skip(capped(self.start, usize::MAX)).take(capped(self.limit, LONGEST_TABLE));
         piece.map(ledger::RangeView::from).collect()
     },
-    Vec::new()
+    Vec::new(),
+    looks_through: label >= 1
 }
 
 question! {
@@ -109,7 +117,7 @@ question! {
     /// Free addresses.
     Free = "free" { pool: u32, label: Labels, after: Option<String>, direction: ledger::Direction, limit: u32 } -> Vec<String>,
     |self, book| {
-        let labels = self.label.pairs();
+        let Some(labels) = self.label.pairs() else { return Vec::new() };
         let Some(shelf) = shelf(self.pool, &labels) else { return Vec::new() };
         let after = self.after.as_ref().and_then(|after| after.parse().ok());
         let direction = match self.direction {
@@ -118,25 +126,27 @@ question! {
         };
         texts(&book.free(shelf, after, direction, capped(self.limit, LONGEST_LIST)))
     },
-    Vec::new()
+    Vec::new(),
+    looks_through: label >= 2
 }
 
 question! {
     /// Addresses that are cooling down.
     Cooling = "cooling" { pool: u32, label: Labels, limit: u32 } -> Vec<String>,
     |self, book| {
-        let labels = self.label.pairs();
+        let Some(labels) = self.label.pairs() else { return Vec::new() };
         let Some(shelf) = shelf(self.pool, &labels) else { return Vec::new() };
         texts(&book.cooling(shelf, capped(self.limit, LONGEST_LIST)))
     },
-    Vec::new()
+    Vec::new(),
+    looks_through: label >= 2
 }
 
 question! {
     /// The address that was handed out last.
     Last = "last" { pool: u32, label: Labels } -> Option<String>,
     |self, book| {
-        Some(book.last(shelf(self.pool, &self.label.pairs())?)?.to_string())
+        Some(book.last(shelf(self.pool, &self.label.pairs()?)?)?.to_string())
     },
     None
 }
@@ -146,9 +156,11 @@ question! {
     UsageOf = "usage-of" { pool: u32, label: Labels } -> ledger::Usage,
     |self, book| {
         let labels = self.label.pairs();
-        shelf(self.pool, &labels).map(|shelf| book.usage(shelf)).unwrap_or_default().into()
+        let shelf = labels.as_ref().and_then(|labels| shelf(self.pool, labels));
+        shelf.map(|shelf| book.usage(shelf)).unwrap_or_default().into()
     },
-    tenure_ledger::Usage::default().into()
+    tenure_ledger::Usage::default().into(),
+    looks_through: label >= 2
 }
 
 question! {
@@ -162,13 +174,14 @@ question! {
         limit: u32
     } -> Vec<ledger::LabelUsage>,
     |self, book| {
-        let labels = self.within.pairs();
+        let Some(labels) = self.within.pairs() else { return Vec::new() };
         let Some(shelf) = shelf(self.pool, &labels) else { return Vec::new() };
         let values = book.usage_by(shelf, &self.label, self.after.as_deref());
         let values = values.take(capped(self.limit, LONGEST_TABLE));
         values.map(|(value, usage)| ledger::LabelUsage { value: value.into(), usage: usage.into() }).collect()
     },
-    Vec::new()
+    Vec::new(),
+    looks_through: within >= 1
 }
 
 question! {
@@ -191,32 +204,6 @@ question! {
         book.last_of(&self.name).iter().filter_map(place).collect()
     },
     Vec::new()
-}
-
-/// The labels of a question.
-///
-/// Records of versions that knew only one label have it, or nothing, in place of the list.
-#[derive(Debug)]
-pub(in crate::sandbox) struct Labels(pub(in crate::sandbox) Vec<Attribute>);
-
-impl Labels {
-    fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    fn pairs(&self) -> Vec<(&str, &str)> {
-        self.0.iter().map(|label| (label.name.as_str(), label.value.as_str())).collect()
-    }
-}
-
-impl Serialize for Labels {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.0.as_slice() {
-            [] => serializer.serialize_none(),
-            [label] => label.serialize(serializer),
-            several => several.serialize(serializer),
-        }
-    }
 }
 
 /// The ranges that a question is about; `None` for a pool that cannot exist.
