@@ -4,7 +4,6 @@
 #[expect(dead_code, reason = "other suites need the rest of it")]
 mod agent;
 #[path = "flood/raw.rs"]
-#[expect(dead_code, reason = "another suite needs the rest of it")]
 mod raw;
 
 use std::os::unix::net::UnixStream;
@@ -13,7 +12,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use agent::{Agent, claim};
-use anyhow::ensure;
+use anyhow::{Context as _, ensure};
 use raw::{Raw, Told, settle};
 use tenure_e2e::{Daemon, Need, Suite, wait};
 use tenure_types::ErrorCode;
@@ -42,6 +41,7 @@ fn main() -> ExitCode {
         .test("half_messages_of_strangers_hold_no_memory_and_are_answered_in_words", &[Need::Root], strangers)
         .test("connections_of_strangers_lock_no_agent_out", &[Need::Root], crowd)
         .test("half_messages_of_an_agent_hold_bounded_memory_and_end", &[Need::Root], halves)
+        .test("declarations_of_empty_claims_are_refused_before_they_are_decoded", &[Need::Root], empty)
         .test("answers_that_an_agent_does_not_read_are_bounded", &[Need::Root], unread)
         .test("health_watches_of_an_agent_are_bounded", &[Need::Root], watches)
         .run()
@@ -122,6 +122,23 @@ fn halves() -> anyhow::Result<()> {
         );
     }
     drop(open);
+    Ok(())
+}
+
+/// Declarations of claims that take two bytes each, and 152 decoded.
+fn empty() -> anyhow::Result<()> {
+    let (daemon, agent) = start()?;
+    let before = daemon.peak_rss()?;
+    let claims = [10, 0].repeat(500_000);
+    for _ in 0..4 {
+        let connection = Raw::connect(&socket(&daemon), AGENT)?;
+        let told = connection.context("the agent is refused")?.says(DECLARE, &claims, None)?;
+        ensure!(told.reason == "claim-invalid" && told.message.contains("500000 claims"), "{told:?}");
+    }
+    let grown = daemon.peak_rss()?.saturating_sub(before);
+    println!("{grown} KiB more for declarations of empty claims");
+    ensure!(grown < MOST, "{grown} KiB");
+    ensure!(agent.lists()?.is_ok(), "the agent is not served");
     Ok(())
 }
 

@@ -4,6 +4,7 @@
 //! callers close their connections. The caller must bound how long that may take.
 
 mod answered;
+mod decoded;
 mod explained;
 mod guarded;
 mod under_way;

@@ -16,12 +16,12 @@ use tonic::body::Body;
 use tonic::codegen::{Service, http};
 
 use super::answered::Answered;
+use super::decoded::{self, DECLARE};
 use super::{LONGEST_CLAIMS, LONGEST_PLUGIN_CALL, LONGEST_SMALL};
 use crate::admission::AgentLink;
 use crate::status::to_status;
 
 /// The methods that need a limit of their own.
-const DECLARE: &str = "/tenure.v1.Claims/Declare";
 const LIST: &str = "/tenure.v1.Claims/List";
 const PLUGIN: &str = "/tenure.v1.AgentCni/";
 const HEALTH_WATCH: &str = "/grpc.health.v1.Health/Watch";
@@ -88,7 +88,7 @@ where
     let (body, received) = match is_reflection {
         true => (body, None),
         false => {
-            let arrived = timeout(ARRIVES_WITHIN, receive(body, longest(&path), &link)).await;
+            let arrived = timeout(ARRIVES_WITHIN, receive(body, &path, &link)).await;
             let late = |_| {
                 let cause = format_args!("the request did not arrive within {} s", ARRIVES_WITHIN.as_secs());
                 Error::new(ErrorCode::DeadlineExceeded, cause)
@@ -116,12 +116,13 @@ fn longest(path: &str) -> usize {
     }
 }
 
-/// Receives a whole request, which is counted until what is returned with it is dropped.
+/// Receives a whole request, which is counted until what is returned with it is dropped, with what it becomes by being decoded.
 async fn receive(
     mut body: Body,
-    longest: usize,
+    path: &str,
     link: &AgentLink,
 ) -> Result<(Body, Option<OwnedSemaphorePermit>)> {
+    let longest = longest(path);
     let (mut bytes, mut counted) = (Vec::new(), None::<OwnedSemaphorePermit>);
     while let Some(frame) = body.frame().await {
         let broken =
@@ -139,6 +140,10 @@ async fn receive(
             None => counted = Some(more),
         }
         bytes.extend_from_slice(&data);
+    }
+    let decoded = decoded::size(path, bytes.get(MESSAGE_HEADER..).unwrap_or_default())?;
+    if let Some(counted) = &mut counted {
+        counted.merge(link.received(decoded)?);
     }
     Ok((Body::new(Full::from(bytes)), counted))
 }
