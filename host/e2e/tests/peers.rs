@@ -63,6 +63,7 @@ fn main() -> ExitCode {
         .test("an_older_kernel_tells_a_pod_by_its_number", &[Need::Root], old_kernel::pods)
         .test("an_agent_has_a_bounded_number_of_watches_calls_and_connections", &[], bounded)
         .test("a_watch_that_is_not_read_is_cut_off_and_not_buffered_for", &[], unread)
+        .test("what_is_not_read_holds_up_neither_a_reload_nor_a_stop", &[], unread_at_the_end)
         .test("what_the_daemon_takes_back_is_told", &[], taken_back)
         .test("agents_can_ask_for_health_and_for_the_protocol", &[], described)
         .run()
@@ -364,6 +365,35 @@ fn unread() -> anyhow::Result<()> {
     wait::holds("the watches to be cut off", LIMIT, || Ok(another_watch(&agent)?.is_ok()))?;
     drop(end);
     reader.join().map_err(|_| anyhow::anyhow!("the reader panicked"))?
+}
+
+/// Watches whose first response is many pieces, of which the reader takes none.
+fn unread_at_the_end() -> anyhow::Result<()> {
+    let own = own("pods").replace("claims = 256", "claims = 1000");
+    let (mut daemon, agent) = start(&own)?;
+    let all = (0..900).map(|number| claim(&format!("claim-{number}"))).collect();
+    agent.declares(all, false)??;
+    let socket = daemon.run_directory().join(tenure_rpc::AGENT_SOCKET);
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let open = || {
+        runtime.block_on(async {
+            let endpoint = Endpoint::from_shared(format!("unix:{}", socket.display()))?;
+            let channel = endpoint.initial_stream_window_size(Some(WINDOW)).connect().await?;
+            anyhow::Ok(Connected(ClaimsClient::new(channel)).watch("").await?)
+        })
+    };
+    let _unread = open()?;
+    daemon.configure(NETWORK)?;
+    daemon.ctl(&["reload"])?;
+    wait::holds("the socket to go", LIMIT, || Ok(!socket.exists()))?;
+    daemon.configure(&own)?;
+    daemon.ctl(&["reload"])?;
+    wait::holds("the socket to serve again", LIMIT, || Ok(agent.lists()?.is_ok()))?;
+    let _unread = open()?;
+    daemon.stop()?;
+    let cut = daemon.log("cutting off requests");
+    ensure!(cut.is_empty(), "{cut}");
+    Ok(())
 }
 
 fn taken_back() -> anyhow::Result<()> {

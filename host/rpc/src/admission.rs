@@ -26,6 +26,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use self::connection::Connection;
+pub(crate) use self::connection::Cut;
 use self::places::{ConnectionPlace, Places};
 pub use self::share::AgentLink;
 use self::share::{Share, Shares};
@@ -65,12 +66,14 @@ struct AgentAdmission {
     refused: Places<u32>,
     strangers: Arc<Share>,
     refusals: Refusals,
+    cut: Cut,
 }
 
-/// The connections of agents among all that were accepted.
+/// The connections of agents among all that were accepted. All of them end once `cut` resolves.
 pub(crate) fn admitted(
     incoming: impl Stream<Item = io::Result<UnixStream>>,
     agents: Arc<dyn Agents>,
+    cut: Cut,
 ) -> impl Stream<Item = io::Result<AgentConnection>> {
     let ([of_pod, of_pods], [of_user, of_users]) = (MOST_UNIDENTIFIED, MOST_REFUSED);
     let admission = Arc::new(AgentAdmission {
@@ -81,6 +84,7 @@ pub(crate) fn admitted(
         refused: Places::new(of_user, of_users),
         strangers: Arc::default(),
         refusals: Refusals::default(),
+        cut,
     });
     let (identified, later) = mpsc::channel(1);
     let at_once = incoming.filter_map(move |stream| {
@@ -130,7 +134,7 @@ impl AgentAdmission {
                     self.refusals.note(&peer, why);
                     return None;
                 };
-                return Some(Connection::new(stream, AgentLink::new(peer, share), place));
+                return Some(Connection::new(stream, AgentLink::new(peer, share), place, self.cut.clone()));
             }
             Err(error) => error,
         };
@@ -143,7 +147,7 @@ impl AgentAdmission {
     fn refuse(&self, stream: UnixStream, peer: Peer, error: Error) {
         let Some(place) = self.refused.take(peer.uid) else { return };
         let link = AgentLink::new(peer, Arc::clone(&self.strangers));
-        refusal::refuse(Connection::new(stream, link, place), error);
+        refusal::refuse(Connection::new(stream, link, place, self.cut.clone()), error);
     }
 }
 

@@ -1,7 +1,8 @@
 //! The servers: which services each socket has, and how a server stops.
 //!
 //! A stopping server accepts no new connection, answers the requests in flight and returns after the last answer, whether or not
-//! callers close their connections. The caller must bound how long that may take.
+//! callers close their connections. The caller must bound how long that may take. An agent need not read what it is told: once each call has
+//! its answer, agents' connections are cut after a moment.
 
 mod answered;
 mod decoded;
@@ -18,6 +19,7 @@ use std::time::Duration;
 use futures_util::{FutureExt as _, Stream};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixStream;
+use tokio::sync::oneshot;
 use tonic::body::Body;
 use tonic::codegen::{Service, http};
 use tonic::service::Routes;
@@ -134,7 +136,21 @@ pub async fn serve_claims(
         .http2_keepalive_timeout(Some(ANSWER_WITHIN));
     let services = Counting { services: services.prepare(), under_way: under_way.clone() };
     let services = ExplainedServices { services: Guarded { services } };
-    serve_by(server, admission::admitted(incoming, agents), services, under_way, stop).await
+    let (open, cut) = oneshot::channel();
+    let incoming = admission::admitted(incoming, agents, cut.map(drop).boxed().shared());
+    let stop = stop.shared();
+    let serving = server.serve_with_incoming_shutdown(services, incoming, stop.clone());
+    let answered = async {
+        stop.await;
+        under_way.answered_if_read().await;
+    };
+    let served = tokio::select! {
+        served = serving => served,
+        () = answered => Ok(()),
+    };
+    drop::<oneshot::Sender<()>>(open);
+    under_way.ended().await;
+    served
 }
 
 /// A server whose connections have bounds.
