@@ -1,7 +1,8 @@
 //! The files of one network's decisions: `now.jsonl`, and `before.jsonl` with those before it.
 //!
 //! When `now` holds as many decisions as are to be kept, it becomes `before` before the next decision that needs none before it. So at
-//! least that many are there, and at most about twice as many. Nothing is synced: a crash of the machine may leave a torn line, which readers pass over.
+//! least that many are there, and at most about twice as many, or four times where decisions need those before them for long, as after a restart.
+//! Nothing is synced: a crash of the machine may leave a torn line, which readers pass over.
 
 use std::fs::{DirBuilder, File};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
