@@ -59,6 +59,8 @@ pub trait ObservedProgram: Send + Sync + 'static {
 struct ObservedNode<N> {
     node: Arc<N>,
     metrics: Arc<Metrics>,
+    /// Held while the gauges are set and read: they are cleared first. A `tokio::sync::Mutex`, because setting them awaits.
+    scraping: tokio::sync::Mutex<()>,
 }
 
 impl<N: NodeHealth> ObservedProgram for ObservedNode<N> {
@@ -67,6 +69,7 @@ impl<N: NodeHealth> ObservedProgram for ObservedNode<N> {
     }
 
     async fn exposition(&self) -> String {
+        let _alone = self.scraping.lock().await;
         self.node.refresh(&self.metrics).await;
         self.metrics.exposition()
     }
@@ -136,7 +139,12 @@ pub async fn serve<N: NodeHealth>(
     metrics: Arc<Metrics>,
     shutdown: impl Future<Output = ()> + Send,
 ) {
-    serve_pages(listener, Arc::new(ObservedNode { node, metrics }), shutdown).await;
+    serve_pages(
+        listener,
+        Arc::new(ObservedNode { node, metrics, scraping: tokio::sync::Mutex::default() }),
+        shutdown,
+    )
+    .await;
 }
 
 /// Serves a program's pages until `shutdown` resolves.

@@ -1,3 +1,5 @@
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
@@ -42,6 +44,35 @@ async fn metrics_are_refreshed_and_typed() {
     assert!(answer.contains("content-type: application/openmetrics-text; version=1.0.0"), "{answer}");
     assert!(answer.contains("\ntenure_requests_in_flight 3\n"), "{answer}");
     assert!(answer.contains("\ntenure_requests_queued 4\n"), "{answer}");
+}
+
+/// A node whose figures are away for some time of its second scrape, while the first goes on.
+#[derive(Default)]
+struct Clearing(AtomicBool);
+
+impl NodeHealth for Clearing {
+    async fn readiness(&self) -> Readiness {
+        Readiness { ready: true, reasons: Vec::new() }
+    }
+
+    async fn refresh(&self, metrics: &Metrics) {
+        let is_first = !self.0.swap(true, Ordering::Relaxed);
+        metrics.load(if is_first { 3 } else { 0 }, 4);
+        for _ in 0..if is_first { 4 } else { 8 } {
+            tokio::task::yield_now().await;
+        }
+        if !is_first {
+            metrics.load(3, 4);
+        }
+    }
+}
+
+#[tokio::test]
+async fn scrapes_at_once_do_not_take_series_away_from_each_other() {
+    let (node, metrics) = (Arc::new(Clearing::default()), Arc::new(Metrics::new("0.1.0")));
+    let node = ObservedNode { node, metrics, scraping: tokio::sync::Mutex::default() };
+    let (one, other) = tokio::join!(node.exposition(), node.exposition());
+    assert!([one, other].iter().all(|text| text.contains("\ntenure_requests_in_flight 3\n")));
 }
 
 #[tokio::test]
