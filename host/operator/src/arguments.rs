@@ -13,8 +13,8 @@ pub struct OperatorArguments {
     /// Do something other than run the operator
     #[command(subcommand)]
     pub command: Option<OperatorCommand>,
-    /// The kubeconfig; without it, the pod's service account
-    #[arg(long, env = "KUBECONFIG", value_name = "FILE", global = true)]
+    /// The kubeconfig; without it, the files that KUBECONFIG lists, ~/.kube/config, or the pod's service account
+    #[arg(long, value_name = "FILE", global = true)]
     pub kubeconfig: Option<PathBuf>,
     /// The namespace of the Lease that elects the leader
     #[arg(

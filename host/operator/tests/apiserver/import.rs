@@ -211,9 +211,11 @@ fn whereabouts(cluster: &Cluster) -> anyhow::Result<()> {
         "10.0.0.0-24",
         &json!({ "range": "10.0.0.0/24", "allocations": { "130": allocation("b/db-0") } }),
     )?;
+    // The variable may list several files.
+    let kubeconfigs = std::env::join_paths([&cluster.kubeconfig, &cluster.kubeconfig])?;
     let output = Command::new(env!("CARGO_BIN_EXE_tenure-operator"))
-        .args(["import", "whereabouts", "--pool", "elsewhere", "--kubeconfig"])
-        .arg(&cluster.kubeconfig)
+        .args(["import", "whereabouts", "--pool", "elsewhere"])
+        .env("KUBECONFIG", kubeconfigs)
         .output()?;
     let refusal = String::from_utf8_lossy(&output.stderr).into_owned();
     ensure!(!output.status.success() && refusal.contains("there is no AddressPool elsewhere"), "{refusal}");
