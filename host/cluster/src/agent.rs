@@ -33,6 +33,7 @@ mod refused;
 #[cfg(test)]
 mod sample;
 mod saying;
+mod seeking;
 mod selectors;
 mod settings;
 mod state;

@@ -3,13 +3,14 @@
 //! The configuration says which pools a network may use, the network's own configuration names some of them in `ipam.pools`, and a pool says how its
 //! addresses are used. Nothing that runs is changed because of a contradiction.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tenure_ledger::Book;
 use tenure_types::{NetworkName, PoolName, Supply};
 
 use crate::agent::core::AgentCore;
-use crate::agent::settings::cluster_pool;
+use crate::agent::settings::{PoolFamily, cluster_pool};
+use crate::agent::state::ClusterPool;
 
 /// The attribute by which a network's definition shows that its addresses come from blocks.
 const OF_CLUSTER: &str = "cluster.gateway";
@@ -22,6 +23,7 @@ pub(crate) async fn differences(core: &AgentCore) -> Vec<String> {
         match core.settings.networks.get(&network) {
             Some(listed) => {
                 found.extend(of_network(&network, listed, &named(&book)));
+                found.extend(without_addresses(&network, &families(&book), &core.state().pools));
                 let supplied = book.pools().iter().filter(|pool| pool.supply == Supply::Host);
                 found.extend(supplied.filter_map(|pool| misnamed(&network, listed, &pool.name)));
             }
@@ -55,6 +57,35 @@ fn of_network(network: &NetworkName, listed: &[String], named: &BTreeSet<String>
     extra.collect()
 }
 
+/// The names of the cluster's pools that a network uses, by the families that it wants of them.
+fn families(book: &Book) -> BTreeMap<PoolFamily, BTreeSet<String>> {
+    let mut families = BTreeMap::<_, BTreeSet<_>>::new();
+    for (name, family) in book.pools().iter().filter_map(|pool| cluster_pool(&pool.name)) {
+        families.entry(family).or_default().insert(name.to_owned());
+    }
+    families
+}
+
+/// Sentences about the families of which no pool of a network has addresses, once all of its pools were read.
+fn without_addresses(
+    network: &NetworkName,
+    families: &BTreeMap<PoolFamily, BTreeSet<String>>,
+    known: &BTreeMap<String, ClusterPool>,
+) -> Vec<String> {
+    let has_none = |(family, names): &(&PoolFamily, &BTreeSet<String>)| {
+        names.iter().all(|name| known.get(name).is_some_and(|pool| !pool.units.contains_key(family)))
+    };
+    let lacking = families.iter().filter(has_none).map(|(family, names)| {
+        let names = names.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+        let key = family.name().to_lowercase();
+        format!(
+            "network {network} has no {} addresses to give: add `{key}` to an AddressPool of it ({names}), or take it out of the network's `families`",
+            family.name()
+        )
+    });
+    lacking.collect()
+}
+
 /// A sentence about a pool that is named as no pool of the cluster ever is, so that no block comes to it.
 fn misnamed(network: &NetworkName, listed: &[String], pool: &PoolName) -> Option<String> {
     let example = listed.first().map_or("NAME", String::as_str);
@@ -67,6 +98,8 @@ fn misnamed(network: &NetworkName, listed: &[String], pool: &PoolName) -> Option
 
 #[cfg(test)]
 mod tests {
+    use tenure_leases::{PoolKey, Uid};
+
     use super::*;
 
     #[test]
@@ -77,6 +110,28 @@ mod tests {
         let blocks = words("blocks").unwrap();
         assert!(blocks.starts_with("no block comes to pool blocks of network mine: "), "{blocks}");
         assert!(blocks.ends_with("such as pods.v4 or pods.v6"), "{blocks}");
+    }
+
+    #[test]
+    fn a_family_that_no_pool_of_the_network_has_is_a_sentence_once_all_were_read() {
+        let network = NetworkName::new("pods").unwrap();
+        let of = |name: &str, family| {
+            let key = PoolKey { name: name.into(), uid: Uid(7) };
+            (name.to_owned(), ClusterPool { key, units: [(family, 26)].into(), generation: 1 })
+        };
+        let both: BTreeSet<String> = ["four".to_owned(), "six".to_owned()].into();
+        let families = [(PoolFamily::Ipv4, both.clone()), (PoolFamily::Ipv6, both)].into();
+        let words = |known: &[_]| without_addresses(&network, &families, &known.iter().cloned().collect());
+        let (four, six) = (of("four", PoolFamily::Ipv4), of("six", PoolFamily::Ipv6));
+        assert!(words(&[four.clone(), six]).is_empty() && words(std::slice::from_ref(&four)).is_empty());
+        let words = words(&[four, of("six", PoolFamily::Ipv4)]);
+        assert_eq!(words.len(), 1);
+        assert!(
+            words[0].starts_with(
+                "network pods has no IPv6 addresses to give: add `ipv6` to an AddressPool of it (four, six)"
+            ),
+            "{words:?}"
+        );
     }
 
     #[test]

@@ -4,7 +4,6 @@
 mod tests;
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use ipnet::IpNet;
 use tenure_effects::budget::Jitter;
@@ -31,7 +30,7 @@ pub(crate) struct AgentPass<'a> {
     pub(crate) jitter: &'a mut Jitter,
 }
 
-impl<'a> AgentPass<'a> {
+impl AgentPass<'_> {
     /// Looks at everything once.
     pub(crate) async fn run(&mut self) -> Result<(), AgentError> {
         if is_lost(self.core.engine.conditions()) {
@@ -47,7 +46,7 @@ impl<'a> AgentPass<'a> {
         if self.core.state().is_lost {
             read_back(self.core, &me).await?;
         }
-        self.pools().await?;
+        self.core.look_up_pools(self.jitter).await?;
         self.doubted_settings().await?;
         self.forget_pools();
         self.forget_blocks();
@@ -161,41 +160,6 @@ impl<'a> AgentPass<'a> {
         state.leaving.retain(|cidr| leases.contains_key(cidr) || is_hinted(cidr));
         // The next pass answers again what is hinted at again.
         state.answers.retain(|uid, _| state.told.blocks.iter().any(|hint| hint.uid == *uid));
-    }
-
-    /// Looks up the pools that are not known, and those that the operator says are gone.
-    async fn pools(&mut self) -> Result<(), AgentError> {
-        let now = self.core.now();
-        for name in self.sought_pools(now) {
-            self.core.state().pool_looks.note(name, now, self.jitter);
-            let pool = fetch::pool(&self.core.client, name).await?;
-            let mut state = self.core.state();
-            match pool {
-                Some(pool) => {
-                    // Its exclusions come with the operator's hints.
-                    state.pools.insert(name.to_owned(), pool);
-                }
-                None => {
-                    state.pools.remove(name);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// The pools that are to be looked up now.
-    fn sought_pools(&self, now: Duration) -> Vec<&'a str> {
-        let (settings, demands) = (&self.core.settings, self.core.engine.demands());
-        let is_awaited = |pool: &str| {
-            let network = settings.network_of(pool);
-            demands.iter().any(|demand| network == Some(&demand.network))
-        };
-        let mut state = self.core.state();
-        let is_sought = |name: &&str| !state.pools.contains_key(*name) || state.is_gone(name);
-        let sought: Vec<&str> = settings.pools().filter(is_sought).collect();
-        state.pool_looks.retain(&sought);
-        let is_due = |name: &&str| !state.pool_looks.is_early(name, is_awaited(name), now);
-        sought.into_iter().filter(is_due).collect()
     }
 
     /// Reads the pools of which a lower generation is told than is in force: the store was restored, or the operator's word is an old one.

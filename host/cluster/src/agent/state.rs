@@ -152,6 +152,14 @@ impl AgentState {
         self.waiting().any(|entry| entry.pool == pool && entry.reason == "PoolGone")
     }
 
+    /// Whether a pool may have families that are not known: it was not read, or it had not all of these when it was. An edit changes the generation, which
+    /// the operator's half has for each pool that the node demands or holds a block of.
+    pub(crate) fn may_have_got(&self, pool: &str, families: &BTreeSet<PoolFamily>) -> bool {
+        let Some(known) = self.pools.get(pool) else { return true };
+        let told = self.in_force.get(&known.key.uid).map(|settings| settings.generation);
+        told != Some(known.generation) && families.iter().any(|family| !known.units.contains_key(family))
+    }
+
     /// The reason and the message for which an engine pool gets no block.
     pub(crate) fn pool_waits_for(&self, pool: &PoolName) -> Option<(String, String)> {
         let (name, family) = cluster_pool(pool)?;

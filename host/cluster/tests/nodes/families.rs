@@ -12,8 +12,10 @@ use crate::Test;
 use crate::node::Node;
 use crate::world::{LIMIT, World};
 
-pub(crate) const TESTS: &[Test] =
-    &[("families::half_a_success_is_rolled_back_and_each_pool_says_why_it_grants_nothing", dual_stack)];
+pub(crate) const TESTS: &[Test] = &[
+    ("families::half_a_success_is_rolled_back_and_each_pool_says_why_it_grants_nothing", dual_stack),
+    ("families::a_family_that_a_pool_gets_later_reaches_its_running_nodes", added),
+];
 
 /// The node's place among the nodes.
 const DUAL: usize = 2;
@@ -61,4 +63,32 @@ fn dual_stack(world: &mut World) -> anyhow::Result<()> {
         Ok(world.nodes[DUAL].add_result("one-more").ok())
     })?;
     world.nodes[DUAL].del("one-too-many").map(drop)
+}
+
+fn added(world: &mut World) -> anyhow::Result<()> {
+    const NAME: &str = "grown";
+    let four = json!({ "ipv4": { "cidrs": ["10.93.0.0/26"], "blockPrefix": 28 } });
+    world.create(&AddressPool::new(NAME, serde_json::from_value(four)?))?;
+    let node = Node::prepare_with(NAME, &world.kubeconfig, &[NAME], "[\"ipv4\", \"ipv6\"]")?;
+    world.join(node)?;
+    let place = world.nodes.len() - 1;
+    wait::holds("a sentence about the family that no pool has", LIMIT, || {
+        let shown = world.nodes[place].daemon.ctl(&["cluster"])?;
+        let words = shown["differences"][0].as_str().unwrap_or_default().to_owned();
+        Ok(words.starts_with("network pods has no IPv6 addresses to give"))
+    })?;
+    let six = json!({ "spec": { "ipv6": { "cidrs": ["fd00:93::/120"], "blockPrefix": 124 } } });
+    world.change::<AddressPool>(NAME, &six)?;
+    let result =
+        wait::until("an address of each family", LIMIT, || Ok(world.nodes[place].add_result("pod-0").ok()))?;
+    let addresses = result["ips"].as_array().map_or(0, Vec::len);
+    ensure!(addresses == 2, "{result}");
+    wait::holds("the sentence to be gone", LIMIT, || {
+        let shown = world.nodes[place].daemon.ctl(&["cluster"])?;
+        Ok(shown["differences"].as_array().is_some_and(Vec::is_empty))
+    })?;
+    world.nodes[place].clear()?;
+    // The other tests have the nodes before.
+    world.nodes.pop();
+    Ok(())
 }

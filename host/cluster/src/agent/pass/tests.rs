@@ -1,15 +1,15 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::json;
 use tenure_fixtures::ports::ManualClock;
 use tenure_leases::{ClaimKind, MachineHash, PoolKey, TurnId, Uid};
 use tenure_types::{Attributes, Object, agreed};
-use tokio::time::{Instant, advance};
 
 use super::*;
 use crate::NodeIPAM;
 use crate::agent::records::{HeldLease, LeaseTurn};
-use crate::agent::sample::{PausedClock, agent, agent_with, network, unreachable};
+use crate::agent::sample::{agent, agent_with, network, unreachable};
 use crate::agent::settings::AgentSettings;
 use crate::agent::usage::labelled;
 use crate::away::AbsentServer;
@@ -122,26 +122,6 @@ async fn a_node_that_is_asked_for_an_address_looks_whether_its_turn_is_over() {
     core.state().see(Some(serde_json::from_value::<NodeIPAM>(object).unwrap()));
     pass.compare(&me).await.unwrap();
     assert_eq!(hold(), Some(LeaseHold::Contested));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_pool_that_does_not_exist_is_asked_for_ever_more_seldom() {
-    const POOL: &str = "/apis/ipam.tenure.dev/v1alpha1/addresspools/names";
-    let server = AbsentServer::new(
-        Duration::ZERO,
-        Duration::ZERO,
-        [(POOL.to_owned(), serde_json::Value::Null)].into(),
-    );
-    let clock = Arc::new(PausedClock(Instant::now()));
-    let (core, _abandoned) = agent_with(server.client(), clock, 1).await;
-    let (executors, mut jitter) = (Executors::new(), Jitter::new(1));
-    let mut pass = AgentPass { core: &core, executors: &executors, jitter: &mut jitter };
-    for _ in 0..600 {
-        pass.pools().await.unwrap();
-        advance(Duration::from_secs(1)).await;
-    }
-    let looks: usize = server.by_second(&format!("GET {POOL}")).values().sum();
-    assert!((11..=14).contains(&looks), "{looks} looks in ten minutes");
 }
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
