@@ -42,6 +42,7 @@ mod supply;
 #[cfg(test)]
 mod tests;
 mod turns;
+mod undeclared;
 mod unread;
 mod usage;
 mod wing;
@@ -264,7 +265,7 @@ fn see(core: &AgentCore, event: watcher::Result<Event<NodeIPAM>>) {
         }
         Ok(Event::InitApply(object)) => state.see(Some(object)),
         Ok(Event::Apply(object)) => {
-            forget_written_if_other(&mut state, &object);
+            state.forget_written_if_other(&object);
             state.see(Some(object));
         }
         Ok(Event::Delete(_)) => {
@@ -278,7 +279,7 @@ fn see(core: &AgentCore, event: watcher::Result<Event<NodeIPAM>>) {
             state.to_compare = all;
             state.compared.clear();
             if let Some(object) = state.object.clone() {
-                forget_written_if_other(&mut state, &object);
+                state.forget_written_if_other(&object);
             } else {
                 state.written = None;
             }
@@ -290,13 +291,5 @@ fn see(core: &AgentCore, event: watcher::Result<Event<NodeIPAM>>) {
             }
             tracing::debug!(%error, "the watch of the node's object was interrupted");
         }
-    }
-}
-
-/// Has the agent write its half again if somebody else did.
-fn forget_written_if_other(state: &mut state::AgentState, object: &NodeIPAM) {
-    let shown = tenure_leases::NodeIpamSpec::try_from(object).ok();
-    if state.written.is_some() && shown != state.written {
-        state.written = None;
     }
 }

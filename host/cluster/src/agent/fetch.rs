@@ -15,6 +15,7 @@ use tenure_leases::{
 use crate::agent::asked::{ClaimBlocks, ShownClaim};
 use crate::agent::settings::{AgentSettings, PoolFamily};
 use crate::agent::state::ClusterPool;
+use crate::agent::undeclared::leave_out;
 use crate::client::{ApiCallError, call};
 use crate::pools::ClaimName;
 use crate::{
@@ -137,18 +138,39 @@ pub(crate) async fn blocks_of(client: &Client, node: &str) -> Result<Vec<(String
     list.items.iter().map(read).collect()
 }
 
+/// The agent's half, applied.
+pub(crate) struct AppliedWords {
+    /// The object after it.
+    pub(crate) object: NodeIPAM,
+    /// The fields that the API server's definition lacks: it has the half without them.
+    pub(crate) left_out: BTreeSet<String>,
+}
+
 /// Applies the agent's half of the node's object.
-pub(crate) async fn say(client: &Client, spec: &NodeIpamSpec) -> Result<NodeIPAM, FetchError> {
+pub(crate) async fn say(client: &Client, spec: &NodeIpamSpec) -> Result<AppliedWords, FetchError> {
     let api: Api<NodeIPAM> = Api::all(client.clone());
     let name = &*spec.identity.name;
-    let object = json!({
+    let mut object = json!({
         "apiVersion": format!("{GROUP}/v1alpha1"),
         "kind": "NodeIPAM",
         "metadata": { "name": name },
         "spec": NodeIPAMSpec::from(spec),
     });
     let parameters = PatchParams::apply(MANAGER).force();
-    call(api.patch(name, &parameters, &Patch::Apply(&object))).await.map_err(failed("apply the NodeIPAM"))
+    let mut left_out = BTreeSet::new();
+    loop {
+        let error = match call(api.patch(name, &parameters, &Patch::Apply(&object))).await {
+            Ok(object) => return Ok(AppliedWords { object, left_out }),
+            Err(error) => error,
+        };
+        // Each time, the half becomes smaller.
+        let lacking = error.status().map(|status| leave_out(&mut object, &status.message));
+        let lacking = lacking.unwrap_or_default();
+        if lacking.is_empty() {
+            return Err(failed("apply the NodeIPAM")(error));
+        }
+        left_out.extend(lacking);
+    }
 }
 
 /// The block of a claim.

@@ -12,10 +12,11 @@ use tenure_types::{AssignedAddress, PoolName};
 
 use crate::agent::accepting::AgentError;
 use crate::agent::core::AgentCore;
-use crate::agent::fetch;
+use crate::agent::fetch::{self, AppliedWords};
 use crate::agent::ranges::is_excluded;
 use crate::agent::records::HeldLease;
 use crate::agent::settings::PoolFamily;
+use crate::agent::undeclared::{CUT_FOR, CutWords};
 
 /// How long the first words after a start wait for the first plans.
 const FIRST_PLANS: Duration = Duration::from_secs(3);
@@ -41,16 +42,23 @@ pub(crate) async fn say(
         // A pod waits for each change of turns, and every node for each answer to a call.
         let is_usual = |written: &NodeIpamSpec| written.claims == spec.claims && written.heard == spec.heard;
         let is_early = now < state.next_write && written.is_some_and(is_usual);
-        if written.is_some_and(|written| is_known(written, &spec)) || is_early {
+        let is_whole = state.cut.as_ref().is_none_or(|cut| now < cut.until);
+        if (written.is_some_and(|written| is_known(written, &spec)) && is_whole) || is_early {
             return Ok(());
         }
     }
     // What fails is not repeated at once either.
     core.state().next_write = now.saturating_add(jitter.later(core.settings.write_every));
-    let object = fetch::say(&core.client, &spec).await?;
+    let AppliedWords { object, left_out } = fetch::say(&core.client, &spec).await?;
     let mut state = core.state();
     state.writes += 1;
     state.written = Some(spec);
+    state.cut = None;
+    if !left_out.is_empty() {
+        state.warn_undeclared(&left_out);
+        let stored = NodeIpamSpec::try_from(&object).ok();
+        state.cut = Some(CutWords { stored, until: now.saturating_add(CUT_FOR) });
+    }
     if state.object.is_none() {
         state.see(Some(object));
     }

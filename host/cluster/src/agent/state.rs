@@ -17,6 +17,7 @@ use crate::agent::pool_looks::PoolLooks;
 use crate::agent::records::HeldLease;
 use crate::agent::refused::RefusedBlocks;
 use crate::agent::settings::{PoolFamily, cluster_pool};
+use crate::agent::undeclared::CutWords;
 use crate::agent::unread::GivenWarnings;
 use crate::convert::ReadStatus;
 use crate::objects::node::{NodeIPAM, NodeIPAMStatus, PoolSettings, WaitingEntry};
@@ -104,6 +105,8 @@ pub(crate) struct AgentState {
     pub(crate) outcomes: BTreeMap<IpNet, FrozenOutcome>,
     /// The last written half of the object.
     pub(crate) written: Option<NodeIpamSpec>,
+    /// The part of it that the API server has; `None`: all of it.
+    pub(crate) cut: Option<CutWords>,
     pub(crate) next_write: Duration,
     /// The time until which the first words after a start wait for the first plans, by the boot clock.
     pub(crate) first_words: Option<Duration>,
@@ -187,6 +190,26 @@ impl AgentState {
     pub(crate) fn warn_unread(&mut self, what: &str, error: &impl fmt::Display) {
         if self.unread.note(&format!("{what}: {error}")) {
             tracing::warn!(what, %error, "this version cannot read a part of what the cluster says, and goes on without it");
+        }
+    }
+
+    /// Says once that the definition in the API server lacks fields.
+    pub(crate) fn warn_undeclared(&mut self, fields: &BTreeSet<String>) {
+        let fields = fields.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+        if self.unread.note(&format!("undeclared: {fields}")) {
+            tracing::warn!(
+                fields,
+                "the definition of NodeIPAM in the API server lacks fields that this version writes; the rest is written without them until this version's definitions are applied"
+            );
+        }
+    }
+
+    /// Has the agent write its half again if somebody else did.
+    pub(crate) fn forget_written_if_other(&mut self, object: &NodeIPAM) {
+        let shown = NodeIpamSpec::try_from(object).ok();
+        let stored = self.cut.as_ref().map_or(self.written.as_ref(), |cut| cut.stored.as_ref());
+        if shown.as_ref() != stored {
+            self.written = None;
         }
     }
 
@@ -296,6 +319,25 @@ mod tests {
         state.unlisted = Some("refused".to_owned());
         assert_eq!(state.list_trouble(at(101)).unwrap(), "refused");
         assert_eq!(AgentState::default().list_trouble(at(999)), None);
+    }
+
+    #[test]
+    fn words_that_the_definition_has_cut_are_not_somebody_elses() {
+        let heard = |call: &str| {
+            let mut object = told(1).unwrap();
+            object.spec.heard = Some(call.to_owned());
+            object
+        };
+        let (whole, cut) = (heard("0000000000000007"), told(1).unwrap());
+        let words = |object: &NodeIPAM| NodeIpamSpec::try_from(object).ok();
+        let mut state = AgentState { written: words(&whole), ..AgentState::default() };
+        state.forget_written_if_other(&whole);
+        assert!(state.written.is_some());
+        state.cut = Some(CutWords { stored: words(&cut), until: Duration::MAX });
+        state.forget_written_if_other(&cut);
+        assert!(state.written.is_some());
+        state.forget_written_if_other(&heard("0000000000000008"));
+        assert!(state.written.is_none());
     }
 
     #[test]

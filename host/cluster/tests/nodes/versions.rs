@@ -5,15 +5,24 @@ use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use kube::core::ApiResource;
 use serde_json::{Value, json};
 use tenure_cluster::client::call;
+use tenure_cluster::definitions::definitions;
+use tenure_cluster::objects::node::TurnEntry;
 use tenure_cluster::{AddressPool, AddressSpace, IPBlock, NodeIPAM};
 use tenure_fixtures::wait;
 use tenure_leases::BlockName;
 
 use crate::Test;
+use crate::claiming::{ClaimingPod, claim, claim_nodes};
 use crate::world::{LIMIT, POOL, World};
 
-pub(crate) const TESTS: &[Test] =
-    &[("versions::a_daemon_serves_among_objects_of_a_later_version_and_refuses_its_mark", later)];
+pub(crate) const TESTS: &[Test] = &[
+    ("versions::a_daemon_serves_among_objects_of_a_later_version_and_refuses_its_mark", later),
+    ("versions::a_node_says_what_an_earlier_definition_has_a_field_for", earlier),
+];
+
+/// The place of the field that the earlier definition lacks.
+const FIELDS: &str =
+    "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/claims/items/properties";
 
 fn later(world: &mut World) -> anyhow::Result<()> {
     let name = world.nodes[0].name.clone();
@@ -112,4 +121,72 @@ fn write(
         "status" => world.runtime.block_on(call(api.patch_status(name, &parameters, &patch)))?,
         _ => world.runtime.block_on(call(api.patch(name, &parameters, &patch)))?,
     })
+}
+
+/// Definitions go back before the daemons do, and come after them where they are applied by hand.
+fn earlier(world: &mut World) -> anyhow::Result<()> {
+    let first = claim_nodes(world)?;
+    let lent = claim(world, "address-21")?;
+    let pod = ClaimingPod::create(world, "spoken-21", "amber")?;
+    ensure!(pod.add(&world.nodes[first], "spoken-21")? == lent);
+    wait::holds("the node to name the claim", LIMIT, || {
+        Ok(world
+            .node_object("amber")?
+            .is_some_and(|object| object.spec.claims.iter().any(|turn| turn.claim.is_some())))
+    })?;
+    let said = world.node_object("amber")?.context("no object")?.spec;
+    let (turns, blocks) = (said.claims, said.held.len());
+    let whole = definition()?;
+    let mut earlier = whole.clone();
+    let fields = earlier.pointer_mut(FIELDS).and_then(Value::as_object_mut).context("other fields")?;
+    fields.remove("claim").context("no such field")?;
+    world.define(&earlier)?;
+    wait::holds("the earlier definition to be in force", LIMIT, || Ok(!has_field(world, &turns)?))?;
+    // Neither a claim's pod waits, nor do the pods of a block that is used up.
+    let lent = claim(world, "address-22")?;
+    let next = ClaimingPod::create(world, "spoken-22", "amber")?;
+    ensure!(next.add(&world.nodes[first], "spoken-22")? == lent);
+    for number in 0..=13 * blocks {
+        wait::until("an address for each pod", LIMIT, || {
+            Ok(world.nodes[first].add_result(&format!("spoken-{number}")).ok())
+        })?;
+    }
+    wait::holds("the node to say that it has another block, without its claims", LIMIT, || {
+        let said = world.node_object("amber")?.context("no object")?.spec;
+        Ok(said.held.len() > blocks && said.claims.iter().all(|turn| turn.claim.is_none()))
+    })?;
+    let log = std::fs::read_to_string(world.nodes[first].daemon.path("tenured.log"))?;
+    ensure!(log.contains("spec.claims.claim"), "the daemon does not say which field the definition lacks");
+    // With the definition of this version, the next words are whole.
+    world.define(&whole)?;
+    wait::holds("this version's definition to be in force", LIMIT, || has_field(world, &turns))?;
+    next.call("DEL", &world.nodes[first], "spoken-22")?.silent()?;
+    next.delete(world)?;
+    let lent = claim(world, "address-23")?;
+    let last = ClaimingPod::create(world, "spoken-23", "amber")?;
+    ensure!(last.add(&world.nodes[first], "spoken-23")? == lent);
+    wait::holds("the node to name the claims again", LIMIT, || {
+        let claims = world.node_object("amber")?.context("no object")?.spec.claims;
+        Ok(claims.len() >= 2 && claims.iter().all(|turn| turn.claim.is_some()))
+    })?;
+    for (pod, container) in [(pod, "spoken-21"), (last, "spoken-23")] {
+        pod.call("DEL", &world.nodes[first], container)?.silent()?;
+        pod.delete(world)?;
+    }
+    Ok(())
+}
+
+/// The definition of NodeIPAM.
+fn definition() -> anyhow::Result<Value> {
+    let found = definitions().into_iter().find(|of| of.spec.names.kind == "NodeIPAM");
+    Ok(serde_json::to_value(found.context("no definition")?)?)
+}
+
+/// Whether the API server takes the claims of turns. Nothing is changed.
+fn has_field(world: &World, turns: &[TurnEntry]) -> anyhow::Result<bool> {
+    let api: Api<NodeIPAM> = Api::all(world.client.clone());
+    let parameters = PatchParams { dry_run: true, ..PatchParams::default() };
+    let patch = Patch::Merge(json!({ "spec": { "claims": turns } }));
+    let patched = world.runtime.block_on(call(api.patch("amber", &parameters, &patch)))?;
+    Ok(patched.spec.claims.iter().any(|turn| turn.claim.is_some()))
 }

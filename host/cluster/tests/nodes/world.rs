@@ -131,17 +131,22 @@ impl World {
         happens: impl FnOnce(&mut Self) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
         self.stop_operator();
-        let api: Api<CustomResourceDefinition> = Api::all(self.client.clone());
         for definition in definitions() {
-            let later = later::definition(serde_json::to_value(&definition)?).context("another form")?;
-            let name = definition.metadata.name.context("a definition without a name")?;
-            let parameters = PatchParams::apply("tests").force();
-            self.runtime.block_on(call(api.patch(&name, &parameters, &Patch::Apply(&later))))?;
+            self.define(&later::definition(serde_json::to_value(&definition)?).context("another form")?)?;
         }
         let result = happens(self);
         self.runtime.block_on(install(&self.kubeconfig))?;
         self.start_operator()?;
         result
+    }
+
+    /// Applies a definition.
+    pub(crate) fn define(&self, definition: &Value) -> anyhow::Result<()> {
+        let api: Api<CustomResourceDefinition> = Api::all(self.client.clone());
+        let name = definition["metadata"]["name"].as_str().context("a definition without a name")?;
+        let parameters = PatchParams::apply("tests").force();
+        self.runtime.block_on(call(api.patch(name, &parameters, &Patch::Apply(definition))))?;
+        Ok(())
     }
 
     /// The operator's process.
