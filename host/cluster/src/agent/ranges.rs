@@ -56,7 +56,8 @@ pub(crate) fn block_ranges(
     runs(cidr, settings).into_iter().map(range).collect()
 }
 
-/// The ranges of a block that leaves with its CIDR: those that it has, without what has been excluded since, and with the routes and the cooldown of now.
+/// The ranges of a block that leaves with its CIDR: those that it has, without what has been excluded since, and with the cooldown of now. The routes of now
+/// are not about it, nor is the gateway: their next hops are in the CIDRs that the pool has instead.
 ///
 /// # Errors
 /// If the pool's settings cannot be applied to it.
@@ -65,17 +66,20 @@ pub(crate) fn leaving_ranges<'a>(
     present: impl IntoIterator<Item = &'a Range>,
     settings: &PoolSettings,
 ) -> Result<Vec<Range>, BlockRangeError> {
-    let (carried, left) = (carried(cidr, settings)?, runs(cidr, settings));
+    let (cooldown, left) = (cooldown(settings), runs(cidr, settings));
     let mut ranges = Vec::new();
     for range in present {
         let of_range = (number(range.first()), number(range.last()));
+        let kept = range.attributes().iter().filter(|(name, _)| *name != COOLDOWN_SECONDS);
+        let kept = kept.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let carried = Attributes::new(kept.chain(cooldown.clone()))?;
         for (first, last) in
             left.iter().map(|(first, last)| ((*first).max(of_range.0), (*last).min(of_range.1)))
         {
             if first <= last {
                 let (first, last) = (address(cidr, first), address(cidr, last));
-                let kept = Range::new(range.subnet(), first, last, range.gateway(), range.prefix_length())?;
-                ranges.push(kept.with(carried.clone()));
+                let left = Range::new(range.subnet(), first, last, range.gateway(), range.prefix_length())?;
+                ranges.push(left.with(carried.clone()));
             }
         }
     }
@@ -121,15 +125,19 @@ fn carried(cidr: IpNet, settings: &PoolSettings) -> Result<Attributes, BlockRang
     let of_family = routes.into_iter().filter(|route| route.dst.addr().is_ipv4() == cidr.addr().is_ipv4());
     let routed = Success { routes: of_family.collect(), ..Success::default() };
     let with_routes = routed.carried(agreed::BLOCK, &cidr.to_string())?;
+    let pairs = with_routes.iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
+    Ok(Attributes::new(pairs.chain(cooldown(settings)))?)
+}
+
+/// The attribute by which an address cools down longer than the node asks for.
+fn cooldown(settings: &PoolSettings) -> Option<(String, String)> {
     let cooldown = match settings.cooldown_seconds {
         // The address of a claim stays with the claim.
-        _ if settings.for_claims => Some(agreed::NO_COOLDOWN.to_owned()),
-        seconds if seconds > 0 => Some(seconds.to_string()),
-        _ => None,
+        _ if settings.for_claims => agreed::NO_COOLDOWN.to_owned(),
+        seconds if seconds > 0 => seconds.to_string(),
+        _ => return None,
     };
-    let cooldown = cooldown.map(|cooldown| (COOLDOWN_SECONDS.to_owned(), cooldown));
-    let pairs = with_routes.iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
-    Ok(Attributes::new(pairs.chain(cooldown))?)
+    Some((COOLDOWN_SECONDS.to_owned(), cooldown))
 }
 
 fn route(entry: &RouteEntry) -> Result<Route, BlockRangeError> {

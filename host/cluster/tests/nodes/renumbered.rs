@@ -12,7 +12,7 @@ use crate::settings::edit_of;
 use crate::world::World;
 
 pub(crate) const TESTS: &[Test] = &[(
-    "renumbered::a_block_of_a_removed_cidr_keeps_its_gateway_and_hands_out_nothing_that_was_excluded",
+    "renumbered::a_block_of_a_removed_cidr_keeps_its_gateway_and_its_routes_and_hands_out_nothing_that_was_excluded",
     renumbered,
 )];
 
@@ -24,6 +24,7 @@ fn renumbered(world: &mut World) -> anyhow::Result<()> {
     let spec = json!({
         "ipv4": { "cidrs": ["10.99.0.0/28"], "blockPrefix": 28 }, "cooldownSeconds": 0,
         "exclusions": [{ "start": "10.99.0.8", "end": "10.99.0.15" }], "gateway": { "ipv4": "10.99.0.1" },
+        "routes": [{ "dst": "10.0.0.0/8", "gw": "10.99.0.2" }],
     });
     world.create(&AddressPool::new(NAME, serde_json::from_value(spec)?))?;
     world.join(Node::prepare_with(NAME, &world.kubeconfig, &[NAME], "[\"ipv4\"]")?)?;
@@ -33,6 +34,7 @@ fn renumbered(world: &mut World) -> anyhow::Result<()> {
     let edited = json!({
         "ipv4": { "cidrs": ["10.100.0.0/28"] }, "disabled": true,
         "exclusions": [{ "start": "10.100.0.8", "end": "10.100.0.15" }], "gateway": { "ipv4": "10.100.0.1" },
+        "routes": [{ "dst": "10.0.0.0/8", "gw": "10.100.0.2" }],
     });
     edit_of(world, NAME, place, &edited)?;
     let last: IpAddr = "10.99.0.7".parse()?;
@@ -42,6 +44,8 @@ fn renumbered(world: &mut World) -> anyhow::Result<()> {
         let address: IpAddr = words.split('/').next().unwrap_or_default().parse()?;
         ensure!(address <= last, "{address} was excluded");
         ensure!(result["ips"][0]["gateway"] == "10.99.0.1", "{result}");
+        // The new next hop is not on the link of such an address.
+        ensure!(result["routes"] == json!([{ "dst": "10.0.0.0/8", "gw": "10.99.0.2" }]), "{result}");
     }
     world.nodes[place].clear()?;
     // The other tests have the nodes before.

@@ -70,7 +70,7 @@ fn the_first_address_is_the_gateway_unless_pool_or_network_says_otherwise() {
 }
 
 #[test]
-fn a_block_that_leaves_keeps_its_gateway_and_its_exclusions() {
+fn a_block_that_leaves_keeps_its_gateway_its_routes_and_its_exclusions() {
     let cidr: IpNet = "10.0.0.0/28".parse().unwrap();
     let gateway =
         |address: &str| Some(GatewayEntry { ipv4: Some(address.into()), ..GatewayEntry::default() });
@@ -80,9 +80,12 @@ fn a_block_that_leaves_keeps_its_gateway_and_its_exclusions() {
         ..excluding(exclusions)
     };
     let before = of(gateway("10.0.0.1"), "10.0.0.0/16", &["10.0.0.4-10.0.0.7"]);
+    let route = |gw: &str| RouteEntry { dst: "172.16.0.0/12".into(), gw: Some(gw.into()), mtu: None };
+    let before = PoolSettings { routes: vec![route("10.0.0.254")], ..before };
     let present = block_ranges(cidr, &before, &Attributes::default()).unwrap();
-    // The pool is renumbered.
+    // The pool is renumbered, with the next hop of its route.
     let now = of(gateway("10.9.0.1"), "10.9.0.0/16", &["10.9.0.0/28"]);
+    let now = PoolSettings { routes: vec![route("10.9.0.254")], ..now };
     assert_eq!(leaving_ranges(cidr, &present, &now).unwrap(), present);
     let more = PoolSettings {
         cooldown_seconds: 90,
@@ -93,7 +96,9 @@ fn a_block_that_leaves_keeps_its_gateway_and_its_exclusions() {
     assert_eq!(words, ["10.0.0.0-10.0.0.1", "10.0.0.9-10.0.0.11", "10.0.0.13-10.0.0.15"]);
     let is_kept = |range: &Range| {
         let gateway = range.gateway().map(|gateway| gateway.to_string());
-        (gateway.as_deref(), range.prefix_length(), range.cooldown_seconds()) == (Some("10.0.0.1"), 16, 90)
+        let is_routed = range.attributes().get("cni.route.0") == present[0].attributes().get("cni.route.0");
+        let rest = (gateway.as_deref(), range.prefix_length(), range.cooldown_seconds());
+        is_routed && rest == (Some("10.0.0.1"), 16, 90)
     };
     assert!(left.iter().all(is_kept), "{left:?}");
 }
