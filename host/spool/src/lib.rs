@@ -26,6 +26,9 @@ const EXTENSION: &str = "json";
 /// The extension of a spooled GC. A daemon that knows only DELs leaves it alone.
 const GC_EXTENSION: &str = "gc";
 
+/// The most files that wait: the runtime tries a DEL again that is refused, and `/run`, which holds these, is memory.
+const MOST_WAITING: usize = 20_000;
+
 /// How many files may have the same start time and process id.
 const MOST_NAMESAKES: u32 = 64;
 
@@ -99,7 +102,7 @@ impl Spool {
     /// one that exists. Otherwise no daemon would ever find the DEL.
     ///
     /// # Errors
-    /// Any error that kept it from being durable.
+    /// Any error that kept it from being durable; `StorageFull` if too many wait.
     pub fn write(&self, invocation: &Invocation) -> io::Result<()> {
         self.write_verb(Verb::Del, invocation).map(drop)
     }
@@ -111,6 +114,7 @@ impl Spool {
     pub fn write_verb(&self, verb: Verb, invocation: &Invocation) -> io::Result<PathBuf> {
         let bytes = file::bytes(invocation)?;
         self.make()?;
+        self.has_room()?;
         // Two plugins in two PID namespaces may start in the same nanosecond with the same process id; neither may
         // replace the other's file.
         let started = invocation.started_at_boot_ns;
@@ -123,6 +127,17 @@ impl Spool {
             }
         }
         Err(io::Error::new(io::ErrorKind::AlreadyExists, "all names are taken"))
+    }
+
+    fn has_room(&self) -> io::Result<()> {
+        let entries = fs::read_dir(&self.directory)?.flatten();
+        let waiting = entries.filter(|entry| Verb::of(Path::new(&entry.file_name())).is_some()).count();
+        if waiting < MOST_WAITING {
+            return Ok(());
+        }
+        let words =
+            format!("{}: {waiting} DELs and GCs wait for the daemon already", self.directory.display());
+        Err(io::Error::new(io::ErrorKind::StorageFull, words))
     }
 
     /// Writes a file under an unused name.

@@ -33,6 +33,21 @@ fn namesakes_do_not_replace_each_other() {
     assert_eq!(containers, ["one", "two"]);
 }
 
+#[test]
+fn no_more_files_wait_than_the_run_directory_has_room_for() {
+    let (_directory, spool) = spool();
+    let first = spool.write_verb(Verb::Del, &invocation(0)).unwrap();
+    for number in 1..MOST_WAITING {
+        fs::write(spool.directory.join(format!("{number:020}-1-0.json")), "").unwrap();
+    }
+    fs::write(spool.directory.join("another.json.refused"), "").unwrap();
+    let error = spool.write(&invocation(7)).unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+    assert!(error.to_string().contains("20000 DELs and GCs wait"), "{error}");
+    spool.settle(&first).unwrap();
+    spool.write(&invocation(7)).unwrap();
+}
+
 /// Regression: in a run directory that outlives a boot, a GC counted as begun now, and freed the pods that it did not list.
 #[test]
 fn what_another_boot_has_left_is_not_replayed() {
