@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tenure_ledger::Chooser;
 use tenure_ledger::choices::Shadow;
-use tenure_types::{Error, ErrorCode, NetworkName, PolicyStamp, Request, Result};
+use tenure_types::{Error, ErrorCode, NetworkName, Owner, PolicyStamp, Request, Result};
 
 use super::PolicyExchange;
 use super::follower::Follower;
@@ -28,6 +28,7 @@ const REHEARSED: usize = 64;
 const SHARE: u32 = 20;
 
 /// A candidate that has been idle for this long may use its share of it at once, since what waits is decided in batches.
+/// Claims leave half of it to pods, since an agent may ask as often as it likes.
 const MOST_SPARED: Duration = Duration::from_secs(1);
 
 /// How long a shadow waits before it begins again, after it could not.
@@ -192,7 +193,9 @@ impl PolicyExchange {
     async fn compare_with(&self, network: &NetworkName, asked: Asked, run: &mut Run) {
         let Some(follower) = run.follower.as_mut() else { return };
         let began = self.core.ports.clock.monotonic();
-        if began < run.paid_until {
+        let is_claim = matches!(asked.request.owner, Owner::Claim { .. });
+        let spared = if is_claim { MOST_SPARED / 2 } else { Duration::ZERO };
+        if began < run.paid_until + spared {
             run.report.skipped += 1;
             return;
         }
@@ -203,8 +206,13 @@ impl PolicyExchange {
         let verdict = Verdict::of(&asked.decided, &answer.0);
         run.report.verdicts.count(verdict, asked.took, took);
         self.core.ports.observer.shadowed(network, verdict.name());
+        let refused = run.report.verdicts.refused;
         if verdict != Verdict::Same {
             self.keep(&asked.request, verdict, asked.told, &answer, run);
+        }
+        if is_claim {
+            run.report.of_claims.0 += 1;
+            run.report.of_claims.1 += run.report.verdicts.refused - refused;
         }
     }
 

@@ -1,6 +1,6 @@
 //! Answers of watched and shadowed networks: each request that a watched policy does not answer is put to the policy before
 //! it, on the same book. What the one would have answered and the other did not is worse, and counts against a budget. Agents'
-//! requests for claims do not count: one agent's could otherwise take a policy from all pods, or hide that it fails them. A policy
+//! requests for claims do not count, and are counted apart in a shadow: one agent's could otherwise take a policy from all pods, or hide that it fails them. A policy
 //! that fails an agent is benched for that agent.
 
 use std::sync::Arc;

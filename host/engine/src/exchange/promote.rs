@@ -25,11 +25,12 @@ impl PolicyExchange {
             let inconclusive = |why: std::fmt::Arguments<'_>| Error::new(ErrorCode::ShadowInconclusive, why);
             let shadow = shadow.ok_or_else(|| no_shadow(network))?;
             let report = self.shadow_report(network).unwrap_or_default();
+            let (compared, refused) = report.decisive();
             let (again, verdicts) = (report.refused_again, report.verdicts);
-            let (compared, failed) = (verdicts.compared(), verdicts.failed);
+            let (all, failed) = (verdicts.compared(), verdicts.failed);
             if failed > 0 {
                 return Err(inconclusive(format_args!(
-                    "policy {} failed {failed} of {compared} requests in the shadow of network {network}",
+                    "policy {} failed {failed} of {all} requests in the shadow of network {network}",
                     shadow.policy
                 )));
             }
@@ -40,7 +41,6 @@ impl PolicyExchange {
                 )));
             }
             let percent = self.core.settings().exchange.worse_percent;
-            let refused = verdicts.refused;
             if refused * 100 > u64::from(percent) * compared && !now {
                 return Err(inconclusive(format_args!(
                     "policy {} refused {refused} of {compared} requests in the shadow of network {network}, which the \
@@ -58,7 +58,7 @@ impl PolicyExchange {
             }
             let policy = self.core.ports.catalogue.load(&shadow.policy).await?;
             let others = verdicts.other_address + verdicts.other_refusal;
-            let found = format!("{compared} requests compared, {others} decided differently");
+            let found = format!("{all} requests compared, {others} decided differently");
             let why = explained("promoted from the shadow by an operator", &[&found, why]);
             let asked = "promotion by an operator";
             let reason = Reason { by: Chooser::Operator, why, shadow: Some(shadow), asked };

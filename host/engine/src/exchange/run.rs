@@ -17,6 +17,9 @@ pub struct ShadowReport {
     pub since: Moment,
     /// The comparisons.
     pub verdicts: Verdicts,
+    /// Of the live requests among them, those of agents for claims, and how many of these the candidate refuses. An agent may ask as often as
+    /// it likes, so they decide on a promotion only where no pod asks.
+    pub of_claims: (u64, u64),
     /// Requests of live allocations that were put to the candidate again, and how many of them it answered.
     pub rehearsed: (u64, u64),
     /// Of these requests, how many the candidate refuses and the serving policy would answer again.
@@ -27,6 +30,18 @@ pub struct ShadowReport {
     pub skipped: u64,
     /// Why the candidate cannot follow now.
     pub problem: Option<String>,
+}
+
+impl ShadowReport {
+    /// How many comparisons decide on a promotion, and in how many of them the candidate refuses.
+    #[must_use]
+    pub fn decisive(&self) -> (u64, u64) {
+        let (compared, refused) = (self.verdicts.compared(), self.verdicts.refused);
+        match compared.saturating_sub(self.of_claims.0) {
+            0 => (compared, refused),
+            of_others => (of_others, refused.saturating_sub(self.of_claims.1)),
+        }
+    }
 }
 
 /// A shadow run's work in progress.

@@ -10,6 +10,7 @@ use tenure_fixtures::ports::policy;
 use tenure_ledger::Component;
 use tenure_types::{Error, ErrorCode, Moment, NetworkName, PolicyName, PolicySelector, PolicyStamp};
 
+use crate::claiming::{ask, key};
 use crate::support::{Bench, fits, network, poll_once};
 
 /// The plain policies, of which each has made the same recorded decisions again.
@@ -237,6 +238,35 @@ async fn a_candidate_that_was_compared_on_few_requests_is_promoted_only_at_once(
     let error = promote(false).await.unwrap_err();
     assert!(error.cause.ends_with("compared on 0 requests of network net; promoting it takes 16"), "{error}");
     promote(true).await.unwrap();
+}
+
+/// An agent may ask as often as it likes, so its requests decide only where no pod asks.
+#[tokio::test]
+async fn claims_do_not_count_among_the_requests_of_pods() {
+    let bench = Bench::new(8, 8);
+    bench.address(1).await.unwrap();
+    bench.tick(60_000);
+    bench.shadow("last").await;
+    let promote = async || bench.engine.promote(&network(), false, false, "").await;
+    let claims = async || {
+        for _ in 0..16 {
+            bench.claimed("cilium", &ask("router")).await.unwrap();
+            bench.engine.release_claim(&key("cilium", "router")).await.unwrap();
+            bench.tick(60_000);
+            bench.engine.tend().await;
+        }
+    };
+    bench.come_and_go(2).await;
+    claims().await;
+    let report = bench.report();
+    assert_eq!((report.of_claims.0, report.verdicts.compared()), (16, 17), "{report:?}");
+    let error = promote().await.unwrap_err();
+    assert!(error.cause.ends_with("compared on 1 requests of network net; promoting it takes 16"), "{error}");
+    // Another run, on a network that only an agent uses.
+    bench.shadow("first").await;
+    claims().await;
+    assert_eq!(bench.report().decisive().0, 16);
+    promote().await.unwrap();
 }
 
 #[tokio::test]

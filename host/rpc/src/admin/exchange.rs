@@ -126,8 +126,17 @@ fn exchanged(exchanged: Redefined) -> v1::ActivatePolicyResponse {
 }
 
 fn report(report: ShadowReport) -> v1::ShadowPolicyResponse {
-    let ShadowReport { policy, since, verdicts, rehearsed, refused_again: _, recorded, skipped, problem } =
-        report;
+    let ShadowReport {
+        policy,
+        since,
+        verdicts,
+        rehearsed,
+        refused_again: _,
+        of_claims: _,
+        recorded,
+        skipped,
+        problem,
+    } = report;
     let us = |duration: std::time::Duration| u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
     let difference = |difference: Difference| v1::ShadowDifference {
         at_ms: difference.at.wall_ms,
