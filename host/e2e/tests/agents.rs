@@ -246,6 +246,9 @@ fn early() -> anyhow::Result<()> {
     daemon.ctl(&["reload"])?;
     let address = answers.recv_timeout(LIMIT).context("no answer")???;
     ensure!(first(&address)?.starts_with("10.90.0."), "{address:?}");
+    // Each attempt of a call that waits is a request of the engine's.
+    let warnings = daemon.log("refused").lines().filter(|line| line.contains("WARN")).count();
+    ensure!(warnings == 1, "{warnings} lines:\n{}", daemon.log("refused"));
     Ok(())
 }
 

@@ -110,7 +110,7 @@ impl Spine {
 
         let policies = Arc::new(policies::open(&config, compiler, state_dir)?);
         let allowed = Arc::new(Allowed::new(run_dir.join("delegates")));
-        let observer = Arc::new(Observing { metrics: Arc::clone(&metrics) });
+        let observer = Arc::new(Observing::new(Arc::clone(&metrics)));
         let mut options = Options::new(
             Arc::clone(&disk) as _,
             Arc::clone(&clock),
