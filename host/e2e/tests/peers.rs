@@ -11,6 +11,8 @@ mod handed;
 mod kubelet;
 #[path = "peers/old_kernel.rs"]
 mod old_kernel;
+#[path = "peers/unread.rs"]
+mod unread;
 
 use std::fs;
 use std::io::Read as _;
@@ -32,12 +34,10 @@ use rustix::process::Signal;
 use serde_json::Value;
 use tenure_e2e::{Daemon, Need, Suite, wait};
 use tenure_rpc::v1::admin_client::AdminClient;
-use tenure_rpc::v1::claims_client::ClaimsClient;
 use tenure_rpc::v1::{ClaimSpec, ListAllClaimsRequest};
 use tenure_types::{Error, ErrorCode};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
-use tonic::transport::Endpoint;
 
 /// The time limit for any wait, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(90);
@@ -62,8 +62,8 @@ fn main() -> ExitCode {
         .test("a_pod_is_known_by_its_control_group_and_a_reused_process_id_by_nothing", &[Need::Root], pods)
         .test("an_older_kernel_tells_a_pod_by_its_number", &[Need::Root], old_kernel::pods)
         .test("an_agent_has_a_bounded_number_of_watches_calls_and_connections", &[], bounded)
-        .test("a_watch_that_is_not_read_is_cut_off_and_not_buffered_for", &[], unread)
-        .test("what_is_not_read_holds_up_neither_a_reload_nor_a_stop", &[], unread_at_the_end)
+        .test("a_watch_that_is_not_read_is_cut_off_and_not_buffered_for", &[], unread::buffered)
+        .test("what_is_not_read_holds_up_neither_a_reload_nor_a_stop", &[], unread::at_the_end)
         .test("what_the_daemon_takes_back_is_told", &[], taken_back)
         .test("agents_can_ask_for_health_and_for_the_protocol", &[], described)
         .run()
@@ -318,82 +318,6 @@ fn bounded() -> anyhow::Result<()> {
     daemon.ctl(&["status"])?;
     drop(open);
     wait::holds("room for another connection", LIMIT, || Ok(agent.lists()?.is_ok()))
-}
-
-/// As many claims as make the first response of a watch longer than what the reader takes unread.
-const MANY: usize = 64;
-const WINDOW: u32 = 1024;
-
-fn unread() -> anyhow::Result<()> {
-    let (daemon, agent) = start(&own("pods"))?;
-    let all = (0..MANY).map(|number| claim(&format!("claim-{number}"))).collect();
-    agent.declares(all, false)??;
-    let (end, ended) = oneshot::channel::<()>();
-    let (opened, told) = mpsc::channel();
-    let socket = daemon.run_directory().join(tenure_rpc::AGENT_SOCKET);
-    let reader = std::thread::spawn(move || -> anyhow::Result<()> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        runtime.block_on(async {
-            let mut watches = Vec::new();
-            for _ in 0..PARTS {
-                let endpoint = Endpoint::from_shared(format!("unix:{}", socket.display()))?;
-                let channel = endpoint.initial_stream_window_size(Some(WINDOW)).connect().await?;
-                let mut connected = Connected(ClaimsClient::new(channel));
-                for _ in 0..MOST_WATCHES / PARTS {
-                    watches.push(connected.watch("").await?);
-                }
-            }
-            let _ = opened.send(());
-            let _ = ended.await;
-            Ok(())
-        })
-    });
-    told.recv_timeout(LIMIT).context("not all could be opened")?;
-    ensure!(is_overloaded(&another_watch(&agent)?), "they are not open");
-    let change = || -> anyhow::Result<()> {
-        agent.ensures(claim("another"))??;
-        agent.releases("pods", "another")??;
-        Ok(())
-    };
-    // These fill what the daemon keeps for each of them.
-    (0..4).try_for_each(|_| change())?;
-    let before = daemon.rss()?;
-    (0..100).try_for_each(|_| change())?;
-    let grown = daemon.rss()?.saturating_sub(before);
-    println!("{grown} KiB more after 200 changes that {MOST_WATCHES} watches did not read");
-    ensure!(grown < 32 << 10, "{grown} KiB are buffered");
-    wait::holds("the watches to be cut off", LIMIT, || Ok(another_watch(&agent)?.is_ok()))?;
-    drop(end);
-    reader.join().map_err(|_| anyhow::anyhow!("the reader panicked"))?
-}
-
-/// Watches whose first response is many pieces, of which the reader takes none.
-fn unread_at_the_end() -> anyhow::Result<()> {
-    let own = own("pods").replace("claims = 256", "claims = 1000");
-    let (mut daemon, agent) = start(&own)?;
-    let all = (0..900).map(|number| claim(&format!("claim-{number}"))).collect();
-    agent.declares(all, false)??;
-    let socket = daemon.run_directory().join(tenure_rpc::AGENT_SOCKET);
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-    let open = || {
-        runtime.block_on(async {
-            let endpoint = Endpoint::from_shared(format!("unix:{}", socket.display()))?;
-            let channel = endpoint.initial_stream_window_size(Some(WINDOW)).connect().await?;
-            anyhow::Ok(Connected(ClaimsClient::new(channel)).watch("").await?)
-        })
-    };
-    let _unread = open()?;
-    daemon.configure(NETWORK)?;
-    daemon.ctl(&["reload"])?;
-    wait::holds("the socket to go", LIMIT, || Ok(!socket.exists()))?;
-    daemon.configure(&own)?;
-    daemon.ctl(&["reload"])?;
-    wait::holds("the socket to serve again", LIMIT, || Ok(agent.lists()?.is_ok()))?;
-    let _unread = open()?;
-    daemon.stop()?;
-    let cut = daemon.log("cutting off requests");
-    ensure!(cut.is_empty(), "{cut}");
-    Ok(())
 }
 
 fn taken_back() -> anyhow::Result<()> {

@@ -39,7 +39,7 @@ pub(crate) struct NetworkImports {
     unaccounted: Mutex<BTreeMap<NetworkName, Unaccounted>>,
 }
 
-/// Why new owners of a network are refused beside another IPAM.
+/// The refusal of new owners of a network beside another IPAM.
 struct Unaccounted {
     compared: Compared,
     why: String,

@@ -185,7 +185,11 @@ mod tests {
         assert_eq!(defined("delegate = \"azure\"\ndelegate_config.mode = \"overlay\""), named);
         assert_eq!(defined("delegate = \"azure\"").1, "{}");
         let own = "delegate = \"azure\"\ndelegate_config.routes = [\"10.0.0.0/8\"]";
-        assert_eq!(defined(own).1, r#"{"routes":["10.0.0.0/8"]}"#, "in whatever form its binary has them");
+        assert_eq!(
+            defined(own).1,
+            r#"{"routes":["10.0.0.0/8"]}"#,
+            "a delegate reads its routes in a form of its own"
+        );
         assert_eq!(refused("delegate = \"azure\"\nconfig = '{}'").0, "config");
         assert_eq!(refused("delegate = \"a/b\"").0, "delegate");
         assert_eq!(refused("[delegate_config]").0, "delegate_config");

@@ -16,7 +16,7 @@ impl AnswerFrame {
     /// The answer with these addresses. A call without routes of its own gets those that are `defined`, as [`routed`] says.
     ///
     /// # Errors
-    /// Why nothing is `defined`, if that is needed.
+    /// The error of the definition, if its routes are needed.
     pub(super) fn with(
         &self,
         addresses: &[AssignedAddress],

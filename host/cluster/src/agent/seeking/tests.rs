@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tenure_leases::{PoolKey, Uid};
 use tokio::time::{Instant, advance};
 
@@ -48,36 +48,29 @@ async fn a_pool_that_gets_a_family_of_the_network_is_read_again_once_the_operato
     assert_eq!(looks(), 1);
 }
 
-/// Nothing is demanded of such a pool, so that the operator tells nothing of it.
-#[tokio::test(start_paused = true)]
-async fn a_pool_without_any_family_of_the_network_is_looked_at_once_a_minute() {
-    let metadata = json!({ "name": "names", "uid": Uid(7).to_string(), "generation": 1 });
-    let other = json!({ "metadata": metadata, "spec": { "ipv6": { "cidrs": ["fd00::/64"] } } });
-    let server = AbsentServer::new(Duration::ZERO, Duration::ZERO, [(POOL.to_owned(), other)].into());
+/// How often a pool is looked up in ten minutes, if the API server answers with this.
+async fn looks_in_ten_minutes(pool: Value) -> usize {
+    let server = AbsentServer::new(Duration::ZERO, Duration::ZERO, [(POOL.to_owned(), pool)].into());
     let (core, _abandoned) = agent_with(server.client(), Arc::new(PausedClock(Instant::now())), 1).await;
     let mut jitter = Jitter::new(1);
     for _ in 0..600 {
         core.look_up_pools(&mut jitter).await.unwrap();
         advance(Duration::from_secs(1)).await;
     }
-    let looks: usize = server.by_second(&format!("GET {POOL}")).values().sum();
+    server.by_second(&format!("GET {POOL}")).values().sum()
+}
+
+/// Nothing is demanded of such a pool, so that the operator tells nothing of it.
+#[tokio::test(start_paused = true)]
+async fn a_pool_without_any_family_of_the_network_is_looked_at_once_a_minute() {
+    let metadata = json!({ "name": "names", "uid": Uid(7).to_string(), "generation": 1 });
+    let other = json!({ "metadata": metadata, "spec": { "ipv6": { "cidrs": ["fd00::/64"] } } });
+    let looks = looks_in_ten_minutes(other).await;
     assert!((11..=14).contains(&looks), "{looks} looks in ten minutes");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_pool_that_does_not_exist_is_asked_for_ever_more_seldom() {
-    let server = AbsentServer::new(
-        Duration::ZERO,
-        Duration::ZERO,
-        [(POOL.to_owned(), serde_json::Value::Null)].into(),
-    );
-    let clock = Arc::new(PausedClock(Instant::now()));
-    let (core, _abandoned) = agent_with(server.client(), clock, 1).await;
-    let mut jitter = Jitter::new(1);
-    for _ in 0..600 {
-        core.look_up_pools(&mut jitter).await.unwrap();
-        advance(Duration::from_secs(1)).await;
-    }
-    let looks: usize = server.by_second(&format!("GET {POOL}")).values().sum();
+    let looks = looks_in_ten_minutes(Value::Null).await;
     assert!((11..=14).contains(&looks), "{looks} looks in ten minutes");
 }
