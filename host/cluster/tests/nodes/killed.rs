@@ -30,7 +30,7 @@ pub(crate) const TESTS: &[Test] = &[(
 const NODE: &str = "mortal";
 
 /// The beginnings of the addresses of both ranges.
-const RANGES: [&str; 2] = ["10.94.0.", "10.95.0."];
+const RANGES: [&str; 2] = ["10.83.0.", "10.84.0."];
 
 /// Before the effect of a write, and after it.
 const AROUND: &[KillMoment] = &[Before, After];

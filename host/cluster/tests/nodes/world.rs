@@ -12,7 +12,7 @@ use ipnet::IpNet;
 use k8s_openapi::api::core::v1::{Namespace, Node as KubeNode};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
-use kube::{Client, Resource};
+use kube::{Client, Resource, ResourceExt as _};
 use rustix::process::Pid;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -255,7 +255,18 @@ impl World {
             format!("--- {}: {}\n{log}", node.name, told.unwrap_or_default())
         });
         let nodes: String = nodes.collect();
-        format!("--- the operator\n{operator}{nodes}")
+        format!("--- the pools\n{}--- the operator\n{operator}{nodes}", self.pools())
+    }
+
+    /// What the operator says of each pool. One whose CIDRs overlap those of another test serves nobody.
+    fn pools(&self) -> String {
+        let api: Api<AddressPool> = Api::all(self.client.clone());
+        let listed = self.runtime.block_on(call(api.list(&ListParams::default())));
+        let pools = listed.map(|list| list.items).unwrap_or_default();
+        pools
+            .iter()
+            .map(|pool| format!("{}: {:?}\n", pool.name_any(), pool.status.as_ref().map(|of| &of.conditions)))
+            .collect()
     }
 }
 
