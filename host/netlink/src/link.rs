@@ -38,8 +38,8 @@ const GATEWAY_V6: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1);
 pub struct PodLink {
     /// The host's end.
     pub host: LinkName,
-    /// The link's owner, such as the sandbox's ID. It is kept as the host end's alias: a pod that is started again has the same
-    /// name, and what is left of the earlier one must not remove its link.
+    /// The link's owner, such as the sandbox's ID. It is kept as the host end's alias once the link is whole: a pod that is started again has the
+    /// same name, and what is left of the earlier one must not remove its link.
     pub owner: String,
     /// The name of the pod's end, such as `eth0`.
     pub inside: String,
@@ -63,7 +63,7 @@ impl PodLink {
     }
 
     /// Makes the link whole after a crash, unless it was whole once. Changes that a living pod, or a plugin that came after, has made to it stay:
-    /// addresses of its own, other routes, another MTU.
+    /// another name, a bridge that has the address, other routes, another MTU.
     ///
     /// # Errors
     /// As [`make`](Self::make).
@@ -71,20 +71,22 @@ impl PodLink {
         make::make(self, netns, |difference| self.is_half_made(difference)).await
     }
 
-    /// Whether a difference shows a link that was not finished, or that leads nowhere. The neighbours of the gateways are made last.
+    /// Whether a difference shows a link that was not finished, or that leads nowhere. The owner is named last.
     fn is_half_made(&self, difference: &LinkDifference) -> bool {
         match difference {
-            LinkDifference::Absent(_)
-            | LinkDifference::Strangers { .. }
-            | LinkDifference::Owner { .. }
-            | LinkDifference::AddressMissing(..)
-            | LinkDifference::NeighbourMissing(_) => true,
-            LinkDifference::HardwareAddress { link, .. } => link == self.host.as_str(),
+            LinkDifference::Owner { .. } => true,
+            // The pod's permanent neighbour is the host's end with the address of before.
+            LinkDifference::Absent(link) | LinkDifference::HardwareAddress { link, .. } => {
+                link == self.host.as_str()
+            }
             // The host's end is made up. The keeper sets up again one that somebody has set down.
             LinkDifference::Down(_)
+            | LinkDifference::Strangers { .. }
             | LinkDifference::Mtu { .. }
+            | LinkDifference::AddressMissing(..)
             | LinkDifference::AddressExtra(..)
-            | LinkDifference::RouteMissing(_) => false,
+            | LinkDifference::RouteMissing(_)
+            | LinkDifference::NeighbourMissing(_) => false,
         }
     }
 

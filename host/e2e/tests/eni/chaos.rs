@@ -114,7 +114,7 @@ pub(crate) fn restored() -> anyhow::Result<()> {
     for left in [
         format!("ip link del {host}"),
         format!("ip link del {host}; ip link add {host} address {mac} type veth peer name eth0 netns web"),
-        "ip -n web addr flush dev eth0; ip rule del pref 512".to_owned(),
+        format!("ip link set {host} alias ''; ip -n web addr flush dev eth0; ip rule del pref 512"),
         "ip link add eni00000000000 type veth peer name x; ip link set eni00000000000 alias 'tenure pods/77'"
             .to_owned(),
     ] {

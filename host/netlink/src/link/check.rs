@@ -34,7 +34,7 @@ pub(super) async fn check(link: &PodLink, netns: &Netns) -> Result<Vec<LinkDiffe
     let host = Kernel::connect()?.link(link.host.as_str()).await?;
     let pod = link.clone();
     let inside = super::inside::inside(netns, async move |kernel| look(&kernel, &pod).await).await?;
-    let mut differences = Vec::new();
+    let mut differences: Vec<LinkDifference> = host.iter().filter_map(|host| owner(host, link)).collect();
     match (&host, &inside.link) {
         (Some(host), Some(end)) => {
             if host.peer != Some(end.index) || end.peer != Some(host.index) {
@@ -47,11 +47,6 @@ pub(super) async fn check(link: &PodLink, netns: &Netns) -> Result<Vec<LinkDiffe
                     differences.push(LinkDifference::HardwareAddress { link, found, wanted });
                 }
             }
-            let owner = host.alias.as_deref().unwrap_or("nobody");
-            if owner != link.owner {
-                let (found, wanted) = (owner.to_owned(), link.owner.clone());
-                differences.push(LinkDifference::Owner { link: host.name.clone(), found, wanted });
-            }
             differences.extend([host, end].into_iter().flat_map(|end| state(end, link.mtu)));
             contents(link, &inside, end.index, &mut differences);
         }
@@ -62,6 +57,16 @@ pub(super) async fn check(link: &PodLink, netns: &Netns) -> Result<Vec<LinkDiffe
         }
     }
     Ok(differences)
+}
+
+/// The difference in the owner of the host's end.
+fn owner(host: &KernelLink, link: &PodLink) -> Option<LinkDifference> {
+    let owner = host.alias.as_deref().unwrap_or("nobody");
+    (owner != link.owner).then(|| LinkDifference::Owner {
+        link: host.name.clone(),
+        found: owner.to_owned(),
+        wanted: link.owner.clone(),
+    })
 }
 
 /// Looks at the pod's end, and of everything else in the pod only at what concerns it.

@@ -59,7 +59,7 @@ async fn remove_from(kernel: &Kernel, host: &LinkName, owner: &str) -> Result<()
     removed.or_else(|error| if error.is(Errno::NODEV) { Ok(()) } else { Err(error) })
 }
 
-/// Makes the pair, and sets both ends up.
+/// Makes the pair, and sets both ends up. The owner is named last, so that a link that has one was whole once.
 async fn build(kernel: &Kernel, link: &PodLink, netns: &Netns) -> Result<(), Error> {
     let pair = wire::NewVeth {
         name: link.host.as_str(),
@@ -72,11 +72,11 @@ async fn build(kernel: &Kernel, link: &PodLink, netns: &Netns) -> Result<(), Err
     let what = format!("make link {}", link.host);
     kernel.request(what, Message::NewLink(wire::veth(&pair)), NLM_F_CREATE | NLM_F_EXCL).await?;
     let host = kernel.link(link.host.as_str()).await?.ok_or_else(|| Error::NoLink(link.host.to_string()))?;
-    let alias = Message::NewLink(wire::set_alias(host.index, &link.owner));
-    kernel.request(format!("name the owner of link {}", link.host), alias, 0).await?;
     quiet(link.host.as_str())?;
-    let link = link.clone();
-    super::inside::inside(netns, async move |kernel| set_up(&kernel, &link).await).await
+    let pod = link.clone();
+    super::inside::inside(netns, async move |kernel| set_up(&kernel, &pod).await).await?;
+    let alias = Message::NewLink(wire::set_alias(host.index, &link.owner));
+    kernel.request(format!("name the owner of link {}", link.host), alias, 0).await
 }
 
 /// Sets the pod's end up, inside of the pod.

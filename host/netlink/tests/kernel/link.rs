@@ -255,7 +255,7 @@ fn killed() {
     let (link, netns) = (link(1, &["10.0.1.33"]), Netns::open(path(&room)).unwrap());
     let (host, mac) = (&link.host, link.host.mac());
     let pair = format!("ip link add {host} address {mac} type veth peer name eth0 netns {room}");
-    for left in [pair.clone(), format!("{pair}; ip link set {} up alias sandbox-1/eth0", link.host)] {
+    for left in [pair.clone(), format!("{pair}; ip link set {host} up alias sandbox-1/eth0")] {
         shell(&world.node, &left);
         make(&world, &link, &netns);
         assert_eq!(check(&world, &link, &netns), [""; 0], "{left}");
@@ -277,6 +277,7 @@ fn restored() {
         "ip link set eth0 mtu 1400",
         "ip route add 10.7.0.0/16 via 169.254.1.1 dev eth0",
         tunnel,
+        "ip -6 addr del 2001:db8:0:1::33/128 dev eth0; ip neigh del fe80::1 dev eth0",
     ] {
         let before = index(&world, &link);
         shell(&pod, change);
@@ -292,9 +293,23 @@ fn restored() {
     for kept in ["default dev d0", "10.9.9.9/32", "mtu 1400"] {
         assert!(inside.contains(kept), "{kept} is not in {inside}");
     }
+    // A virtual machine's network: the end is a bridge's port under another name, and what has its name and address leads nowhere.
+    shell(
+        &pod,
+        "ip link set eth0 down; ip link set eth0 name eth0-nic; ip link add br0 type bridge; ip link set br0 up",
+    );
+    shell(&pod, "ip link set eth0-nic master br0; ip link set eth0-nic up");
+    for named_so in ["", "ip link add eth0 type veth peer name x; ip addr add 10.0.1.33/32 dev eth0"] {
+        let before = index(&world, &link);
+        shell(&pod, named_so);
+        restore();
+        assert_eq!(index(&world, &link), before, "{named_so}");
+        assert!(shell(&pod, "ip -o link show master br0").contains("eth0-nic"), "{named_so}");
+    }
+    shell(&pod, "ip link del eth0");
     for (room, broken) in [
-        (&pod, "ip addr del 10.0.1.33/32 dev eth0".to_owned()),
-        (&pod, "ip neigh del fe80::1 dev eth0".to_owned()),
+        (&node, format!("ip link set {host} alias ''")),
+        (&node, format!("ip link set {host} alias ''; ip -n {pod} addr flush dev eth0")),
         (&node, format!("ip link set {host} address 02:00:00:00:00:77")),
         (&node, format!("ip link del {host}")),
     ] {
