@@ -1,8 +1,9 @@
 //! The time of each agent's last contact. Kept in memory only: a start counts as contact with every agent, so a lease never runs out
-//! because the daemon was away, nor because it could not serve an agent that was there.
+//! because the daemon was away, nor because it could not serve an agent that was there, nor because the machine was suspended, and its agents with it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use tenure_ledger::{Claim, ClaimKey};
 use tenure_types::{AgentName, Moment};
@@ -20,6 +21,8 @@ pub(crate) struct Heard {
 struct State {
     /// From when on every agent can be heard of: the start, or the end of what kept the daemon from serving agents.
     since: Moment,
+    /// By how much the boot clock was ahead of the monotonic one, which stands still while the machine is suspended.
+    ahead: Option<Duration>,
     claims: BTreeMap<ClaimKey, Moment>,
     /// How many requests for each claim are under way.
     asking: BTreeMap<ClaimKey, usize>,
@@ -28,6 +31,9 @@ struct State {
     /// How many watches each agent has open, by the claims that they are about.
     watching: BTreeMap<(AgentName, ClaimFilter), usize>,
 }
+
+/// What is no suspend, but the time between two readings of clocks.
+const BETWEEN_READINGS: Duration = Duration::from_secs(1);
 
 /// The most ended watches of different scopes that are remembered of an agent: it names scopes as it likes.
 const MOST_SCOPES: usize = 256;
@@ -71,6 +77,16 @@ impl Heard {
     /// Until now, no agent could renew anything: this counts as contact with every one.
     pub(super) fn restart(&self, now: Moment) {
         hold(&self.state).since = now;
+    }
+
+    /// Counts a suspend of the machine since the last call of this as contact with every agent.
+    pub(super) fn look_at_clocks(&self, now: Moment, monotonic: Duration) {
+        let ahead = Duration::from_nanos(now.boot_ns).saturating_sub(monotonic);
+        let mut state = hold(&self.state);
+        let before = state.ahead.replace(ahead);
+        if before.is_some_and(|before| ahead > before + BETWEEN_READINGS) {
+            state.since = now;
+        }
     }
 
     /// An agent may have called that could not be identified.

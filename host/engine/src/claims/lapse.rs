@@ -14,8 +14,10 @@ use super::heard::Watching;
 impl AgentClaims {
     /// Serves [`Engine::lapse`](crate::Engine::lapse).
     pub(crate) async fn lapse(&self) -> Result<usize> {
+        let now = self.core.now();
+        self.heard.look_at_clocks(now, self.core.ports.clock.monotonic());
         if self.cannot_renew() {
-            self.heard.restart(self.core.now());
+            self.heard.restart(now);
             return Ok(0);
         }
         let mut by_network: BTreeMap<NetworkName, Vec<ClaimKey>> = BTreeMap::new();

@@ -1,6 +1,7 @@
 //! Whether a claim's agent is there: what it confirms, the leases it renews, and the watches it has open.
 
 use std::pin::pin;
+use std::time::Duration;
 
 use tenure_engine::{Agent, AgentStanding, ClaimFilter};
 use tenure_ledger::Presence;
@@ -92,6 +93,21 @@ async fn no_lease_runs_out_while_the_disk_keeps_its_agent_from_renewing_it() {
     assert_eq!(bench.engine.lapse().await, Ok(0), "it was there, although it was refused");
     bench.tick(1_000);
     assert_eq!(bench.engine.lapse().await, Ok(1));
+}
+
+/// Regression: two seconds after a machine woke up, the leases of its agents had run out, which had slept as long as it.
+#[tokio::test]
+async fn no_lease_runs_out_while_the_machine_is_suspended() {
+    let bench = Bench::with_network().await;
+    bench.claimed("cilium", &leasing("router", 60)).await.unwrap();
+    bench.tick(2_000);
+    assert_eq!(bench.engine.lapse().await, Ok(0));
+    bench.clock.suspend(Duration::from_secs(3600));
+    assert_eq!(bench.engine.lapse().await, Ok(0));
+    bench.tick(59_000);
+    assert_eq!(bench.engine.lapse().await, Ok(0));
+    bench.tick(1_000);
+    assert_eq!(bench.engine.lapse().await, Ok(1), "it is awake, and says nothing");
 }
 
 /// Regression: between two attempts of a call that waits, its agent counted as gone.
