@@ -17,7 +17,7 @@ impl Shown for ClaimList {
             .name("NETWORK", |of| clean(&of.claim.network))
             .name("NAME", |of| clean(&of.claim.name))
             .list("ADDRESSES", |of| addresses(&of.claim))
-            .column("AGE", |of| Cell::age(of.claim.age_ms))
+            .column("AGE", |of| if is_lost(&of.claim) { "-".into() } else { Cell::age(of.claim.age_ms) })
             .prose("LAST HEARD", |of| last_heard(of, now_ms))
             .wide("WATCHING", watching)
             .prose("STATE", |of| state(of, now_ms))
@@ -83,10 +83,16 @@ fn watching(of: &ClaimOfAgent) -> &'static str {
     }
 }
 
+/// Whether the claim was lost with the state, and is still to be restored.
+fn is_lost(claim: &Claim) -> bool {
+    claim.generation == 0
+}
+
 /// Whether the agent is there, and what is to become of the claim.
 fn state(ClaimOfAgent { claim, standing, .. }: &ClaimOfAgent, now_ms: u64) -> String {
     let left = duration(claim.lapses_at_ms.saturating_sub(now_ms));
     let mut state = match (claim.reserved, claim.lapses_at_ms) {
+        _ if is_lost(claim) => "of the state that was lost, until its agent asks for it".to_owned(),
         (true, _) => format!("reserved since the reboot, for {left}"),
         (false, 0) => "in use".to_owned(),
         (false, _) => format!("in use, lease ends in {left}"),
@@ -160,6 +166,17 @@ mod tests {
         ");
         let older = ListAllClaimsResponse { standings: Vec::new(), ..answer };
         assert!(ClaimList::from(older).page(60_500).to_string().contains(" 1m 30s  -           in use"));
+    }
+
+    #[test]
+    fn a_claim_of_a_lost_state_says_so() {
+        let lost = Claim { generation: 0, age_ms: 0, reserved: true, ..claim("router", "10.1.0.2") };
+        let answer = ListAllClaimsResponse { claims: vec![lost], standings: vec![AgentStanding::default()] };
+        insta::assert_snapshot!(ClaimList::from(answer).page(60_500), @r"
+        AGENT   NETWORK  NAME    ADDRESSES  AGE  LAST HEARD              STATE
+        cilium  pods     router  10.1.0.2   -    before tenured started  of the state that was lost, until
+                                                                         its agent asks for it
+        ");
     }
 
     #[test]

@@ -4,12 +4,14 @@
 use std::collections::BTreeMap;
 
 use futures_util::future::join_all;
-use tenure_ledger::{Claim, ClaimKey, Presence};
-use tenure_types::{End, Error, ErrorCode, NetworkName, Result};
+use tenure_ledger::{Claim, ClaimKey, Presence, Wish};
+use tenure_types::{End, Error, ErrorCode, Generation, NetworkName, Result};
 
 use super::AgentClaims;
 use super::filter::ClaimFilter;
 use super::heard::Watching;
+use super::view::after;
+use super::witnessed::AwaitedClaim;
 
 impl AgentClaims {
     /// Serves [`Engine::lapse`](crate::Engine::lapse).
@@ -26,11 +28,46 @@ impl AgentClaims {
         }
         let on_each = by_network.into_values().map(|keys| self.lapse_in_order(keys));
         let ended = join_all(on_each).await;
-        ended.into_iter().try_fold(0, |all, ended| Ok(all + ended?))
+        let given_up = self.give_up_overdue().await?;
+        ended.into_iter().try_fold(given_up, |all, ended| Ok(all + ended?))
+    }
+
+    /// Gives up the awaited claims at delegates for which their agents did not come back in time, as it ends those that were restored. Others wait for
+    /// a network or a range of theirs, and are reserved from then on.
+    async fn give_up_overdue(&self) -> Result<usize> {
+        let awaited = self.witnessed.any().map(|all| all.clone()).unwrap_or_default();
+        let mut given_up = 0;
+        for (key, claim) in awaited.iter().filter(|(key, claim)| self.is_overdue(key, claim)) {
+            // An agent that is calling just now is asked for at the next look.
+            let Some(_turn) = self.core.turns.try_enter(&key.agent) else { continue };
+            if self.is_overdue(key, claim) {
+                tracing::warn!(claim = %key, "giving up a claim of the state that was lost, whose agent is gone");
+                self.give_up_where(|other, _| other == key).await?;
+                given_up += 1;
+            }
+        }
+        Ok(given_up)
+    }
+
+    fn is_overdue(&self, key: &ClaimKey, AwaitedClaim { claimant, .. }: &AwaitedClaim) -> bool {
+        let now = self.core.now();
+        let as_restored = Claim {
+            key: key.clone(),
+            wish: Wish { claimant: claimant.clone(), ..Wish::default() },
+            generation: Generation(0),
+            made_at: now,
+            presence: Presence::Reserved(now),
+        };
+        let heard = self.heard.last(&as_restored, now);
+        let is_over = after(heard, self.core.settings().reserved).boot_ns <= now.boot_ns;
+        is_over && self.core.delegate_of(&key.network).is_some()
     }
 
     /// Serves [`Engine::claims_may_lapse`](crate::Engine::claims_may_lapse).
     pub(crate) fn may_lapse(&self) -> bool {
+        if self.witnessed.any().is_some() {
+            return true;
+        }
         let node = self.core.committer.node();
         node.claims
             .all()

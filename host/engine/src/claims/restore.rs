@@ -3,7 +3,7 @@
 //! ```text
 //!  the state is lost            its network serves a request            its agent asks for it
 //! ───────────────────▶ awaited ──────────────────────────────▶ reserved ──────────────────────▶ here
-//!                         │ its agent declares others, or releases it
+//!                         │ its agent declares others, or releases it; at a delegate, it does not come back in time
 //!                         └──────────────────────────────────────────▶ none
 //! ```
 //!

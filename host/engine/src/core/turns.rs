@@ -37,4 +37,9 @@ impl Turns {
         };
         Ok(line.lock_owned().await)
     }
+
+    /// Takes an agent's turn, unless a request of it is served or waits.
+    pub(crate) fn try_enter(&self, agent: &AgentName) -> Option<OwnedMutexGuard<()>> {
+        Arc::clone(hold(&self.lines).entry(agent.clone()).or_default()).try_lock_owned().ok()
+    }
 }

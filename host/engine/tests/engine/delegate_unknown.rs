@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use tenure_engine::{
-    Bounds, CalledWith, ConfiguredNetwork, Del, Gc, NetworkBounds, Phase, Settings, WitnessedClaim,
+    Bounds, CalledWith, ClaimFilter, ConfiguredNetwork, Del, Gc, NetworkBounds, Phase, Settings,
+    WitnessedClaim,
 };
 use tenure_ledger::Claimant;
 use tenure_types::{
@@ -177,6 +178,35 @@ async fn a_gc_spares_awaited_claims_until_their_agent_gives_them_up() {
     let left: Vec<_> = other.given().into_iter().filter(|given| claimed.contains(given)).collect();
     assert!(left.len() == 1 && left[0].contains("-router-"), "{left:?}");
     assert_eq!(bench.engine.witnessed_claims().len(), 1);
+}
+
+/// Regression: an agent that was uninstalled while the state was lost kept the delegate's address for good.
+#[tokio::test]
+async fn an_awaited_claim_of_an_agent_that_does_not_return_goes_back_to_the_delegate() {
+    let (before, foreign) = start().await;
+    before.engine.ensure(&agent("cilium"), &ask("router")).await.unwrap();
+    let claimed = foreign.given();
+    let (bench, other) = start().await;
+    claimed.iter().for_each(|container| other.knows(container));
+    bench.engine.await_claims([WitnessedClaim {
+        key: key("cilium", "router"),
+        addresses: vec!["10.7.0.2".parse().unwrap()],
+        is_awaited: false,
+        claimant: Claimant::default(),
+    }]);
+    bench.engine.add(bench.delegated(1), fits).await.unwrap();
+    assert!(bench.engine.claims_may_lapse());
+    bench.tick(3_599_000);
+    let watching = bench.engine.watching(&agent("cilium").name, ClaimFilter::All);
+    bench.tick(3_600_000);
+    assert_eq!(bench.engine.lapse().await, Ok(0), "its agent is there");
+    drop(watching);
+    bench.tick(3_600_000);
+    assert_eq!(bench.engine.lapse().await, Ok(1));
+    bench.engine.tidy().await;
+    assert!(claimed.iter().all(|container| !other.given().contains(container)), "{:?}", other.calls());
+    assert_eq!(bench.engine.witnessed_claims(), []);
+    assert!(!bench.engine.claims_may_lapse());
 }
 
 /// An older state, in which the agent's claim has what it had before, and another claim is not over yet.

@@ -16,13 +16,27 @@ pub(super) fn list(engine: &Engine, request: &v1::ListAllClaimsRequest) -> Resul
         name => Some(AgentName::new(name).map_err(invalid)?),
     };
     let claims = engine.claims_of(agent.as_ref());
-    if let Some(agent) = agent.filter(|agent| claims.is_empty() && !engine.has_agent(agent)) {
+    let mut awaited = engine.witnessed_claims();
+    awaited.retain(|claim| claim.is_awaited && agent.as_ref().is_none_or(|agent| claim.key.agent == *agent));
+    let is_empty = claims.is_empty() && awaited.is_empty();
+    if let Some(agent) = agent.filter(|agent| is_empty && !engine.has_agent(agent)) {
         let cause = format_args!("no agent {agent} is configured, and none of that name has a claim");
         return Err(Error::new(ErrorCode::AgentUnknown, cause));
     }
+    let shown = claims.iter().map(|claimed| claim(claimed, engine.now()));
+    let to_restore = awaited.iter().map(|awaited| v1::Claim {
+        scope: awaited.claimant.scope.as_ref().map(ToString::to_string).unwrap_or_default(),
+        holder: awaited.claimant.holder.as_ref().map(ToString::to_string).unwrap_or_default(),
+        ..to_restore(&awaited.key, &awaited.addresses)
+    });
+    let standings = claims.iter().map(|claimed| standing(engine.standing(&claimed.claim)));
+    let unheard = awaited.iter().map(|awaited| v1::AgentStanding {
+        orphaned: !engine.has_agent(&awaited.key.agent),
+        ..v1::AgentStanding::default()
+    });
     Ok(v1::ListAllClaimsResponse {
-        claims: claims.iter().map(|claimed| claim(claimed, engine.now())).collect(),
-        standings: claims.iter().map(|claimed| standing(engine.standing(&claimed.claim))).collect(),
+        claims: shown.chain(to_restore).collect(),
+        standings: standings.chain(unheard).collect(),
     })
 }
 
