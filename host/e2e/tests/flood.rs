@@ -147,20 +147,23 @@ fn unread() -> anyhow::Result<()> {
     let (daemon, agent) = start()?;
     let all = (0..1000).map(|number| claim(&format!("a-claim-with-a-long-name-{number}"))).collect();
     agent.declares(all, false)??;
-    let before = daemon.rss()?;
-    let mut open = Vec::new();
-    for _ in 0..CONNECTIONS {
-        let connection = Raw::connect(&socket(&daemon), AGENT)?;
-        let connection = connection.ok_or_else(|| anyhow::anyhow!("the agent is refused"))?;
-        (0..100).for_each(|_| connection.unread("/tenure.v1.Claims/List"));
-        open.push(connection);
+    for path in ["/tenure.v1.Claims/List", "/tenure.v1.Claims/Watch"] {
+        let before = daemon.rss()?;
+        let mut open = Vec::new();
+        for _ in 0..CONNECTIONS {
+            let connection = Raw::connect(&socket(&daemon), AGENT)?;
+            let connection = connection.ok_or_else(|| anyhow::anyhow!("the agent is refused"))?;
+            (0..100).for_each(|_| connection.unread(path));
+            open.push(connection);
+        }
+        settle(&open);
+        let grown = daemon.rss()?.saturating_sub(before);
+        println!("{grown} KiB more for answers of {path} that nobody reads");
+        ensure!(grown < MOST, "{path}: {grown} KiB");
+        drop(open);
+        wait::holds("the agent to be served", LIMIT, || Ok(agent.lists()?.is_ok()))?;
     }
-    settle(&open);
-    let grown = daemon.rss()?.saturating_sub(before);
-    println!("{grown} KiB more for lists that nobody reads");
-    ensure!(grown < MOST, "{grown} KiB");
-    drop(open);
-    wait::holds("the agent to be served", LIMIT, || Ok(agent.lists()?.is_ok()))
+    Ok(())
 }
 
 fn watches() -> anyhow::Result<()> {

@@ -14,6 +14,7 @@ mod connection;
 mod places;
 mod refusal;
 mod share;
+mod unread;
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -30,6 +31,7 @@ pub(crate) use self::connection::Cut;
 use self::places::{ConnectionPlace, Places};
 pub use self::share::AgentLink;
 use self::share::{Share, Shares};
+pub(crate) use self::unread::UnreadPart;
 use crate::claims::{Agents, Rights};
 use crate::peer::Peer;
 

@@ -22,7 +22,7 @@ pub use self::rights::{Agents, Reload, Rights};
 use self::shown::ShownClaims;
 pub use self::shown::claim;
 use self::watch::ClaimWatch;
-use crate::admission::{AgentLink, link};
+use crate::admission::{AgentLink, UnreadPart, link};
 use crate::status::to_status;
 use crate::v1;
 
@@ -133,11 +133,12 @@ impl ClaimsService {
 
     async fn watch(&self, request: &Request<v1::WatchClaimsRequest>) -> Result<watch::WatchStream> {
         let link = Arc::clone(link(request)?);
+        let unread = request.extensions().get::<Arc<UnreadPart>>().cloned().unwrap_or_default();
         let Rights { name: agent, .. } = self.agents.rights(link.peer()).await?;
         let Self { engine, agents, stop, .. } = self.clone();
         let v1::WatchClaimsRequest { version, routes_apart, scope } = request.get_ref().clone();
         let filter = asked::filter(scope.as_deref())?;
-        watch::begin(ClaimWatch { engine, agents, agent, filter, link, routes_apart, stop }, version)
+        watch::begin(ClaimWatch { engine, agents, agent, filter, link, unread, routes_apart, stop }, version)
     }
 
     async fn list(&self, request: Request<v1::ListClaimsRequest>) -> Result<v1::ListClaimsResponse> {

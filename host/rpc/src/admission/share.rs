@@ -6,6 +6,7 @@
 //! | [`MOST_RECEIVED`] | bytes of requests that are not answered yet | half messages, and calls that wait |
 //! | [`MOST_LASTING`] | health watches and reflection streams | they never end by themselves |
 //! | [`MOST_LONG`] | answers that may be long | a `List` that is not read |
+//! | [`MOST_CHANGES`] | responses of watches that are made, or are long and not read | a thousand claims in each |
 //! | [`MOST_UNREAD`] | bytes that one connection has not read | the HTTP library keeps them |
 
 use std::collections::BTreeMap;
@@ -29,6 +30,9 @@ const MOST_LASTING: usize = 64;
 /// The most answers of an agent that may be long, until they are read.
 const MOST_LONG: usize = 4;
 
+/// The most responses of an agent's watches that are made at a time, or may be long and are not read.
+const MOST_CHANGES: usize = 16;
+
 /// The most bytes that a connection may leave unread and still ask for more.
 const MOST_UNREAD: usize = 1 << 20;
 
@@ -43,6 +47,7 @@ pub(crate) struct Share {
     received: Arc<Semaphore>,
     lasting: Arc<Semaphore>,
     long: Arc<Semaphore>,
+    changes: Arc<Semaphore>,
 }
 
 impl Shares {
@@ -60,6 +65,7 @@ impl Default for Share {
             received: of(MOST_RECEIVED),
             lasting: of(MOST_LASTING),
             long: of(MOST_LONG),
+            changes: of(MOST_CHANGES),
         }
     }
 }
@@ -134,6 +140,11 @@ impl AgentLink {
     pub(crate) async fn long(&self) -> Option<OwnedSemaphorePermit> {
         // It is never closed.
         Arc::clone(&self.share.long).acquire_owned().await.ok()
+    }
+
+    /// Waits for the turn of a watch's response.
+    pub(crate) async fn changes(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.share.changes).acquire_owned().await.ok()
     }
 }
 

@@ -1,19 +1,22 @@
-//! Watching claims: a stream for each watch, which holds at most one response for a reader that does not read.
+//! Watching claims: a stream for each watch, which holds at most one response for a reader that does not read, and a long one only for a while.
 
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{Stream, StreamExt as _, stream};
+use prost::Message as _;
 use tenure_engine::{Changes, ClaimFilter, Engine};
 use tenure_types::{AgentName, Error, ErrorCode, Result};
+use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::timeout;
 use tonic::Status;
 
 use super::Agents;
 use super::shown::{self, ShownClaims};
 use super::told_claims::ToldClaims;
-use crate::admission::AgentLink;
+use crate::admission::{AgentLink, UnreadPart};
 use crate::status::to_status;
 use crate::v1;
 
@@ -26,10 +29,14 @@ const MOST_WATCHES: usize = 256;
 /// How long a reader may leave a response unread before it is cut off.
 const READ_WITHIN: Duration = Duration::from_secs(30);
 
+/// The longest response, in bytes, that is kept for a reader until it returns.
+const LONGEST_KEPT: usize = 32 << 10;
+
 /// How often to look, besides whenever a claim changes: a response that could not be made durable is tried again.
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
 
-type Responses = mpsc::Sender<v1::WatchClaimsResponse>;
+/// A response, and what is dropped once the reader has taken all of it.
+type Handed = (v1::WatchClaimsResponse, oneshot::Sender<()>);
 
 /// A watch of an agent's claims.
 pub(super) struct ClaimWatch {
@@ -40,6 +47,7 @@ pub(super) struct ClaimWatch {
     /// The claims that it is about.
     pub(super) filter: ClaimFilter,
     pub(super) link: Arc<AgentLink>,
+    pub(super) unread: Arc<UnreadPart>,
     pub(super) routes_apart: bool,
     pub(super) stop: watch::Receiver<bool>,
 }
@@ -60,16 +68,22 @@ pub(super) fn begin(watch: ClaimWatch, version: String) -> Result<WatchStream> {
         // The status comes after the responses that are on their way, for a reader that returns to them.
         let _ = ends.send(ended);
     });
-    let responses = stream::unfold(unread, |mut unread| async { Some((Ok(unread.recv().await?), unread)) });
+    // Asked for the next one, the reader has taken all of the one before.
+    let responses = stream::unfold((unread, None), |(mut unread, before)| async {
+        drop::<Option<oneshot::Sender<()>>>(before);
+        let (response, taken) = unread.recv().await?;
+        Some((Ok(response), (unread, Some(taken))))
+    });
     let end = async { end.await.ok().map(|error| Err(to_status(&error))) };
     Ok(Box::pin(responses.chain(stream::once(end).filter_map(std::future::ready))))
 }
 
 impl ClaimWatch {
     /// Sends responses until the watch has to end; returns why.
-    async fn follow(mut self, version: String, responses: &Responses) -> Error {
+    async fn follow(mut self, version: String, responses: &mpsc::Sender<Handed>) -> Error {
         let mut changed = self.engine.claim_changes(&self.agent);
         let mut version = Some(version).filter(|version| !version.is_empty());
+        let mut handing = Handing::default();
         let mut is_first = true;
         let mut told = ToldClaims::default();
         loop {
@@ -78,23 +92,30 @@ impl ClaimWatch {
             if let Err(error) = self.is_still_the_agent().await {
                 return error;
             }
+            let turn = self.link.changes().await;
             match self.engine.changes(&self.agent, version.as_deref()).await {
+                Ok(changes) if has_news(&changes) && handing.is_unread() => {
+                    // Its turn is another watch's meanwhile.
+                    drop((turn, changes));
+                    if !handing.is_taken().await {
+                        return self.cut_off();
+                    }
+                    continue;
+                }
                 Ok(mut changes) => {
                     told.narrow(&self.filter, &mut changes);
-                    let is_news = is_first || !changes.claims.is_empty() || !changes.released.is_empty();
                     version = Some(changes.version.clone());
-                    if is_news && !sent(responses, response(&self.engine, changes, self.routes_apart)).await {
-                        tracing::info!(agent = %self.agent, "cut off a watch that is not read");
-                        let seconds = READ_WITHIN.as_secs();
-                        let cause = format_args!(
-                            "a response was left unread for {seconds} s: watch again from the last version"
-                        );
-                        return Error::new(ErrorCode::DeadlineExceeded, cause);
+                    if is_first || has_news(&changes) {
+                        let response = response(&self.engine, changes, self.routes_apart);
+                        if !handing.hand(response, responses).await {
+                            return self.cut_off();
+                        }
                     }
                     is_first = false;
                 }
                 Err(error) => return error,
             }
+            drop(turn);
             tokio::select! {
                 _ = changed.changed() => {}
                 () = reload => {}
@@ -105,6 +126,16 @@ impl ClaimWatch {
                 }
             }
         }
+    }
+
+    /// Ends the watch of a reader that does not read.
+    fn cut_off(&self) -> Error {
+        tracing::info!(agent = %self.agent, "cut off a watch that is not read");
+        self.unread.cut(LONGEST_KEPT);
+        let seconds = READ_WITHIN.as_secs();
+        let cause =
+            format_args!("a response was left unread for {seconds} s: watch again from the last version");
+        Error::new(ErrorCode::DeadlineExceeded, cause)
     }
 
     /// Refuses to go on once the configuration says that the caller is another agent, or none.
@@ -118,9 +149,40 @@ impl ClaimWatch {
     }
 }
 
-/// Whether the reader has room for a response, or makes some soon.
-async fn sent(responses: &Responses, response: v1::WatchClaimsResponse) -> bool {
-    responses.send_timeout(response, READ_WITHIN).await.is_ok()
+fn has_news(changes: &Changes) -> bool {
+    !changes.claims.is_empty() || !changes.released.is_empty()
+}
+
+/// The response that was handed over last.
+#[derive(Default)]
+struct Handing {
+    /// Resolves once its reader has taken all of it, or has gone away.
+    taken: Option<oneshot::Receiver<()>>,
+}
+
+impl Handing {
+    /// Hands the next response over. The reader has to take a long one soon; returns whether it did.
+    async fn hand(&mut self, response: v1::WatchClaimsResponse, to: &mpsc::Sender<Handed>) -> bool {
+        let is_long = response.encoded_len() > LONGEST_KEPT;
+        let (dropped, taken) = oneshot::channel();
+        self.taken = Some(taken);
+        // There is room for it; a reader that has gone away is noticed next.
+        let _ = to.send((response, dropped)).await;
+        !is_long || self.is_taken().await
+    }
+
+    /// Whether the reader has not taken all of it yet.
+    fn is_unread(&mut self) -> bool {
+        self.taken.as_mut().is_some_and(|taken| taken.try_recv() == Err(TryRecvError::Empty))
+    }
+
+    /// Waits until the reader has taken it; returns whether it does so in time.
+    async fn is_taken(&mut self) -> bool {
+        match self.taken.take() {
+            Some(taken) => timeout(READ_WITHIN, taken).await.is_ok(),
+            None => true,
+        }
+    }
 }
 
 fn response(engine: &Engine, changes: Changes, routes_apart: bool) -> v1::WatchClaimsResponse {

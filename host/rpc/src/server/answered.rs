@@ -10,7 +10,7 @@ use tonic::Status;
 use tonic::body::Body;
 use tonic::codegen::{Body as HttpBody, Bytes};
 
-use crate::admission::AgentLink;
+use crate::admission::{AgentLink, UnreadPart};
 
 /// The longest piece: a frame of HTTP/2.
 const LONGEST_PIECE: usize = 16 << 10;
@@ -19,21 +19,20 @@ const LONGEST_PIECE: usize = 16 << 10;
 pub(super) struct Answered {
     body: Body,
     /// Remainder of the last frame.
-    rest: Bytes,
+    rest: Arc<UnreadPart>,
     link: Arc<AgentLink>,
     /// Given back when the last piece is taken.
     _held: Vec<OwnedSemaphorePermit>,
 }
 
 impl Answered {
-    pub(super) fn new(body: Body, link: Arc<AgentLink>, held: Vec<OwnedSemaphorePermit>) -> Self {
-        Self { body, rest: Bytes::new(), link, _held: held }
-    }
-
-    fn piece(&mut self) -> Frame<Bytes> {
-        let piece = self.rest.split_to(self.rest.len().min(LONGEST_PIECE));
-        self.link.answers(piece.len());
-        Frame::data(piece)
+    pub(super) fn new(
+        body: Body,
+        rest: Arc<UnreadPart>,
+        link: Arc<AgentLink>,
+        held: Vec<OwnedSemaphorePermit>,
+    ) -> Self {
+        Self { body, rest, link, _held: held }
     }
 }
 
@@ -45,16 +44,23 @@ impl HttpBody for Answered {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
-        if self.rest.is_empty() {
+        loop {
+            if self.rest.is_cut() {
+                return Poll::Ready(Some(Err(Status::deadline_exceeded("the answer was left unread"))));
+            }
+            if let Some(piece) = self.rest.piece(LONGEST_PIECE) {
+                self.link.answers(piece.len());
+                return Poll::Ready(Some(Ok(Frame::data(piece))));
+            }
             let Some(frame) = ready!(Pin::new(&mut self.body).poll_frame(context)) else {
                 return Poll::Ready(None);
             };
             match frame?.into_data() {
-                Ok(data) => self.rest = data,
+                Ok(data) if data.is_empty() => return Poll::Ready(Some(Ok(Frame::data(data)))),
+                Ok(data) => self.rest.put(data),
                 Err(other) => return Poll::Ready(Some(Ok(other))),
             }
         }
-        Poll::Ready(Some(Ok(self.piece())))
     }
 
     fn is_end_stream(&self) -> bool {

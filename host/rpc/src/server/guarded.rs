@@ -18,7 +18,7 @@ use tonic::codegen::{Service, http};
 use super::answered::Answered;
 use super::decoded::{self, DECLARE};
 use super::{LONGEST_CLAIMS, LONGEST_PLUGIN_CALL, LONGEST_SMALL};
-use crate::admission::AgentLink;
+use crate::admission::{AgentLink, UnreadPart};
 use crate::status::to_status;
 
 /// The methods that need a limit of their own.
@@ -83,7 +83,7 @@ where
     if is_reflection || path == HEALTH_WATCH {
         held.push(link.lasts()?);
     }
-    let (head, body) = request.into_parts();
+    let (mut head, body) = request.into_parts();
     // Reflection reads a stream of questions.
     let (body, received) = match is_reflection {
         true => (body, None),
@@ -99,12 +99,14 @@ where
     if path == LIST {
         held.extend(link.long().await);
     }
+    let rest = Arc::<UnreadPart>::default();
+    head.extensions.insert(Arc::clone(&rest));
     let Ok(answer) = services.call(http::Request::from_parts(head, body)).await;
     drop(received);
     if path == DECLARE {
         held.extend(link.long().await);
     }
-    Ok(answer.map(|body| Body::new(Answered::new(body, link, held))))
+    Ok(answer.map(|body| Body::new(Answered::new(body, rest, link, held))))
 }
 
 /// The longest request of a method.
