@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 pub(super) use self::assigning::AssigningDaemon;
-use self::assigning::{addresses, is_inside};
+use self::assigning::addresses;
 use super::networks::ConfigurationFiles;
 use super::node::NodePaths;
 use crate::report::NodeCheck;
@@ -54,14 +54,13 @@ async fn ipamd_holds(node: &NodePaths, daemon: &AssigningDaemon<'_>) -> Option<N
         return Some(NodeCheck::warning(NAME, found, format!("{next}; if it was imported, remove the file")));
     };
     let source = format!("ipamd {IPAMD_DATA}");
-    let (mut count, mut rest) = (0, found.entries);
+    // Also an address that no range has, any more or yet: it came over and went, or is that of an interface which the daemon does not have yet.
+    let mut rest = found.entries;
     for network in daemon.networks() {
-        let inside: Vec<_> = rest.extract_if(.., |entry| is_inside(network, entry)).collect();
         let dry_run = ImportDryRun { network: &network.name, source: &source, exclusive: false };
-        count += daemon.unaccounted(dry_run, &inside).await;
+        rest = daemon.unaccounted(dry_run, rest).await;
     }
-    // An address that no range has may be that of an interface which the daemon does not have yet.
-    count += addresses(&rest);
+    let count = addresses(&rest);
     (count > 0).then(|| {
         let found = format!("ipamd's checkpoint {IPAMD_DATA} has {count} addresses that were not imported");
         NodeCheck::warning(NAME, found, format!("{next}; if nothing uses them, remove the file"))

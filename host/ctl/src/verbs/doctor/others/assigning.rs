@@ -34,11 +34,15 @@ impl AssigningDaemon<'_> {
         policy.is_some_and(|policy| policy.delegate().is_some())
     }
 
-    /// Counts the addresses that the ledger of a network does not account for; all of them, if the daemon cannot be asked or has no such network.
-    pub(super) async fn unaccounted(&self, dry_run: ImportDryRun<'_>, entries: &[FoundAttachment]) -> usize {
+    /// Returns the attachments that the ledger of a network does not account for; all of them, if the daemon cannot be asked or has no such network.
+    pub(super) async fn unaccounted(
+        &self,
+        dry_run: ImportDryRun<'_>,
+        entries: Vec<FoundAttachment>,
+    ) -> Vec<FoundAttachment> {
         match self.is_known() {
-            false => addresses(entries),
-            true => dry_run.unaccounted(self.daemon, entries).await.unwrap_or_else(|_| addresses(entries)),
+            false => entries,
+            true => dry_run.unaccounted(self.daemon, entries.clone()).await.unwrap_or(entries),
         }
     }
 }

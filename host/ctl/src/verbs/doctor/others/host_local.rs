@@ -6,7 +6,7 @@ use std::path::Path;
 use tenure_rpc::host_local::{DEFAULT_INTERFACE, HOST_LOCAL_NETWORK};
 
 use super::NAME;
-use super::assigning::{AssigningDaemon, is_inside};
+use super::assigning::{AssigningDaemon, addresses, is_inside};
 use crate::report::{FoundAttachment, NodeCheck};
 use crate::verbs::doctor::networks::ConfigurationFiles;
 use crate::verbs::doctor::node::Location;
@@ -62,7 +62,7 @@ impl DataDirectory<'_> {
         // As an import of the directory names it.
         let source = format!("host-local {shown}");
         let dry_run = ImportDryRun { network, source: &source, exclusive: true };
-        let count = self.daemon.unaccounted(dry_run, entries).await;
+        let count = addresses(&self.daemon.unaccounted(dry_run, entries.to_vec()).await);
         let found = format!("host-local's directory has {count} addresses of network {network}");
         let (found, unless) = match self.daemon.is_known() {
             true => (format!("{found} that were not imported"), "nothing uses them"),
@@ -80,7 +80,7 @@ impl DataDirectory<'_> {
             let inside: Vec<_> = entries.iter().filter(|entry| is_inside(network, entry)).cloned().collect();
             let ours = network.name.as_str();
             let dry_run = ImportDryRun { network: ours, source: &source, exclusive: true };
-            let count = self.daemon.unaccounted(dry_run, &inside).await;
+            let count = addresses(&self.daemon.unaccounted(dry_run, inside).await);
             if count > 0 {
                 return Some(NodeCheck::problem(
                     NAME,
