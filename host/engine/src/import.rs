@@ -184,7 +184,7 @@ impl NetworkImports {
         let policy = Arc::clone(&importing.policy);
         let network = importing.network.clone();
         let is_over = |owner: &Owner, claimed_at_ms| {
-            gate::is_over(&self.core.committer, &network, owner, claimed_at_ms)
+            self.core.committer.node().moves.is_over(&network, owner, claimed_at_ms)
         };
         let rules = Rules {
             is_over: &is_over,

@@ -38,6 +38,9 @@ pub use self::fact::{Move, MoveEnd, MoveFact};
 /// The maximum number of DELs remembered.
 const MOST_DELETED: usize = 1 << 14;
 
+/// By how much the time of another IPAM's file may lag behind the clock. A reservation this close to a DEL counts as later, which is safe.
+const FILE_TICK_MS: u64 = 10;
+
 /// The moves of a node, and the DELs that they are judged against.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Moves {
@@ -103,6 +106,15 @@ impl Moves {
     #[must_use]
     pub fn deleted(&self, network: &NetworkName, owner: &Owner) -> Option<Moment> {
         self.deleted.get(&(network.clone(), owner.clone())).copied()
+    }
+
+    /// Whether the reservation of an owner that another IPAM made then, in milliseconds since the Unix epoch, is over, since a DEL began after it was made.
+    #[must_use]
+    pub fn is_over(&self, network: &NetworkName, owner: &Owner, made_at_ms: Option<u64>) -> bool {
+        let deleted = self.deleted(network, owner);
+        deleted
+            .zip(made_at_ms)
+            .is_some_and(|(deleted, made)| deleted.wall_ms >= made.saturating_add(FILE_TICK_MS))
     }
 
     /// Applies a fact. A fact applied before, judging by its place in the log, changes nothing.

@@ -10,17 +10,13 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use tenure_ledger::{Book, Move, Moves};
 use tenure_types::{
-    Allocation, ConditionName, DelegateName, Error, ErrorCode, NetworkConfig, NetworkName, Owner, Result,
+    ConditionName, DelegateName, Error, ErrorCode, NetworkConfig, NetworkName, Owner, Result,
 };
 
 use super::{NetworkImports, Unaccounted};
-use crate::core::committer::Committer;
 use crate::lock::hold;
 use crate::network::slot::Served;
 use crate::ports::{Compared, IsKnown, OtherIpams, Reservation};
-
-/// By how much the time of a file may lag behind the clock. A reservation this close to a DEL counts as later, which is safe.
-const FILE_TICK_MS: u64 = 10;
 
 /// How long a refusal is remembered of a network that does not exist, after the last call for it: longer than a kubelet waits before it tries again.
 const UNASKED: Duration = Duration::from_secs(600);
@@ -167,58 +163,22 @@ impl NetworkImports {
     fn is_known(&self, name: &NetworkName) -> IsKnown {
         let (networks, committer) = (Arc::clone(&self.core.networks), Arc::clone(&self.core.committer));
         let name = name.clone();
-        Box::new(move |reservation| {
+        Box::new(move |Reservation { address, claim, claimed_at_ms, owner }| {
             let slot = networks.get(&name);
-            let by_book = slot.as_ref().is_some_and(|slot| {
-                slot.state().as_ref().is_some_and(|served| has_claim(&served.book, reservation))
-            });
-            if by_book || committer.was_settled(&name, reservation.address, reservation.claim) {
+            let in_book = |has: &dyn Fn(&Book) -> bool| {
+                slot.as_ref()
+                    .is_some_and(|slot| slot.state().as_ref().is_some_and(|served| has(&served.book)))
+            };
+            if in_book(&|book| book.has_come_over(*address, claim))
+                || committer.was_settled(&name, *address, claim)
+            {
                 return true;
             }
             // Only now, since it may read a file.
-            let owner = (reservation.owner)();
-            let held = slot.is_some_and(|slot| {
-                slot.state().as_ref().is_some_and(|served| holds(&served.book, reservation, owner.as_ref()))
-            });
-            held || owner.is_some_and(|owner| is_over(&committer, &name, &owner, reservation.claimed_at_ms))
+            let owner = owner();
+            let is_over = |owner: &Owner| committer.node().moves.is_over(&name, owner, *claimed_at_ms);
+            in_book(&|book| book.has(owner.as_ref(), *address)) || owner.as_ref().is_some_and(is_over)
         })
-    }
-}
-
-/// Whether an owner's reservation is over, since a DEL began after it was made.
-pub(super) fn is_over(
-    committer: &Committer,
-    network: &NetworkName,
-    owner: &Owner,
-    claimed_at_ms: Option<u64>,
-) -> bool {
-    let deleted = committer.node().moves.deleted(network, owner);
-    deleted
-        .zip(claimed_at_ms)
-        .is_some_and(|(deleted, claimed)| deleted.wall_ms >= claimed.saturating_add(FILE_TICK_MS))
-}
-
-/// Whether this very claim is in the book: it has ended, or an allocation that was imported with it has the address or waits for
-/// it.
-fn has_claim(book: &Book, reservation: &Reservation<'_>) -> bool {
-    let Reservation { address, claim, .. } = reservation;
-    let has = |held: &&Arc<Allocation>| {
-        let index = held.addresses.iter().position(|held| held.ip() == *address);
-        index.and_then(|index| held.origin.as_ref()?.claim(index)) == Some(*claim)
-    };
-    !claim.is_empty()
-        && (book.is_settled(*address, claim)
-            || [book.holder(*address), book.waiting_for(*address)].iter().flatten().any(has))
-}
-
-/// Whether the owner has the address; an owner that the other IPAM does not know, whether an unknown one has it.
-fn holds(book: &Book, reservation: &Reservation<'_>, owner: Option<&Owner>) -> bool {
-    let address = reservation.address;
-    match owner {
-        Some(owner) => {
-            book.owned_by(owner).is_some_and(|held| held.addresses.iter().any(|held| held.ip() == address))
-        }
-        None => book.owned_by(&Owner::Unknown { address }).is_some(),
     }
 }
 

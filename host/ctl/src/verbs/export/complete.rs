@@ -12,9 +12,6 @@ use crate::verbs::ipamd::{Checkpoint, Row};
 /// Nanoseconds in a millisecond.
 const MILLISECOND: i64 = 1_000_000;
 
-/// By how much the time of a row may lag behind that of a DEL, in milliseconds, as in the daemon's comparison.
-const TICK: u64 = 10;
-
 /// The most pods to name.
 const MOST_NAMED: usize = 3;
 
@@ -67,26 +64,13 @@ fn is_known(row: &Row, book: &Book, moves: &Moves) -> bool {
     let owner = container
         .zip(InterfaceName::new(&row.if_name).ok())
         .map(|(container, interface)| Owner::Attachment { container, interface });
-    let deleted = owner.as_ref().and_then(|owner| moves.deleted(book.name(), owner));
     let made_ms = row.allocation_timestamp.and_then(|at| u64::try_from(at / MILLISECOND).ok());
-    if deleted.zip(made_ms).is_some_and(|(deleted, made)| deleted.wall_ms >= made.saturating_add(TICK)) {
+    if owner.as_ref().is_some_and(|owner| moves.is_over(book.name(), owner, made_ms)) {
         return true;
     }
-    let claim = row.allocation_timestamp.map(|at| at.to_string());
-    let is_accounted_for = |address: IpAddr| {
-        let owner = owner.clone().unwrap_or(Owner::Unknown { address });
-        let held = book.owned_by(&owner);
-        held.is_some_and(|held| held.addresses.iter().any(|held| held.ip() == address))
-            || claim.as_ref().is_some_and(|claim| {
-                let imported = [book.holder(address), book.waiting_for(address)];
-                let is_it = |claims: &[String]| claims.contains(claim);
-                book.is_settled(address, claim)
-                    || imported
-                        .iter()
-                        .flatten()
-                        .any(|held| held.origin.as_ref().is_some_and(|origin| is_it(&origin.claims)))
-            })
-    };
+    let claim = row.allocation_timestamp.map_or_else(String::new, |at| at.to_string());
+    let is_accounted_for =
+        |address: IpAddr| book.has_come_over(address, &claim) || book.has(owner.as_ref(), address);
     let named = [&row.ipv4, &row.ipv6].into_iter().filter(|text| !text.is_empty());
     named.map(|text| text.parse()).all(|address| address.is_ok_and(is_accounted_for))
 }

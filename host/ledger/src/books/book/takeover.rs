@@ -79,6 +79,28 @@ impl Book {
         self.takeover.settled.get(&address).is_some_and(|settled| **settled == *claim)
     }
 
+    /// Whether exactly this claim of an address came over: it has ended, or an allocation that was imported with it has the address or waits for it.
+    #[must_use]
+    pub fn has_come_over(&self, address: IpAddr, claim: &str) -> bool {
+        let has = |held: &&Arc<Allocation>| {
+            let index = held.addresses.iter().position(|held| held.ip() == address);
+            index.and_then(|index| held.origin.as_ref()?.claim(index)) == Some(claim)
+        };
+        !claim.is_empty()
+            && (self.is_settled(address, claim)
+                || [self.holder(address), self.waiting_for(address)].iter().flatten().any(has))
+    }
+
+    /// Whether an owner has an address; of one that another IPAM does not know, whether an unknown owner has it.
+    #[must_use]
+    pub fn has(&self, owner: Option<&Owner>, address: IpAddr) -> bool {
+        let held = match owner {
+            Some(owner) => self.owned_by(owner),
+            None => self.owned_by(&Owner::Unknown { address }),
+        };
+        held.is_some_and(|held| held.addresses.iter().any(|held| held.ip() == address))
+    }
+
     /// The claims that were taken over earlier and have ended, by address.
     #[must_use]
     pub(in crate::books) fn settled_claims(&self) -> Vec<(IpAddr, Arc<str>)> {
