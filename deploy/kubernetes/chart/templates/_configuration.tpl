@@ -136,6 +136,14 @@ config = {{ "'''" }}{{ toJson (merge (dict "type" "tenure") $.Values.network.ipa
 {{- define "tenure.toml" -}}
 {{- $tables := include "tenure.tables" . -}}
 {{- $rendered := include "tenure.tableNames" $tables | fromJsonArray -}}
+{{- if and (.Values.cluster.configuration | trim) (not (has "cluster" $rendered)) }}
+{{- fail "cluster.configuration: there is no [cluster] to add it to: needs profile cluster with cluster.pools, or profile aws with aws.followNode or aws.followPods" }}
+{{- end -}}
+{{- if not (has (printf "networks.%s" .Values.network.name) $rendered) }}
+{{- range tuple "ipam" "settings" }}
+{{- if get $.Values.network . }}{{ fail (printf "network.%s: profile cluster without cluster.pools has no network to add it to" .) }}{{ end -}}
+{{- end -}}
+{{- end -}}
 {{- $values := dict "log" "agent.logLevel" "metrics" "agent.metricsPort" "runtime" "agent.runtime" "cni" "agent.cniConfDir" "aws" "aws.settings" "cluster" "cluster.configuration" "networks" "network.settings" "policies" "policies.NAME.settings" -}}
 {{- $more := .Values.agent.configuration | trim -}}
 {{- range include "tenure.tableNames" $more | fromJsonArray -}}

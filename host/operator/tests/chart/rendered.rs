@@ -193,6 +193,20 @@ fn refused(cluster: &Cluster) -> anyhow::Result<()> {
         ("profile=cluster,cluster.configuration=\n networks={}", "networks: set cluster.pools"),
         ("profile=cluster,cluster.configuration=node = true", "node: only profile aws follows Nodes"),
         ("profile=cluster,cluster.configuration=preallocaton = 3", "[cluster] has no key preallocaton"),
+        // Without a place for them, they were left out.
+        ("cluster.configuration=pods = true", "cluster.configuration: there is no [cluster]"),
+        (
+            "profile=aws,aws.followNode=false,aws.followPods=false,cluster.configuration=kubeconfig = 'a'",
+            "cluster.configuration: there is no [cluster]",
+        ),
+        (
+            "profile=cluster,cluster.pools=null,network.settings.record=3",
+            "network.settings: profile cluster without",
+        ),
+        (
+            "profile=cluster,cluster.pools=null,network.ipam.wait=true",
+            "network.ipam: profile cluster without",
+        ),
     ];
     for (value, words) in cases {
         match template(cluster, &[value]) {
