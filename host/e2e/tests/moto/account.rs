@@ -54,7 +54,9 @@ impl Account {
     pub(crate) fn interfaces(&self, ec2: &Ec2) -> anyhow::Result<Vec<Interface>> {
         let own = [("Filter.1.Name", "attachment.instance-id"), ("Filter.1.Value.1", &self.instance)];
         let answer = ec2.call("DescribeNetworkInterfaces", &own)?;
-        let found = answer.all("networkInterfaceSet/item").into_iter().map(interface);
+        // moto filters first: one that is detached meanwhile is among them.
+        let attached = |shown: &&Element| shown.text("attachment/deviceIndex").is_ok();
+        let found = answer.all("networkInterfaceSet/item").into_iter().filter(attached).map(interface);
         let mut found = found.collect::<anyhow::Result<Vec<_>>>()?;
         found.sort_by_key(|interface| interface.device);
         Ok(found)
