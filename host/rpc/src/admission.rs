@@ -9,12 +9,12 @@
 //!
 //! An agent's places are its own: neither strangers nor other agents can take them.
 
+mod answer;
 mod authority;
 mod connection;
 mod places;
 mod refusal;
 mod share;
-mod unread;
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -26,12 +26,12 @@ use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+pub(crate) use self::answer::OpenAnswer;
 use self::connection::Connection;
 pub(crate) use self::connection::Cut;
 use self::places::{ConnectionPlace, Places};
 pub use self::share::AgentLink;
 use self::share::{Share, Shares};
-pub(crate) use self::unread::UnreadPart;
 use crate::claims::{Agents, Rights};
 use crate::peer::Peer;
 

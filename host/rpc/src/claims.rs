@@ -22,7 +22,7 @@ pub use self::rights::{Agents, Reload, Rights};
 use self::shown::ShownClaims;
 pub use self::shown::claim;
 use self::watch::ClaimWatch;
-use crate::admission::{AgentLink, UnreadPart, link};
+use crate::admission::{AgentLink, OpenAnswer, link};
 use crate::status::to_status;
 use crate::v1;
 
@@ -52,10 +52,12 @@ impl ClaimsService {
         Self { engine, agents, stop, in_flight: InFlight::default() }
     }
 
-    /// Identifies the caller, and counts one more call of that agent.
+    /// Identifies the caller, and counts one more call of that agent. Its rights are those of when the call may work: it may have queued meanwhile.
     async fn calling<T>(&self, request: &Request<T>) -> Result<(Rights, AgentCall)> {
-        let rights = self.agents.rights(link(request)?.peer()).await?;
-        let call = self.in_flight.begin(&rights.name).await?;
+        let link = link(request)?;
+        let before = self.agents.rights(link.peer()).await?;
+        let call = self.in_flight.begin(&before.name).await?;
+        let rights = self.rights_of(link, &before).await?;
         Ok((rights, call))
     }
 
@@ -133,12 +135,12 @@ impl ClaimsService {
 
     async fn watch(&self, request: &Request<v1::WatchClaimsRequest>) -> Result<watch::WatchStream> {
         let link = Arc::clone(link(request)?);
-        let unread = request.extensions().get::<Arc<UnreadPart>>().cloned().unwrap_or_default();
+        let answer = request.extensions().get::<Arc<OpenAnswer>>().cloned().unwrap_or_default();
         let Rights { name: agent, .. } = self.agents.rights(link.peer()).await?;
         let Self { engine, agents, stop, .. } = self.clone();
         let v1::WatchClaimsRequest { version, routes_apart, scope } = request.get_ref().clone();
         let filter = asked::filter(scope.as_deref())?;
-        watch::begin(ClaimWatch { engine, agents, agent, filter, link, unread, routes_apart, stop }, version)
+        watch::begin(ClaimWatch { engine, agents, agent, filter, link, answer, routes_apart, stop }, version)
     }
 
     async fn list(&self, request: Request<v1::ListClaimsRequest>) -> Result<v1::ListClaimsResponse> {

@@ -6,7 +6,7 @@
 //! | [`MOST_RECEIVED`] | bytes of requests that are not answered yet | half messages, and calls that wait |
 //! | [`MOST_LASTING`] | health watches and reflection streams | they never end by themselves |
 //! | [`MOST_LONG`] | answers that may be long | a `List` that is not read |
-//! | [`MOST_CHANGES`] | responses of watches that are made, or are long and not read | a thousand claims in each |
+//! | [`MOST_CHANGES`] | responses of watches that are made, or are long and not read | each has up to a thousand claims |
 //! | [`MOST_UNREAD`] | bytes that one connection has not read | the HTTP library keeps them |
 
 use std::collections::BTreeMap;

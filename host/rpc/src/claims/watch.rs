@@ -16,7 +16,7 @@ use tonic::Status;
 use super::Agents;
 use super::shown::{self, ShownClaims};
 use super::told_claims::ToldClaims;
-use crate::admission::{AgentLink, UnreadPart};
+use crate::admission::{AgentLink, OpenAnswer};
 use crate::status::to_status;
 use crate::v1;
 
@@ -29,8 +29,8 @@ const MOST_WATCHES: usize = 256;
 /// How long a reader may leave a response unread before it is cut off.
 const READ_WITHIN: Duration = Duration::from_secs(30);
 
-/// The longest response, in bytes, that is kept for a reader until it returns.
-const LONGEST_KEPT: usize = 32 << 10;
+/// The longest response, in bytes, that a reader may leave unread for longer, while nothing changes. In memory it is several times as long.
+const LONGEST_UNREAD: usize = 8 << 10;
 
 /// How often to look, besides whenever a claim changes: a response that could not be made durable is tried again.
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
@@ -47,7 +47,7 @@ pub(super) struct ClaimWatch {
     /// The claims that it is about.
     pub(super) filter: ClaimFilter,
     pub(super) link: Arc<AgentLink>,
-    pub(super) unread: Arc<UnreadPart>,
+    pub(super) answer: Arc<OpenAnswer>,
     pub(super) routes_apart: bool,
     pub(super) stop: watch::Receiver<bool>,
 }
@@ -80,19 +80,23 @@ pub(super) fn begin(watch: ClaimWatch, version: String) -> Result<WatchStream> {
 
 impl ClaimWatch {
     /// Sends responses until the watch has to end; returns why.
-    async fn follow(mut self, version: String, responses: &mpsc::Sender<Handed>) -> Error {
+    async fn follow(self, version: String, responses: &mpsc::Sender<Handed>) -> Error {
         let mut changed = self.engine.claim_changes(&self.agent);
         let mut version = Some(version).filter(|version| !version.is_empty());
         let mut handing = Handing::default();
         let mut is_first = true;
         let mut told = ToldClaims::default();
         loop {
+            let turn = tokio::select! {
+                turn = self.link.changes() => turn,
+                end = self.ends(responses) => return end,
+            };
+            // Only now: it may have waited for long.
             changed.mark_unchanged();
             let reload = self.agents.next_reload();
             if let Err(error) = self.is_still_the_agent().await {
                 return error;
             }
-            let turn = self.link.changes().await;
             match self.engine.changes(&self.agent, version.as_deref()).await {
                 Ok(changes) if has_news(&changes) && handing.is_unread() => {
                     // Its turn is another watch's meanwhile.
@@ -120,22 +124,29 @@ impl ClaimWatch {
                 _ = changed.changed() => {}
                 () = reload => {}
                 () = tokio::time::sleep(LOOK_AGAIN) => {}
-                () = responses.closed() => return Error::new(ErrorCode::DeadlineExceeded, "the caller has gone away"),
-                _ = self.stop.wait_for(|stop| *stop) => {
-                    return Error::new(ErrorCode::NotReady, "the daemon is stopping");
-                }
+                end = self.ends(responses) => return end,
             }
         }
     }
 
-    /// Ends the watch of a reader that does not read.
+    /// Waits until the reader has gone away, or the daemon stops.
+    async fn ends(&self, responses: &mpsc::Sender<Handed>) -> Error {
+        let mut stop = self.stop.clone();
+        tokio::select! {
+            () = responses.closed() => Error::new(ErrorCode::DeadlineExceeded, "the caller has gone away"),
+            _ = stop.wait_for(|stop| *stop) => Error::new(ErrorCode::NotReady, "the daemon is stopping"),
+        }
+    }
+
+    /// Cuts a reader off that does not read, and returns why.
     fn cut_off(&self) -> Error {
         tracing::info!(agent = %self.agent, "cut off a watch that is not read");
-        self.unread.cut(LONGEST_KEPT);
         let seconds = READ_WITHIN.as_secs();
         let cause =
             format_args!("a response was left unread for {seconds} s: watch again from the last version");
-        Error::new(ErrorCode::DeadlineExceeded, cause)
+        let error = Error::new(ErrorCode::DeadlineExceeded, cause);
+        self.answer.cut(to_status(&error));
+        error
     }
 
     /// Refuses to go on once the configuration says that the caller is another agent, or none.
@@ -163,7 +174,7 @@ struct Handing {
 impl Handing {
     /// Hands the next response over. The reader has to take a long one soon; returns whether it did.
     async fn hand(&mut self, response: v1::WatchClaimsResponse, to: &mpsc::Sender<Handed>) -> bool {
-        let is_long = response.encoded_len() > LONGEST_KEPT;
+        let is_long = response.encoded_len() > LONGEST_UNREAD;
         let (dropped, taken) = oneshot::channel();
         self.taken = Some(taken);
         // There is room for it; a reader that has gone away is noticed next.

@@ -10,16 +10,11 @@ use tonic::Status;
 use tonic::body::Body;
 use tonic::codegen::{Body as HttpBody, Bytes};
 
-use crate::admission::{AgentLink, UnreadPart};
-
-/// The longest piece: a frame of HTTP/2.
-const LONGEST_PIECE: usize = 16 << 10;
+use crate::admission::{AgentLink, OpenAnswer};
 
 /// The body of an answer.
 pub(super) struct Answered {
-    body: Body,
-    /// Remainder of the last frame.
-    rest: Arc<UnreadPart>,
+    answer: Arc<OpenAnswer>,
     link: Arc<AgentLink>,
     /// Given back when the last piece is taken.
     _held: Vec<OwnedSemaphorePermit>,
@@ -28,11 +23,18 @@ pub(super) struct Answered {
 impl Answered {
     pub(super) fn new(
         body: Body,
-        rest: Arc<UnreadPart>,
+        answer: Arc<OpenAnswer>,
         link: Arc<AgentLink>,
         held: Vec<OwnedSemaphorePermit>,
     ) -> Self {
-        Self { body, rest, link, _held: held }
+        answer.begin(body);
+        Self { answer, link, _held: held }
+    }
+}
+
+impl Drop for Answered {
+    fn drop(&mut self) {
+        self.answer.close();
     }
 }
 
@@ -41,30 +43,18 @@ impl HttpBody for Answered {
     type Error = Status;
 
     fn poll_frame(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
-        loop {
-            if self.rest.is_cut() {
-                return Poll::Ready(Some(Err(Status::deadline_exceeded("the answer was left unread"))));
-            }
-            if let Some(piece) = self.rest.piece(LONGEST_PIECE) {
-                self.link.answers(piece.len());
-                return Poll::Ready(Some(Ok(Frame::data(piece))));
-            }
-            let Some(frame) = ready!(Pin::new(&mut self.body).poll_frame(context)) else {
-                return Poll::Ready(None);
-            };
-            match frame?.into_data() {
-                Ok(data) if data.is_empty() => return Poll::Ready(Some(Ok(Frame::data(data)))),
-                Ok(data) => self.rest.put(data),
-                Err(other) => return Poll::Ready(Some(Ok(other))),
-            }
+        let frame = ready!(self.answer.poll(context));
+        if let Some(Ok(frame)) = &frame {
+            self.link.answers(frame.data_ref().map_or(0, Bytes::len));
         }
+        Poll::Ready(frame)
     }
 
     fn is_end_stream(&self) -> bool {
-        self.rest.is_empty() && self.body.is_end_stream()
+        self.answer.is_over()
     }
 
     fn size_hint(&self) -> SizeHint {

@@ -18,7 +18,7 @@ use tonic::codegen::{Service, http};
 use super::answered::Answered;
 use super::decoded::{self, DECLARE};
 use super::{LONGEST_CLAIMS, LONGEST_PLUGIN_CALL, LONGEST_SMALL};
-use crate::admission::{AgentLink, UnreadPart};
+use crate::admission::{AgentLink, OpenAnswer};
 use crate::status::to_status;
 
 /// The methods that need a limit of their own.
@@ -99,14 +99,14 @@ where
     if path == LIST {
         held.extend(link.long().await);
     }
-    let rest = Arc::<UnreadPart>::default();
-    head.extensions.insert(Arc::clone(&rest));
+    let open = Arc::<OpenAnswer>::default();
+    head.extensions.insert(Arc::clone(&open));
     let Ok(answer) = services.call(http::Request::from_parts(head, body)).await;
     drop(received);
     if path == DECLARE {
         held.extend(link.long().await);
     }
-    Ok(answer.map(|body| Body::new(Answered::new(body, rest, link, held))))
+    Ok(answer.map(|body| Body::new(Answered::new(body, open, link, held))))
 }
 
 /// The longest request of a method.
