@@ -25,6 +25,8 @@ const (
 	// to its length is added, so that agents do not all return at once.
 	firstPause   = 100 * time.Millisecond
 	longestPause = 5 * time.Second
+	// The longest answer, in bytes: a thousand claims, each with the routes of its network.
+	longestAnswer = 64 << 20
 	// How long a declaration waits for a network that does not exist yet; then it is made again.
 	networkWithin = 10 * time.Second
 	// How long the daemon may take for a declaration besides.
@@ -108,7 +110,8 @@ func (agent *Agent) News() <-chan Known { return agent.news }
 // Dial connects to the daemon's socket for agents. A connection ends when the daemon no longer responds.
 func Dial(socket string) (*grpc.ClientConn, error) {
 	alive := keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 20 * time.Second, PermitWithoutStream: true}
-	return grpc.NewClient("unix:"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithKeepaliveParams(alive))
+	answers := grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(longestAnswer))
+	return grpc.NewClient("unix:"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithKeepaliveParams(alive), answers)
 }
 
 func (agent *Agent) keep(ctx context.Context) {

@@ -12,8 +12,10 @@ from tenure.v1 import claims_pb2 as v1
 from tenure.v1.claims_pb2_grpc import ClaimsStub
 
 
-# A daemon that hangs keeps its socket open: without these, a watch would wait for it for ever, as would a declaration.
-KEEPALIVE = [("grpc.keepalive_time_ms", 10_000), ("grpc.http2.ping_timeout_ms", 20_000), ("grpc.http2.max_pings_without_data", 0)]
+# A daemon that hangs keeps its socket open: without these, a watch would wait for it for ever, as would a declaration. A thousand claims, each with
+# the routes of its network, are more than the 4 MiB that gRPC takes.
+OPTIONS = [("grpc.keepalive_time_ms", 10_000), ("grpc.http2.ping_timeout_ms", 20_000), ("grpc.http2.max_pings_without_data", 0),
+           ("grpc.max_receive_message_length", 64 << 20)]
 
 
 def say(state, claims, problem=""):
@@ -42,7 +44,7 @@ def main(socket, network, *names):
     specs = [v1.ClaimSpec(network=network, name=name) for name in names]
     claims, pause = {}, 0.1
     while True:
-        with grpc.insecure_channel(f"unix:{socket}", options=KEEPALIVE) as channel:
+        with grpc.insecure_channel(f"unix:{socket}", options=OPTIONS) as channel:
             try:
                 for _ in follow(ClaimsStub(channel), specs, claims):
                     pause = 0.1

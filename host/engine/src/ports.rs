@@ -300,6 +300,8 @@ pub struct Again {
     pub different: Vec<Difference>,
     /// How many cannot be made again: the policy asks what the record does not contain.
     pub unanswered: u64,
+    /// Of those that could be made again, the requests of agents for claims, and how many of these the policy refuses.
+    pub of_claims: (u64, u64),
 }
 
 /// An entry of the catalogue.

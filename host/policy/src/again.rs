@@ -45,14 +45,22 @@ pub(crate) fn again(policy: &WasmPolicy, record: &Path) -> Result<Again> {
         let now = policy.replay(&decision, book.as_ref())?;
         spent += processor_time().saturating_sub(start);
         drop(book);
-        match verdict(&decision.outcome, &now) {
-            None => again.unanswered += 1,
-            Some(Verdict::Same) => again.same += 1,
-            Some(verdict) => again.different.push(Difference {
+        let Some(verdict) = verdict(&decision.outcome, &now) else {
+            again.unanswered += 1;
+            continue;
+        };
+        let refuses = verdict == Verdict::OtherRefusal && matches!(now, DecisionOutcome::Refusal(_));
+        if decision.is_of_agent() {
+            again.of_claims.0 += 1;
+            again.of_claims.1 += u64::from(refuses);
+        }
+        match verdict {
+            Verdict::Same => again.same += 1,
+            verdict => again.different.push(Difference {
                 at: Moment { boot_ns: 0, wall_ms: decision.at_ms },
                 owner: decision.who(),
                 verdict,
-                refuses: verdict == Verdict::OtherRefusal && matches!(now, DecisionOutcome::Refusal(_)),
+                refuses,
                 served: decision.outcome.to_string(),
                 candidate: now.to_string(),
             }),

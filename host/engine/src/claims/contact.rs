@@ -1,6 +1,6 @@
 //! Contact with agents: they are there while they ask for their claims, and until they are answered, also with an error.
 
-use tenure_ledger::ClaimKey;
+use tenure_ledger::{ClaimKey, Claimant};
 use tenure_types::AgentName;
 
 use super::{Agent, AgentClaims, Ask};
@@ -41,14 +41,12 @@ impl Drop for Asking<'_> {
     fn drop(&mut self) {
         let Self { claims, agent, keys } = self;
         // Names of claims that do not exist are not remembered, so that an agent cannot fill the memory with them.
-        let had: Vec<ClaimKey> = {
-            let node = claims.core.committer.node();
-            let is_own = |key: &&ClaimKey| {
-                let scope = node.claims.get(key).map(|claim| &claim.wish.claimant.scope);
-                scope.is_some_and(|scope| agent.is_none_or(|agent| agent.may_ask_for(scope.as_ref())))
-            };
-            keys.iter().filter(is_own).cloned().collect()
+        let is_own = |key: &&ClaimKey| {
+            let may_ask =
+                |claimant: Claimant| agent.is_none_or(|agent| agent.may_ask_for(claimant.scope.as_ref()));
+            claims.claimant_of(key).is_some_and(may_ask)
         };
+        let had: Vec<ClaimKey> = keys.iter().filter(is_own).cloned().collect();
         claims.heard.end(keys, &had, claims.core.now());
     }
 }

@@ -10,7 +10,6 @@ use tenure_types::{End, Error, ErrorCode, Generation, NetworkName, Result};
 use super::AgentClaims;
 use super::filter::ClaimFilter;
 use super::heard::Watching;
-use super::view::after;
 use super::witnessed::AwaitedClaim;
 
 impl AgentClaims {
@@ -37,29 +36,38 @@ impl AgentClaims {
     async fn give_up_overdue(&self) -> Result<usize> {
         let awaited = self.witnessed.any().map(|all| all.clone()).unwrap_or_default();
         let mut given_up = 0;
-        for (key, claim) in awaited.iter().filter(|(key, claim)| self.is_overdue(key, claim)) {
-            // An agent that is calling just now is asked for at the next look.
-            let Some(_turn) = self.core.turns.try_enter(&key.agent) else { continue };
-            if self.is_overdue(key, claim) {
-                tracing::warn!(claim = %key, "giving up a claim of the state that was lost, whose agent is gone");
-                self.give_up_where(|other, _| other == key).await?;
-                given_up += 1;
+        for (key, claim) in &awaited {
+            if claim.delegated_since.is_none() && self.core.delegate_of(&key.network).is_some() {
+                let now = self.core.now();
+                let seen = |claim: &mut AwaitedClaim| claim.delegated_since = Some(now);
+                self.witnessed.change(|all| all.get_mut(key).map_or((), seen));
             }
+            // An agent that is calling just now is asked for at the next look.
+            let Some(_turn) = self.core.turns.try_enter(&key.agent).filter(|_| self.is_overdue(key, claim))
+            else {
+                continue;
+            };
+            tracing::warn!(claim = %key, "giving up a claim of the state that was lost, whose agent is gone");
+            self.give_up_where(|other, _| other == key).await?;
+            given_up += 1;
         }
         Ok(given_up)
     }
 
-    fn is_overdue(&self, key: &ClaimKey, AwaitedClaim { claimant, .. }: &AwaitedClaim) -> bool {
-        let now = self.core.now();
+    fn is_overdue(
+        &self,
+        key: &ClaimKey,
+        AwaitedClaim { claimant, delegated_since, .. }: &AwaitedClaim,
+    ) -> bool {
+        let (Some(since), now) = (*delegated_since, self.core.now()) else { return false };
         let as_restored = Claim {
             key: key.clone(),
             wish: Wish { claimant: claimant.clone(), ..Wish::default() },
             generation: Generation(0),
-            made_at: now,
-            presence: Presence::Reserved(now),
+            made_at: since,
+            presence: Presence::Reserved(since),
         };
-        let heard = self.heard.last(&as_restored, now);
-        let is_over = after(heard, self.core.settings().reserved).boot_ns <= now.boot_ns;
+        let is_over = self.lapses_at(&as_restored).is_some_and(|at| at.boot_ns <= now.boot_ns);
         is_over && self.core.delegate_of(&key.network).is_some()
     }
 

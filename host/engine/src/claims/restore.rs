@@ -30,7 +30,7 @@ impl AgentClaims {
     pub(crate) fn await_claims(&self, claims: impl IntoIterator<Item = WitnessedClaim>) {
         let awaited = |claim: WitnessedClaim| {
             let WitnessedClaim { key, addresses, claimant, .. } = claim;
-            (key, AwaitedClaim { addresses, claimant })
+            (key, AwaitedClaim { addresses, claimant, delegated_since: None })
         };
         self.witnessed.change(|all| all.extend(claims.into_iter().map(awaited)));
     }
@@ -117,7 +117,7 @@ impl AgentClaims {
                 }
             }
         }
-        for (key, AwaitedClaim { addresses, claimant }) in awaited {
+        for (key, AwaitedClaim { addresses, claimant, .. }) in awaited {
             present.push((None, WitnessedClaim { key, addresses, is_awaited: true, claimant }));
         }
         for change in &changes {
@@ -212,7 +212,7 @@ impl AgentClaims {
 fn restored(
     book: &Book,
     key: &ClaimKey,
-    AwaitedClaim { addresses, claimant }: &AwaitedClaim,
+    AwaitedClaim { addresses, claimant, .. }: &AwaitedClaim,
     policy: &Arc<PolicyStamp>,
     now: Moment,
 ) -> Result<[Fact; 2], String> {

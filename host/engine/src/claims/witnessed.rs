@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
 use tenure_ledger::{ClaimKey, Claimant};
-use tenure_types::{Generation, NetworkName};
+use tenure_types::{Generation, Moment, NetworkName};
 
 use crate::lock::hold;
 
@@ -60,6 +60,8 @@ pub enum WitnessedChange {
 pub(super) struct AwaitedClaim {
     pub(super) addresses: Vec<IpAddr>,
     pub(super) claimant: Claimant,
+    /// When its network was first seen with a delegate, of which nothing is restored.
+    pub(super) delegated_since: Option<Moment>,
 }
 
 /// The claims that are to be restored.

@@ -187,6 +187,8 @@ impl PolicyExchange {
         let again = self.core.ports.catalogue.decide_again(candidate, network).await.unwrap_or_default();
         let compared = again.same + u64::try_from(again.different.len()).unwrap_or(u64::MAX);
         run.report.recorded = (compared, again.unanswered);
+        run.report.of_claims.0 += again.of_claims.0;
+        run.report.of_claims.1 += again.of_claims.1;
         run.report.verdicts.remember(again);
     }
 

@@ -17,7 +17,7 @@ pub struct ShadowReport {
     pub since: Moment,
     /// The comparisons.
     pub verdicts: Verdicts,
-    /// Of the live requests among them, those of agents for claims, and how many of these the candidate refuses. An agent may ask as often as
+    /// Of these requests, those of agents for claims, and how many of these the candidate refuses. An agent may ask as often as
     /// it likes, so they decide on a promotion only where no pod asks.
     pub of_claims: (u64, u64),
     /// Requests of live allocations that were put to the candidate again, and how many of them it answered.

@@ -196,7 +196,15 @@ async fn an_awaited_claim_of_an_agent_that_does_not_return_goes_back_to_the_dele
     }]);
     bench.engine.add(bench.delegated(1), fits).await.unwrap();
     assert!(bench.engine.claims_may_lapse());
+    // The time runs from the network's coming.
+    bench.tick(3_600_000);
+    assert_eq!(bench.engine.lapse().await, Ok(0));
     bench.tick(3_599_000);
+    other.is_configured(false);
+    bench.engine.ensure(&agent("cilium"), &ask("router")).await.unwrap_err();
+    other.is_configured(true);
+    bench.tick(3_599_000);
+    assert_eq!(bench.engine.lapse().await, Ok(0), "its agent asks for it, in vain");
     let watching = bench.engine.watching(&agent("cilium").name, ClaimFilter::All);
     bench.tick(3_600_000);
     assert_eq!(bench.engine.lapse().await, Ok(0), "its agent is there");

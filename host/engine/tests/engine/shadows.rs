@@ -140,7 +140,8 @@ async fn recorded_decisions_count_as_live_ones_do() {
         served: "10.0.0.2".into(),
         candidate: "10.0.0.6".into(),
     });
-    let (bench, _) = recorded(Again { same: 3, different: different.into(), unanswered: 4 });
+    let (bench, _) =
+        recorded(Again { same: 3, different: different.into(), unanswered: 4, ..Again::default() });
     bench.address(1).await.unwrap();
     let report = bench.shadow("last").await;
     assert_eq!(report.recorded, (5, 4));
@@ -181,7 +182,7 @@ async fn a_candidate_may_refuse_a_share_of_what_is_served() {
     };
     for (refused, result) in [(2, Ok(())), (3, Err(ErrorCode::ShadowInconclusive))] {
         let different = vec![refusal.clone(); refused];
-        let (bench, _) = recorded(Again { same: 20 - refused as u64, different, unanswered: 0 });
+        let (bench, _) = recorded(Again { same: 20 - refused as u64, different, ..Again::default() });
         let exchange = ExchangeSettings { worse_percent: 10, ..ExchangeSettings::default() };
         bench.engine.set(Settings { exchange, ..bench.engine.settings().as_ref().clone() });
         bench.address(1).await.unwrap();
@@ -261,6 +262,12 @@ async fn claims_do_not_count_among_the_requests_of_pods() {
     let report = bench.report();
     assert_eq!((report.of_claims.0, report.verdicts.compared()), (16, 17), "{report:?}");
     let error = promote().await.unwrap_err();
+    assert!(error.cause.ends_with("compared on 1 requests of network net; promoting it takes 16"), "{error}");
+    // The same where they were recorded.
+    let (noted, _) = recorded(Again { same: 40, of_claims: (39, 0), ..Again::default() });
+    noted.address(1).await.unwrap();
+    noted.shadow("last").await;
+    let error = noted.engine.promote(&network(), false, false, "").await.unwrap_err();
     assert!(error.cause.ends_with("compared on 1 requests of network net; promoting it takes 16"), "{error}");
     // Another run, on a network that only an agent uses.
     bench.shadow("first").await;

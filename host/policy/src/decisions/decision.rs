@@ -101,6 +101,12 @@ impl RecordedDecision {
         attributes.iter().find(named)?.get("value")?.as_str()
     }
 
+    /// Whether an agent asked, for a claim.
+    #[must_use]
+    pub fn is_of_agent(&self) -> bool {
+        self.attribute("owner.claim").is_some_and(|claim| !claim.is_empty())
+    }
+
     /// The owner, as text: `namespace/pod`, `claim agent/name`, or the container; empty for a definition.
     #[must_use]
     pub fn who(&self) -> String {

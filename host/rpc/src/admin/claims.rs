@@ -60,7 +60,14 @@ pub(super) async fn release(
     let Some(claimed) = engine.claimed(&key) else {
         // It may be in the state that was lost.
         engine.has_state()?;
-        let awaited = engine.give_up_awaited(&key, request.apply).await?;
+        let other = request.generation.filter(|meant| *meant != 0);
+        let awaited = engine.give_up_awaited(&key, request.apply && other.is_none()).await?;
+        if let Some(meant) = other.filter(|_| awaited.is_some()) {
+            let cause = format_args!(
+                "{key} is of the state that was lost, and has no generation {meant}; it was not released"
+            );
+            return Err(Error::new(ErrorCode::ClaimSuperseded, cause));
+        }
         return Ok(v1::ReleaseClaimOfResponse {
             claim: awaited.map(|addresses| to_restore(&key, &addresses)),
         });

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use tenure_engine::{Claimed, ClaimedPlace, MissingFamily};
 use tenure_ledger::{ClaimKey, Presence};
 use tenure_types::cni::{Route, Success};
-use tenure_types::{Attributes, DELEGATED, Moment, NetworkName, PoolName, RangeName};
+use tenure_types::{AssignedAddress, Attributes, DELEGATED, Moment, NetworkName, PoolName, RangeName};
 
 use crate::routes::{defined_routes, routed};
 use crate::v1;
@@ -69,12 +70,17 @@ impl ShownClaims {
 struct DefinedRoutes(BTreeMap<NetworkName, Vec<Route>>);
 
 impl DefinedRoutes {
-    /// The routes of a claim's ranges and of its network's definition, as for pods, or those that the network's delegate gave.
+    /// The routes that a claim's ranges and its network's definition have now, or those that the network's delegate gave.
     fn routes_of(&mut self, claimed: &Claimed) -> Vec<Route> {
-        let addresses = claimed.places.iter().map(|place| place.assigned.clone()).collect();
+        let places = claimed.places.iter();
         if is_delegated(claimed) {
-            return Success::of(addresses).routes;
+            return Success::of(places.map(|place| place.assigned.clone()).collect()).routes;
         }
+        let now = |place: &ClaimedPlace| AssignedAddress {
+            source: Arc::clone(&place.now),
+            ..place.assigned.clone()
+        };
+        let addresses = places.map(now).collect();
         // One that is invalid refuses the network's ADDs, too.
         let read = || defined_routes(&claimed.network.config).unwrap_or_default();
         let defined = self.0.entry(claimed.claim.key.network.clone()).or_insert_with(read);

@@ -79,6 +79,15 @@ fn a_claim_has_the_routes_of_its_own_range_and_family() {
     }
 }
 
+/// Regression: a claim kept the next hop that its AddressPool had when it was made.
+#[test]
+fn a_claim_has_the_routes_that_its_range_has_now() {
+    let mut moved = claimed("a", Some("10.64.0.1"));
+    moved.places[0].now = Arc::clone(&claimed("b", Some("10.64.0.3")).places[0].now);
+    let now = vec!["10.200.0.0/16 10.64.0.3".to_owned(), "0.0.0.0/0".to_owned()];
+    assert_eq!(shown(&[moved], false), (vec![now], Vec::new()));
+}
+
 #[test]
 fn what_all_claims_of_a_network_have_is_told_once() {
     let claims = [claimed("a", Some("10.64.0.1")), claimed("b", Some("10.64.0.1"))];
