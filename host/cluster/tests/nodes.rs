@@ -35,6 +35,8 @@ mod machine;
 mod moved;
 #[path = "nodes/multus.rs"]
 mod multus;
+#[path = "nodes/narrowed.rs"]
+mod narrowed;
 #[path = "nodes/networks.rs"]
 mod networks;
 #[path = "nodes/node.rs"]
@@ -92,6 +94,7 @@ fn main() -> ExitCode {
         labels::TESTS,
         claims::TESTS,
         families::TESTS,
+        narrowed::TESTS,
         settings::TESTS,
         calls::TESTS,
         credentials::TESTS,

@@ -4,21 +4,29 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::{Client, Config};
+use serde_json::json;
 use tenure_engine::ports::{Answer, Policy};
-use tenure_engine::{Abandoned, Define, Engine, Ports};
+use tenure_engine::{Abandoned, Add, Define, Engine, Ports};
 use tenure_fixtures::ports::{ManualClock, ManualJournal, NoLinks, Silent, catalogue, settings};
-use tenure_leases::Uid;
+use tenure_leases::agent::ledger::{BlockUsage, LeaseHold};
+use tenure_leases::{PoolKey, Uid};
 use tenure_ledger::{Book, Direction, LedgerState, Shelf};
 use tenure_types::{
-    Clock, DefinedPool, Definer, Definition, Moment, NetworkConfig, NetworkName, Outcome, PolicyName,
-    PolicyStamp, Pool, PoolName, Proposal, Request, Supply,
+    Clock, ContainerId, DefinedPool, Definer, Definition, InterfaceName, Moment, NetworkConfig, NetworkName,
+    Outcome, Owner, PolicyName, PolicyStamp, Pool, PoolName, Proposal, Request, RequestContext, Sandbox,
+    Supply,
 };
 use tokio::time::Instant;
 
+use crate::NodeIPAM;
 use crate::agent::core::AgentCore;
+use crate::agent::records::HeldLease;
 use crate::agent::settings::AgentSettings;
 
-/// A policy whose only pool is the cluster's pool `names`.
+/// The configuration of a network that uses another pool.
+const OTHER_POOL: &str = "other";
+
+/// A policy whose only pool is the cluster's pool `names`, unless the configuration wants another one.
 struct Names(Arc<PolicyStamp>);
 
 impl Policy for Names {
@@ -26,8 +34,9 @@ impl Policy for Names {
         &self.0
     }
 
-    fn define<'a>(&'a self, _: &'a NetworkName, _: &'a NetworkConfig) -> Answer<'a, Definition> {
-        let pool = Pool { supply: Supply::Host, ..Pool::new(PoolName::new("names.v4").unwrap()) };
+    fn define<'a>(&'a self, _: &'a NetworkName, config: &'a NetworkConfig) -> Answer<'a, Definition> {
+        let name = if &*config.ipam == OTHER_POOL { "other.v4" } else { "names.v4" };
+        let pool = Pool { supply: Supply::Host, ..Pool::new(PoolName::new(name).unwrap()) };
         let pools = vec![DefinedPool { pool, ranges: Vec::new() }];
         Box::pin(async { Ok(Definition { pools, ..Definition::default() }) })
     }
@@ -97,15 +106,7 @@ pub(crate) async fn agent_on(
         observer: Arc::new(Silent),
     };
     let (engine, abandoned) = Engine::new(LedgerState::default(), ports, settings());
-    let define = Define {
-        network: network(),
-        policy: PolicyName::new("names").unwrap(),
-        config: Arc::new(NetworkConfig { ipam: "".into(), attributes: Vec::new() }),
-        by: Definer::Configuration,
-        apply: true,
-        change_ranges: false,
-    };
-    engine.define_network(&define).await.unwrap();
+    engine.define_network(&definition(true)).await.unwrap();
     let settings = AgentSettings {
         kubeconfig: None,
         node: "n1".to_owned(),
@@ -118,4 +119,87 @@ pub(crate) async fn agent_on(
         seed,
     };
     (AgentCore::new(engine, client, clock, settings, None), abandoned)
+}
+
+/// A lease of the network's pool.
+pub(crate) fn lease() -> HeldLease {
+    HeldLease {
+        name: "default.10-0-0-0.26".parse().unwrap(),
+        uid: Uid(6),
+        pool: PoolKey { name: "names".into(), uid: Uid(7) },
+        hold: LeaseHold::Open,
+        boot: Some(Uid(2)),
+        turn: None,
+    }
+}
+
+/// The owner of a container's interface.
+pub(crate) fn owner(container: &str) -> Owner {
+    Owner::Attachment {
+        container: ContainerId::new(container).unwrap(),
+        interface: InterfaceName::new("eth0").unwrap(),
+    }
+}
+
+/// The definition of the network, with its pool or with another one.
+fn definition(has_pool: bool) -> Define {
+    Define {
+        network: network(),
+        policy: PolicyName::new("names").unwrap(),
+        config: Arc::new(NetworkConfig {
+            ipam: if has_pool { "" } else { OTHER_POOL }.into(),
+            attributes: Vec::new(),
+        }),
+        by: Definer::Configuration,
+        apply: true,
+        change_ranges: true,
+    }
+}
+
+impl AgentCore {
+    /// Has the network use its pool or another one, as a reload of the configuration does.
+    pub(crate) async fn redefine(&self, has_pool: bool) {
+        self.engine.define_network(&definition(has_pool)).await.unwrap();
+    }
+
+    /// The operator tells the settings of the pool.
+    pub(crate) fn is_told(&self) {
+        let pool = json!({ "name": "names", "uid": Uid(7).to_string(), "generation": 1 });
+        let spec =
+            json!({ "nodeUID": Uid(1).to_string(), "machine": "0".repeat(32), "bootID": Uid(2).to_string() });
+        let object = json!({ "metadata": { "name": "n1" }, "spec": spec, "status": { "pools": [pool] } });
+        let object: NodeIPAM = serde_json::from_value(object).unwrap();
+        self.state().see(Some(object));
+    }
+
+    /// Adds an interface; returns its address, if it gets one.
+    pub(crate) async fn takes(&self, network: NetworkName, container: &str) -> Option<String> {
+        let request = Request {
+            network,
+            owner: owner(container),
+            requested: Vec::new(),
+            sandbox: Sandbox::default(),
+            supply_full: false,
+            context: RequestContext::default(),
+            requested_at: self.engine.now(),
+        };
+        let config = Arc::new(NetworkConfig { ipam: "".into(), attributes: Vec::new() });
+        let add = Add { request, policy: PolicyName::new("names").unwrap(), config };
+        let granted = self.engine.add(add, |_| Ok(())).await.ok()?;
+        granted.addresses.first().map(|assigned| assigned.ip().to_string())
+    }
+
+    /// Makes the ranges of all networks agree with the leases.
+    pub(crate) async fn supply_all(&self) {
+        self.leave_networks().await.unwrap();
+        for network in self.settings.networks.keys() {
+            self.supply(network).await.unwrap();
+        }
+    }
+
+    /// The use of the block of [`lease`].
+    pub(crate) async fn row_of_block(&self) -> BlockUsage {
+        let book = self.book_of("names").await;
+        self.row(&lease(), book.as_deref()).usage
+    }
 }

@@ -17,7 +17,8 @@ pub(crate) fn labelled(book: &Book) -> impl Iterator<Item = (&Pool, RangeView<'_
     })
 }
 
-/// The use of a block. An address counts wherever it came from, and whether or not its range is still there.
+/// The use of a block. An address counts wherever it came from, and whether or not its range is still there: the ranges of a pool that its network no
+/// longer uses go at once, and what cools down or is in quarantine stays.
 #[must_use]
 pub(crate) fn usage(book: &Book, cidr: IpNet) -> BlockUsage {
     let mut usage = BlockUsage::default();
@@ -29,11 +30,11 @@ pub(crate) fn usage(book: &Book, cidr: IpNet) -> BlockUsage {
         };
         *count = count.saturating_add(number(here));
     }
-    let views = labelled(book).filter(|(_, _, of)| *of == cidr);
-    let (held, cooling) =
-        views.fold((0, 0), |(held, cooling), (_, view, _)| (held + view.held, cooling + view.cooling));
-    usage.quarantined = small(held).saturating_sub(usage.in_use.saturating_add(usage.promised));
-    usage.cooling = small(cooling);
+    let marked = book.quarantined();
+    // One that has an owner is in use.
+    let withheld = marked.iter().filter(|marked| marked.owner.is_none() && cidr.contains(&marked.address));
+    usage.quarantined = number(withheld.count());
+    usage.cooling = number(book.cooling_addresses().filter(|(address, _)| cidr.contains(address)).count());
     usage
 }
 
@@ -65,12 +66,47 @@ fn number(count: usize) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use tenure_engine::Del;
+    use tenure_fixtures::ports::ManualClock;
     use tenure_leases::agent::ledger::{LeaseHold, LedgerBlock};
     use tenure_leases::agent::mark::{MarkCase, MarkVerdict, answer};
     use tenure_leases::block::RefusalReason;
     use tenure_leases::{BlockMark, LeaseRules, MarkAnswer, MarkId, MarkReason, Uid};
 
     use super::*;
+    use crate::agent::sample::{agent_with, lease, network, owner, unreachable};
+
+    /// Regression: a block whose pool was taken out of the network looked empty, and went to another node with what cooled down and was in quarantine.
+    #[tokio::test]
+    async fn what_cools_down_and_is_in_quarantine_counts_also_once_the_network_no_longer_uses_the_pool() {
+        let clock = Arc::new(ManualClock::default());
+        let (core, _abandoned) = agent_with(unreachable(), Arc::clone(&clock) as _, 1).await;
+        core.record(&lease()).await.unwrap();
+        core.is_told();
+        core.supply_all().await;
+        for pod in ["first", "second", "third"] {
+            assert!(core.takes(network(), pod).await.is_some());
+        }
+        let printer = core.takes(network(), "printer").await.unwrap().parse().unwrap();
+        for pod in ["second", "third", "printer"] {
+            let del = Del { network: network(), owner: owner(pod), requested_at: core.engine.now() };
+            core.engine.del(del).await.unwrap();
+        }
+        assert!(core.engine.quarantine(&network(), printer, "a printer has it").await.unwrap());
+        let expected = BlockUsage { in_use: 1, quarantined: 1, cooling: 2, ..BlockUsage::default() };
+        for has_pool in [true, false, true] {
+            core.redefine(has_pool).await;
+            core.supply_all().await;
+            assert_eq!(core.row_of_block().await, expected, "with its pool: {has_pool}");
+        }
+        core.redefine(false).await;
+        clock.advance(Duration::from_secs(3_600));
+        core.engine.look_at_networks();
+        assert_eq!(core.row_of_block().await, BlockUsage { cooling: 0, ..expected });
+    }
 
     /// The answer to a mark of a block in which these addresses of agents' claims are still to be restored.
     fn answered(why: MarkReason, awaited: &[&str]) -> MarkVerdict {
