@@ -43,6 +43,7 @@ mod supply;
 mod tests;
 mod turns;
 mod undeclared;
+mod unneeded;
 mod unread;
 mod usage;
 mod wing;

@@ -105,6 +105,9 @@ pub(crate) fn mark_case(core: &AgentCore, lease: &HeldLease, mark: BlockMark, bo
     // The reserve is each pool's own.
     let of_pool = others.iter().filter(|other| other.pool.name == lease.pool.name);
     let left = of_pool.map(|other| free(book, other.cidr())).fold(0, u32::saturating_add);
+    // The network hands out nothing of it, and needs no other in its place.
+    let is_needed = lease.is_wanted_in(book);
+    let other_open = if is_needed { u32::try_from(others.len()).unwrap_or(u32::MAX) } else { 1 };
     MarkCase {
         uid: lease.uid,
         mark,
@@ -112,8 +115,8 @@ pub(crate) fn mark_case(core: &AgentCore, lease: &HeldLease, mark: BlockMark, bo
         dropped: core.dropped().contains_key(&lease.uid),
         accepting: false,
         lost: core.state().is_lost,
-        other_open: u32::try_from(others.len()).unwrap_or(u32::MAX),
-        keeps_reserve: left >= core.settings.preallocation,
+        other_open,
+        keeps_reserve: !is_needed || left >= core.settings.preallocation,
     }
 }
 
@@ -166,6 +169,19 @@ mod tests {
         for (other, open) in others {
             core.record(&other).await.unwrap();
             assert_eq!(mark_case(&core, &mine, mark, &book).other_open, open, "{other:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn the_last_block_of_a_pool_that_the_network_no_longer_uses_is_not_needed() {
+        let (core, _abandoned) = agent().await;
+        let mine = lease("names", "10.0.0.0/26", 1);
+        core.record(&mine).await.unwrap();
+        let mark = BlockMark { id: MarkId(9), why: MarkReason::Drain };
+        for (is_used, expected) in [(true, (0, false)), (false, (1, true))] {
+            core.redefine(is_used).await;
+            let case = mark_case(&core, &mine, mark, &core.book(&network()).await.unwrap());
+            assert_eq!((case.other_open, case.keeps_reserve), expected);
         }
     }
 }

@@ -11,13 +11,12 @@ use tenure_leases::agent::ledger::LeaseHold;
 use tenure_leases::agent::mark::{MarkCase, MarkVerdict, answer};
 use tenure_leases::block::RefusalReason;
 use tenure_leases::{BlockHint, BlockMark, BlockName, HolderIdentity, LeaseRules, MarkAck, MarkAnswer};
-use tenure_types::{Effect, EffectKind, NetworkName, PoolName};
+use tenure_types::{Effect, EffectKind, NetworkName};
 
 use crate::agent::accepting::AgentError;
 use crate::agent::checks::mark_case;
 use crate::agent::core::AgentCore;
 use crate::agent::records::HeldLease;
-use crate::agent::settings::PoolFamily;
 use crate::agent::wing::ClusterWing;
 
 /// The executors, by network.
@@ -95,8 +94,7 @@ async fn freeze(
     };
     // Once it is defined, it may have addresses that the ledger was lost with.
     let Some(book) = core.book(network).await else { return Ok(MarkAnswer::Refused(RefusalReason::Unknown)) };
-    let family = PoolFamily::of(lease.cidr());
-    let pool = PoolName::new(format!("{}{}", lease.pool.name, family.suffix())).ok();
+    let pool = lease.engine_pool();
     let index = book.pools().iter().position(|known| Some(&known.name) == pool.as_ref());
     drop(book);
     let Some((executor, index)) = executors.get(network).zip(index) else {

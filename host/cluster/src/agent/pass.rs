@@ -56,6 +56,7 @@ impl AgentPass<'_> {
             freeze_drained(self.core, self.executors).await?;
             self.compare(&me).await?;
             self.core.claims(&me).await?;
+            self.core.give_up_unneeded().await?;
             self.end_returned().await?;
             self.supply().await?;
             self.core.answer_claims().await;

@@ -18,8 +18,10 @@ use tenure_leases::agent::time::NotedTime;
 use tenure_leases::agent::tombstones::TOMBSTONE_SECONDS;
 use tenure_leases::space::overlap;
 use tenure_leases::{BlockName, ClaimKind, MarkId, PoolKey, TurnId, Uid};
-use tenure_types::{Attributes, InvalidAttributes, Object};
+use tenure_ledger::Book;
+use tenure_types::{Attributes, InvalidAttributes, Object, PoolName};
 
+use crate::agent::settings::PoolFamily;
 use crate::pools::ClaimName;
 
 /// The kind of the object of an accepted lease.
@@ -112,6 +114,18 @@ impl HeldLease {
     #[must_use]
     pub(crate) fn cidr(&self) -> IpNet {
         self.name.cidr()
+    }
+
+    /// The engine's pool that its ranges belong to.
+    #[must_use]
+    pub(crate) fn engine_pool(&self) -> Option<PoolName> {
+        PoolName::new(format!("{}{}", self.pool.name, PoolFamily::of(self.cidr()).suffix())).ok()
+    }
+
+    /// Whether a network uses the pool, and wants addresses of the block's family of it.
+    #[must_use]
+    pub(crate) fn is_wanted_in(&self, book: &Book) -> bool {
+        self.engine_pool().is_some_and(|pool| book.pools().iter().any(|known| known.name == pool))
     }
 
     /// The object to keep.

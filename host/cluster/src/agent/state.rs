@@ -98,6 +98,8 @@ pub(crate) struct AgentState {
     pub(crate) offered: BTreeMap<NetworkName, BTreeSet<IpNet>>,
     /// Since when a block has been empty, by the boot clock: after a restart from then on.
     pub(crate) idle_since: BTreeMap<IpNet, Duration>,
+    /// Since when no network of the node can hand out addresses of an empty block, by the boot clock.
+    pub(crate) unneeded_since: BTreeMap<IpNet, Duration>,
     /// The use of blocks in networks that are not their pool's.
     pub(crate) elsewhere: BTreeMap<IpNet, BlockUsage>,
     /// The present mark of each frozen block.

@@ -163,7 +163,7 @@ impl AgentCore {
     }
 
     /// Whether no new address comes from a block.
-    fn drains(&self, lease: &HeldLease) -> bool {
+    pub(crate) fn drains(&self, lease: &HeldLease) -> bool {
         lease.hold != LeaseHold::Open || self.state().unconfirmed.contains(&lease.cidr())
     }
 
@@ -174,13 +174,9 @@ impl AgentCore {
         lease: &HeldLease,
         present: Vec<KnownRange>,
     ) -> Result<Vec<Supply>, BlockRangeError> {
-        let family = PoolFamily::of(lease.cidr());
-        let Ok(pool) = PoolName::new(format!("{}{}", lease.pool.name, family.suffix())) else {
+        let Some(pool) = lease.engine_pool().filter(|_| lease.is_wanted_in(book)) else {
             return Ok(Vec::new());
         };
-        if book.pools().iter().all(|known| known.name != pool) {
-            return Ok(Vec::new());
-        }
         // Nothing is handed out of a block whose exclusions are not known, and nothing of one that is frozen.
         let settings = self.state().in_force.get(&lease.pool.uid).cloned();
         let is_frozen = matches!(lease.hold, LeaseHold::Frozen(_));

@@ -1,6 +1,7 @@
 //! Networks from which a reload of the configuration takes a pool, or a family.
 
 use std::net::IpAddr;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use serde_json::json;
@@ -12,10 +13,16 @@ use crate::Test;
 use crate::node::Node;
 use crate::world::{LIMIT, World};
 
-pub(crate) const TESTS: &[Test] = &[(
-    "narrowed::a_block_with_an_address_in_quarantine_stays_when_its_pool_leaves_the_network_and_is_deleted",
-    quarantined,
-)];
+/// Longer than an empty block is kept here.
+const A_WHILE: Duration = Duration::from_secs(3);
+
+pub(crate) const TESTS: &[Test] = &[
+    (
+        "narrowed::a_block_with_an_address_in_quarantine_stays_when_its_pool_leaves_the_network_and_is_deleted",
+        quarantined,
+    ),
+    ("narrowed::the_blocks_of_a_family_that_the_network_no_longer_wants_go", without_family),
+];
 
 /// Changes a node's configuration, and has the running daemon read it.
 fn reload(node: &Node, from: &str, to: &str) -> anyhow::Result<()> {
@@ -49,12 +56,47 @@ fn quarantined(world: &mut World) -> anyhow::Result<()> {
         let acks = world.node_object("narrowed")?.map(|object| object.spec.acks).unwrap_or_default();
         Ok(acks.iter().any(|ack| ack.uid == lease && ack.answer == "cordoned"))
     })?;
-    std::thread::sleep(std::time::Duration::from_secs(3));
-    ensure!(world.block_uid(&name)? == Some(lease), "{cidr} went with {printer} in it");
+    let began = Instant::now();
+    wait::holds("the block to have stayed for a while", LIMIT, || {
+        ensure!(world.block_uid(&name)?.as_ref() == Some(&lease), "{cidr} went with {printer} in it");
+        Ok(began.elapsed() > A_WHILE)
+    })?;
     let node = world.nodes.last().context("no node")?;
     node.daemon.ctl(&["quarantine", "lift", "--network", "pods", &address])?;
     wait::holds("the block to go", LIMIT, || Ok(world.block_uid(&name)?.is_none()))?;
     // The other tests have the nodes before.
+    world.nodes.pop();
+    Ok(())
+}
+
+fn without_family(world: &mut World) -> anyhow::Result<()> {
+    let spec = json!({
+        "ipv4": { "cidrs": ["10.122.0.0/26"], "blockPrefix": 28 },
+        "ipv6": { "cidrs": ["fd00:122::/120"], "blockPrefix": 124 },
+        "cooldownSeconds": 0,
+    });
+    world.create(&AddressPool::new("both", serde_json::from_value(spec)?))?;
+    let node = Node::prepare_with("single", &world.kubeconfig, &["both"], "[\"ipv4\",\"ipv6\"]")?;
+    world.join(node)?;
+    let place = world.nodes.len() - 1;
+    let result =
+        wait::until("an address of each family", LIMIT, || Ok(world.nodes[place].add_result("pod-0").ok()))?;
+    ensure!(result["ips"].as_array().map_or(0, Vec::len) == 2, "{result}");
+    reload(&world.nodes[place], "families = [\"ipv4\",\"ipv6\"]", "families = [\"ipv4\"]")?;
+    let is_left = |world: &World| -> anyhow::Result<bool> {
+        Ok(world.blocks()?.keys().any(|cidr| cidr.to_string().starts_with("fd00:122:")))
+    };
+    // Longer than a block must have been empty.
+    let began = Instant::now();
+    wait::holds("the block of IPv6 to have stayed for a while", LIMIT, || {
+        ensure!(is_left(world)?, "the pod has an address of each family");
+        Ok(began.elapsed() > A_WHILE)
+    })?;
+    world.nodes[place].del("pod-0")?;
+    wait::holds("the block of IPv6 to go", LIMIT, || Ok(!is_left(world)?))?;
+    let result = world.nodes[place].add_result("pod-1")?;
+    ensure!(result["ips"].as_array().map_or(0, Vec::len) == 1, "{result}");
+    world.nodes[place].clear()?;
     world.nodes.pop();
     Ok(())
 }
