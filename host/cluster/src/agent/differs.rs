@@ -79,7 +79,7 @@ fn without_addresses(
         let names = names.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
         let key = family.name().to_lowercase();
         format!(
-            "network {network} has no {} addresses to give: add `{key}` to an AddressPool of it ({names}), or take it out of the network's `families`",
+            "network {network} has no {} addresses to give: add a CIDR of `{key}` to an AddressPool of it ({names}), or take it out of the network's `families`",
             family.name()
         )
     });
@@ -128,7 +128,7 @@ mod tests {
         assert_eq!(words.len(), 1);
         assert!(
             words[0].starts_with(
-                "network pods has no IPv6 addresses to give: add `ipv6` to an AddressPool of it (four, six)"
+                "network pods has no IPv6 addresses to give: add a CIDR of `ipv6` to an AddressPool of it (four, six)"
             ),
             "{words:?}"
         );

@@ -93,8 +93,10 @@ pub(crate) async fn pool(client: &Client, name: &str) -> Result<Option<ClusterPo
     };
     let uid = pool.uid().ok_or(ConversionError::Missing("uid")).and_then(|uid| Ok(uid.parse()?));
     let uid = uid.map_err(unread(format!("AddressPool {name}")))?;
-    let ipv4 = pool.spec.ipv4.as_ref().map(|family| (PoolFamily::Ipv4, family.block_prefix));
-    let ipv6 = pool.spec.ipv6.as_ref().map(|family| (PoolFamily::Ipv6, family.block_prefix));
+    // A family cannot be taken out of a pool, only emptied.
+    let unit = |family, cidrs: &[String], prefix| (!cidrs.is_empty()).then_some((family, prefix));
+    let ipv4 = pool.spec.ipv4.and_then(|of| unit(PoolFamily::Ipv4, &of.cidrs, of.block_prefix));
+    let ipv6 = pool.spec.ipv6.and_then(|of| unit(PoolFamily::Ipv6, &of.cidrs, of.block_prefix));
     let units = ipv4.into_iter().chain(ipv6).collect();
     let generation = pool.metadata.generation.unwrap_or_default();
     Ok(Some(ClusterPool { key: PoolKey { name: name.into(), uid }, units, generation }))

@@ -1,4 +1,4 @@
-//! Looks for AddressPools that are not there, or that lack a family of their network: the next one comes ever later, so that a name that no pool has
+//! Looks for AddressPools that are not there, or that lack a family of their network or may have lost it: the next one comes ever later, so that a name that no pool has
 //! costs the API server next to nothing, however many nodes have it in their configuration.
 //!
 //! Nobody tells a node of a pool that it does not know yet. While a pod waits for one, the node looks more often.

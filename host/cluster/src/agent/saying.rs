@@ -124,10 +124,14 @@ async fn has_planned(core: &AgentCore) -> bool {
 
 /// The wishes for the pools and families that the node's networks have.
 async fn wishes(core: &AgentCore) -> Vec<PoolWish> {
-    let pools = core.state().pools.clone();
+    let (pools, leases) = (core.state().pools.clone(), core.leases());
     let mut wishes = Vec::new();
     for pool in pools.values() {
-        for family in pool.units.keys() {
+        let held = leases.values().filter(|lease| lease.pool == pool.key && lease.turn.is_none());
+        // Blocks of a family whose CIDRs were taken out are in use until they are asked back.
+        let families: BTreeSet<PoolFamily> =
+            held.map(|lease| PoolFamily::of(lease.cidr())).chain(pool.units.keys().copied()).collect();
+        for family in &families {
             let Ok(engine_pool) = PoolName::new(format!("{}{}", pool.key.name, family.suffix())) else {
                 continue;
             };

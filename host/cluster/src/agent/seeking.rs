@@ -1,5 +1,5 @@
-//! Looking up the cluster's pools in the API server: those that are not known, those that the operator says are gone, and those that may have got a
-//! family since they were read.
+//! Looking up the cluster's pools in the API server: those that are not known, those that the operator says are gone, and those that may have got or
+//! lost a family since they were read.
 
 #[cfg(test)]
 mod tests;
@@ -48,7 +48,7 @@ impl AgentCore {
         };
         let mut state = self.state();
         let is_sought = |(name, families): &(&str, BTreeSet<PoolFamily>)| {
-            state.is_gone(name) || state.may_have_got(name, families)
+            state.is_gone(name) || state.may_have_got(name, families) || state.may_have_lost(name)
         };
         let sought: Vec<&str> = families.iter().filter(|of| is_sought(of)).map(|(name, _)| *name).collect();
         state.pool_looks.retain(&sought);

@@ -27,7 +27,7 @@ use crate::pools::ClaimName;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ClusterPool {
     pub(crate) key: PoolKey,
-    /// The prefix length of a block of each family that the pool has.
+    /// The prefix length of a block of each family of which the pool has a CIDR.
     pub(crate) units: BTreeMap<PoolFamily, u8>,
     /// The generation of its spec when it was read.
     pub(crate) generation: i64,
@@ -163,6 +163,14 @@ impl AgentState {
         let Some(known) = self.pools.get(pool) else { return true };
         let told = self.in_force.get(&known.key.uid).map(|settings| settings.generation);
         told != Some(known.generation) && families.iter().any(|family| !known.units.contains_key(family))
+    }
+
+    /// Whether a pool may have lost its last CIDR of a family since it was read: it was edited, and the operator has no range open to grant of.
+    pub(crate) fn may_have_lost(&self, pool: &str) -> bool {
+        let Some(known) = self.pools.get(pool) else { return false };
+        let told = self.in_force.get(&known.key.uid).map(|settings| settings.generation);
+        let waits = || self.waiting().any(|entry| entry.pool == pool && entry.reason == "OperatorWaits");
+        told.is_some_and(|told| told != known.generation) && waits()
     }
 
     /// The reason and the message for which an engine pool gets no block.
