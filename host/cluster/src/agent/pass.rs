@@ -47,6 +47,7 @@ impl AgentPass<'_> {
             read_back(self.core, &me).await?;
         }
         self.core.look_up_pools(self.jitter).await?;
+        self.core.note_unsupplied().await;
         self.doubted_settings().await?;
         self.forget_pools();
         self.forget_blocks();

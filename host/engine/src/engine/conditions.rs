@@ -156,7 +156,9 @@ impl Engine {
             };
             let Some(served) = held.as_mut() else { continue };
             self.core.expire(served, now);
-            let pools = served.book.pools().iter().enumerate().filter(|(_, pool)| !kept.has(pool));
+            let demands = &self.effects.demands;
+            let pools = served.book.pools().iter().enumerate();
+            let pools = pools.filter(|(_, pool)| !kept.has(pool) && !demands.is_unsupplied(&name, pool));
             let full = pools.filter_map(|(index, pool)| Some((pool, exhaustion(&served.book, index)?)));
             for (pool, message) in full {
                 let subject = format!("{name}/{}", pool.name);

@@ -1,9 +1,10 @@
 //! The effects outside the ledger, and the supply that they bring.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tenure_ledger::Intent;
-use tenure_types::{Attributes, Effect, Error, IntentId, NetworkName, Object, Range, Result};
+use tenure_types::{Attributes, Effect, Error, IntentId, NetworkName, Object, PoolName, Range, Result};
 
 use super::Engine;
 use crate::effects::begin::Begun;
@@ -34,6 +35,12 @@ impl Engine {
     /// Notes why a network's supply does not grow, for the requests that wait for it, until the next plan.
     pub fn supply_lacks(&self, network: &NetworkName, why: &str) {
         self.effects.supply_lacks(network, why);
+    }
+
+    /// Notes the pools of a network for which its supplier has nothing, such as one of a family that it lacks: other pools serve in their place, and they
+    /// do not count as exhausted.
+    pub fn supplies_none(&self, network: &NetworkName, pools: BTreeSet<PoolName>) {
+        self.effects.demands.supplies_none(network, pools);
     }
 
     /// The networks for whose supply requests wait.

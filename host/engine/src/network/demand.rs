@@ -4,10 +4,10 @@
 //! supply of its network has changed. Its caller's deadline ends the wait. Nobody waits for a network that no executor attends to, and
 //! what happens to one network wakes nobody who waits for another. The maps are behind a `std::sync::Mutex`, held to count.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
-use tenure_types::{Error, ErrorCode, NetworkName, Result};
+use tenure_types::{Error, ErrorCode, NetworkName, Pool, PoolName, Result, Supply};
 use tokio::sync::watch;
 
 use crate::lock::hold;
@@ -22,6 +22,8 @@ pub(crate) struct Demands {
     attended: Mutex<BTreeMap<NetworkName, Attended>>,
     /// Networks whose last plan did not reach its target, with the reason.
     lacks: Mutex<BTreeMap<NetworkName, Error>>,
+    /// Pools for which the supplier has nothing, by network.
+    unsupplied: Mutex<BTreeMap<NetworkName, BTreeSet<PoolName>>>,
 }
 
 /// The requests that wait for a network's supply.
@@ -106,6 +108,18 @@ impl Demands {
         if lack.is_some_and(is_full) && !before.as_ref().is_some_and(is_full) {
             self.supplied(network);
         }
+    }
+
+    /// Notes the pools of a network for which its supplier has nothing.
+    pub(crate) fn supplies_none(&self, network: &NetworkName, pools: BTreeSet<PoolName>) {
+        hold(&self.unsupplied).insert(network.clone(), pools);
+    }
+
+    /// Whether a network's supplier has nothing for a pool.
+    pub(crate) fn is_unsupplied(&self, network: &NetworkName, pool: &Pool) -> bool {
+        let unsupplied = hold(&self.unsupplied);
+        let known = unsupplied.get(network).is_some_and(|pools| pools.contains(&pool.name));
+        known && pool.supply == Supply::Host
     }
 
     /// The requests that wait for a network's supply.

@@ -1,5 +1,5 @@
 use tenure_ledger::IntentOrigin;
-use tenure_types::{IntentId, Moment};
+use tenure_types::{ConditionName, IntentId, Moment};
 
 use super::*;
 use crate::agent::sample::{agent, network};
@@ -67,11 +67,17 @@ async fn no_block_is_asked_for_of_a_family_that_the_pool_does_not_have() {
         let pool = ClusterPool { key, units: [(family, 28)].into(), generation: 1 };
         core.state().pools.insert("names".to_owned(), pool);
     };
-    assert!(told().is_empty());
+    let is_exhausted = async || {
+        core.note_unsupplied().await;
+        core.engine.look_at_networks();
+        core.engine.conditions().list().iter().any(|found| found.name == ConditionName::SupplyExhausted)
+    };
+    assert!(told().is_empty() && is_exhausted().await);
     has(PoolFamily::Ipv6);
     assert!(matches!(wing.next(&mut work).await, Step::Undone(_)));
     assert_eq!(told(), ["names.v4 NoSuchFamily"]);
+    assert!(!is_exhausted().await, "another pool may serve");
     // An edit of the pool adds the family.
     has(PoolFamily::Ipv4);
-    assert!(told().is_empty());
+    assert!(told().is_empty() && is_exhausted().await);
 }
