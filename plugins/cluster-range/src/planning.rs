@@ -17,6 +17,7 @@ use crate::names::{
     ADDRESSES, BLOCK, EMPTY_BLOCK, EXHAUSTED, IDLE_SECONDS, MESSAGE, NO_FAMILY, POOL, PREALLOCATION, REASON,
     RELEASE_SECONDS,
 };
+use crate::settings::AddressFamily;
 
 /// The pre-allocation of a host that does not say.
 const USUAL_PREALLOCATION: u32 = 16;
@@ -29,12 +30,12 @@ const USUAL_DELAY: u32 = 1800;
 ///
 /// # Errors
 /// [`Refusal::Exhausted`] if requests wait and the cluster has no block for them. Not while one may come to another pool that has nothing
-/// free: the situation does not tell which pools the requests wait for, and all of them would be refused.
+/// free: the situation does not tell which pools the requests wait for, and all of them would be refused. Each needs an address of each family, so all
+/// are refused if no pool can have any of one.
 pub fn plan(state: &SupplySituation) -> Result<Vec<Effect>, Refusal> {
     let (mut effects, mut exhausted, mut may_come) = (Vec::new(), None, false);
-    let is_demanded = |pool: &Pool| state.waiting.iter().any(|(index, _)| *index == pool.index);
-    let pools = ledger::pools().filter(|pool| is_demanded(pool) && told(state, pool) != Some(NO_FAMILY));
-    for pool in pools {
+    let all: Vec<Pool> = ledger::pools().collect();
+    for pool in all.iter().filter(|pool| may_grow(state, pool)) {
         let free = room(&pool.shelf().usage());
         let wanted = preallocation(state).saturating_add(state.waiting(pool.index));
         let requests =
@@ -42,7 +43,7 @@ pub fn plan(state: &SupplySituation) -> Result<Vec<Effect>, Refusal> {
         let is_pending = state.pending.iter().any(|effect| requests(&effect));
         if free < wanted {
             if free == 0 && state.waiting(pool.index) > 0 {
-                match exhausted_words(state, &pool) {
+                match exhausted_words(state, pool) {
                     Some(words) => exhausted = exhausted.or(Some(words)),
                     None => may_come = true,
                 }
@@ -53,13 +54,39 @@ pub fn plan(state: &SupplySituation) -> Result<Vec<Effect>, Refusal> {
                 effects.push(request.with(ADDRESSES, missing.to_string()));
             }
         } else if !is_pending {
-            effects.extend(spare(state, &pool, free));
+            effects.extend(spare(state, pool, free));
         }
     }
-    match exhausted {
-        Some(words) if effects.is_empty() && !may_come => Err(Refusal::Exhausted(words)),
+    let lacking = lacking_words(state, &all);
+    let refused = lacking.or_else(|| exhausted.filter(|_| !may_come));
+    match refused {
+        Some(words) if effects.is_empty() => Err(Refusal::Exhausted(words)),
         _ => Ok(effects),
     }
+}
+
+/// Whether blocks may come to a pool that is for everybody.
+fn may_grow(state: &SupplySituation, pool: &Pool) -> bool {
+    let is_demanded = state.waiting.iter().any(|(index, _)| *index == pool.index);
+    is_demanded && told(state, pool) != Some(NO_FAMILY)
+}
+
+/// Words about a family of which the network's pools for everybody have no addresses and get none, if requests wait.
+fn lacking_words(state: &SupplySituation, pools: &[Pool]) -> Option<String> {
+    if state.waiting.iter().all(|(_, waiting)| *waiting == 0) {
+        return None;
+    }
+    let may_give = |pool: &Pool| {
+        let is_demanded = state.waiting.iter().any(|(index, _)| *index == pool.index);
+        may_grow(state, pool) || (is_demanded && pool.shelf().usage().total > 0)
+    };
+    let is_lacking = |family: &AddressFamily| {
+        let mut of_family =
+            pools.iter().filter(|pool| AddressFamily::of(&pool.name) == Some(*family)).peekable();
+        of_family.peek().is_some() && !of_family.any(may_give)
+    };
+    let family = [AddressFamily::Ipv4, AddressFamily::Ipv6].into_iter().find(is_lacking)?;
+    Some(format!("no pool of the network has {} addresses for everybody", family.name()))
 }
 
 fn preallocation(state: &SupplySituation) -> u32 {

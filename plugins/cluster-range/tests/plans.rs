@@ -137,6 +137,38 @@ fn a_pool_without_a_demand_and_one_without_the_family_keep_no_request_waiting() 
     }
 }
 
+/// Regression: nothing was exhausted, and each ADD waited until its deadline.
+#[test]
+fn where_no_pool_for_everybody_has_a_family_every_request_is_refused() {
+    let config = r#"{ "pools": ["a", "claims"], "families": ["ipv4", "ipv6"] }"#;
+    let mut node = tenure_testkit::define::<ClusterRange>(config).unwrap();
+    node.supply("a.v4", &block(0).1).unwrap();
+    let object = |name: &str| Object {
+        kind: "pool".into(),
+        name: name.into(),
+        attributes: Attributes::new().with("reason", "NoSuchFamily"),
+    };
+    // The pools are `a.v4`, `claims.v4`, `a.v6` and `claims.v6`; those for claims have no demand.
+    let mut lacking = state(1, &[]);
+    lacking.waiting = vec![(0, 1), (2, 1)];
+    lacking.objects.push(object("a.v6"));
+    let error = node.plan(&lacking).unwrap_err();
+    assert_eq!(error.code, ErrorCode::PoolExhausted);
+    assert!(
+        error.cause.contains("no pool of the network has ipv6 addresses for everybody"),
+        "{}",
+        error.cause
+    );
+    lacking.waiting = vec![(0, 0), (2, 0)];
+    assert_eq!(kinds(&node, &lacking), [], "nobody waits");
+    lacking.waiting = vec![(0, 1), (2, 1), (3, 1)];
+    let request = (EffectKind::RequestBlock, "5".to_owned());
+    assert_eq!(kinds(&node, &lacking), [request], "the other pool is for everybody, too");
+    lacking.waiting = vec![(0, 1), (2, 1)];
+    lacking.objects.clear();
+    assert_eq!(kinds(&node, &lacking).len(), 1, "it is not known that `a` lacks the family");
+}
+
 /// Regression: the policy never said that a pool is exhausted, and an ADD waited until its deadline each time.
 #[test]
 fn where_the_supply_is_full_a_request_is_refused_for_good_unless_an_address_cools_down() {

@@ -23,7 +23,10 @@ pub(crate) async fn differences(core: &AgentCore) -> Vec<String> {
         match core.settings.networks.get(&network) {
             Some(listed) => {
                 found.extend(of_network(&network, listed, &named(&book)));
-                found.extend(without_addresses(&network, &families(&book), &core.state().pools));
+                let mut families = families(&book);
+                // Their addresses come with claims, and other pods get none of them.
+                families.values_mut().for_each(|names| leave_out(names, |name| core.is_for_claims(name)));
+                found.extend(without_addresses(&network, &families, &core.state().pools));
                 let supplied = book.pools().iter().filter(|pool| pool.supply == Supply::Host);
                 found.extend(supplied.filter_map(|pool| misnamed(&network, listed, &pool.name)));
             }
@@ -64,6 +67,13 @@ fn families(book: &Book) -> BTreeMap<PoolFamily, BTreeSet<String>> {
         families.entry(family).or_default().insert(name.to_owned());
     }
     families
+}
+
+/// Leaves out the pools for claims, unless all are.
+fn leave_out(names: &mut BTreeSet<String>, is_for_claims: impl Fn(&str) -> bool) {
+    if !names.iter().all(|name| is_for_claims(name)) {
+        names.retain(|name| !is_for_claims(name));
+    }
 }
 
 /// Sentences about the families of which no pool of a network has addresses, once all of its pools were read.
@@ -132,6 +142,17 @@ mod tests {
             ),
             "{words:?}"
         );
+    }
+
+    #[test]
+    fn pools_for_claims_have_a_family_where_a_network_has_no_other_pools() {
+        let left = |names: &[&str]| {
+            let mut names = names.iter().map(|name| (*name).to_owned()).collect();
+            leave_out(&mut names, |name| name.starts_with("claims"));
+            names.into_iter().collect::<Vec<_>>()
+        };
+        assert_eq!(left(&["claims", "plain"]), ["plain"]);
+        assert_eq!(left(&["claims", "claims-2"]), ["claims", "claims-2"]);
     }
 
     #[test]
