@@ -313,6 +313,7 @@ The daemon verifies each finding again before it releases anything. Findings of 
   tenurectl import --apply host-local /var/lib/cni/networks --of cbr0 --network pods
   tenurectl import ipamd /var/run/aws-node/ipam.json --network pods
   tenurectl import abandon pods --reason 'rebooted meanwhile' --apply
+  tenurectl import abandon pods --source 'ipamd /root/ipam.json' --apply
 
 An address that cannot be assigned to its owner - a duplicate, a conflict, one outside the ranges, a file without an owner - is held
 for an unknown owner and is not handed out until `tenurectl release` or a reboot frees it; the import then exits with 1. An allocation

@@ -6,6 +6,8 @@
 mod broken;
 #[path = "moving_over/gone.rs"]
 mod gone;
+#[path = "moving_over/hidden.rs"]
+mod hidden;
 #[path = "moving_over/killed.rs"]
 mod killed;
 #[path = "moving_over/returned.rs"]
@@ -28,6 +30,16 @@ fn main() -> ExitCode {
         .test("what_host_local_adds_after_the_import_is_not_given_out", &[], added_after_the_import)
         .test("what_ipamd_adds_after_the_import_is_not_given_out", &[], added_by_ipamd)
         .test("a_removed_network_is_compared_with_host_local_again", &[], removed_in_between)
+        .test(
+            "a_removed_network_is_compared_with_its_sources_again",
+            &[],
+            returned::sources_outlive_their_network,
+        )
+        .test(
+            "what_the_daemon_cannot_read_is_not_imported_and_can_be_let_go_of",
+            &[Need::Root, Need::UTIL_LINUX],
+            hidden::from_the_daemon,
+        )
         .test("another_source_does_not_end_an_import_that_was_cut_off", &[], other_source)
         .test(
             "an_import_that_was_cut_off_survives_a_boot_and_can_be_ended",

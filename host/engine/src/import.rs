@@ -117,6 +117,10 @@ impl NetworkImports {
             // the policy is needed at all.
             drop(self.core.loaded_by_now(policy).await);
         }
+        if let Some(others) = self.others() {
+            // Once the network has moved over, new owners would wait for a comparison that nobody can make.
+            others.can_read(&import.network, &import.origin.source).await?;
+        }
         let slot = match import.definition {
             Some(_) => self.core.networks.get_or_create(&import.network)?,
             None => self.core.networks.known(&import.network).ok_or_else(unknown)?,
@@ -262,10 +266,7 @@ impl NetworkImports {
         let (network, at) = (&import.network, self.core.now());
         let node = self.core.committer.node();
         let mut facts: Vec<Fact> = Vec::new();
-        for source in gate::ended_elsewhere(book, &node.moves) {
-            let (network, end, why) = (network.clone(), MoveEnd::Finished, "by an older program".into());
-            facts.push(MoveFact::Ended { network, source, end, why, at }.into());
-        }
+        facts.extend(gate::ended_elsewhere(book, &node.moves, at));
         if book.is_importing() && node.moves.open(network).next().is_none() {
             facts.push(MoveFact::Begun(gate::by_an_older_program(network)).into());
         }

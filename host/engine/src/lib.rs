@@ -53,7 +53,7 @@ pub use exchange::conformance::{Conformance, conformance};
 pub use exchange::define::Define;
 pub use exchange::replace_state::ReplaceState;
 pub use exchange::run::ShadowReport;
-pub use import::abandon::Abandon;
+pub use import::abandon::{Abandon, AbandonedMoves};
 pub use import::claim::{Claim, Imported, Place};
 pub use import::{Import, ImportOrigin, Importing};
 pub use network::bounds::settings::SettingPattern;

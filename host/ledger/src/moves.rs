@@ -14,12 +14,15 @@
 //!                     again └──┘ └─ ...
 //!                              │ abandoned: an operator says that nothing is missing; what came over stays
 //!                              ▼
-//!                           no move
+//!                           no move, and the source is what it was before
+//!
+//!   a source, none of whose moves is open ── abandoned: an operator lets go of it ──▶ no source any more
 //! ```
 //!
 //! An open move is under way while somebody imports, and cut off otherwise; only the engine knows which. A restart and a boot
 //! leave it open. Only the same source or an operator ends it: another source says nothing about what is missing. Abandoning one
-//! frees nothing. A network that is removed takes its sources along, and has no open moves.
+//! frees nothing. A network that is removed has no open moves, and its sources stay: the other IPAM may serve it for a while, and
+//! the ledger knows nothing of that when it serves a network of the name again.
 //!
 //! A DEL that finds no allocation is remembered with the time at which it began, for any network: an import may bring the
 //! attachment later, and then it is over, unless the other IPAM assigned its addresses after that. A DEL of an imported
@@ -139,15 +142,15 @@ impl Moves {
                 }
             }
             MoveFact::Ended { network, source, end, at, .. } => {
-                if let Some(open) = self.open.get_mut(network) {
-                    open.remove(source);
-                    if open.is_empty() {
-                        self.open.remove(network);
+                let was_open = take_out(&mut self.open, network, source);
+                match end {
+                    MoveEnd::Finished => {
+                        let sources = self.sources.entry(network.clone()).or_default();
+                        sources.insert(Arc::clone(source), *at);
                     }
-                }
-                if *end == MoveEnd::Finished {
-                    let sources = self.sources.entry(network.clone()).or_default();
-                    sources.insert(Arc::clone(source), *at);
+                    MoveEnd::Abandoned if was_open => {}
+                    // An older program never writes this, and leaves the source when it reads it.
+                    MoveEnd::Abandoned => _ = take_out(&mut self.sources, network, source),
                 }
             }
             MoveFact::Deleted { network, owner, at } => self.bury(network, owner, *at),
@@ -173,6 +176,20 @@ impl Moves {
         self.oldest.insert((at.wall_ms, network.clone(), owner.clone()));
         self.deleted.insert(key, at);
     }
+}
+
+/// Removes what a network has of a source; returns whether there was something.
+fn take_out<T>(
+    all: &mut BTreeMap<NetworkName, BTreeMap<Arc<str>, T>>,
+    network: &NetworkName,
+    source: &Arc<str>,
+) -> bool {
+    let Some(of_network) = all.get_mut(network) else { return false };
+    let was_there = of_network.remove(source).is_some();
+    if of_network.is_empty() {
+        all.remove(network);
+    }
+    was_there
 }
 
 #[cfg(test)]

@@ -38,14 +38,15 @@ pub(crate) enum ImportSource {
         #[command(flatten)]
         config: DefiningConfig,
     },
-    /// End an import that was interrupted and cannot be repeated, because its source is gone.
+    /// End an import that was interrupted and cannot be repeated, because its source is gone; or let go of a source.
     ///
     /// What was imported stays with its owners. Use only if nothing that was not imported is in use, such as after a reboot.
+    /// With the source of an import that has ended, also of a removed network, new pods are no longer compared with what is there.
     Abandon {
         /// The network.
         #[arg(value_name = "NETWORK")]
         network: String,
-        /// Only the import from this source, as `tenurectl status` names it; otherwise all that were interrupted.
+        /// Only the import from this source, as `tenurectl status` or the refusal names it; otherwise all that were interrupted.
         #[arg(long, value_name = "SOURCE")]
         source: Option<String>,
         /// The reason, recorded in the log.

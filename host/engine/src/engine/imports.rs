@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use tenure_ledger::Move;
 use tenure_types::Result;
 
 use super::Engine;
-use crate::import::abandon::Abandon;
+use crate::import::abandon::{Abandon, AbandonedMoves};
 use crate::import::claim::{Claim, Imported};
 use crate::import::{Import, Importing};
 use crate::ports::OtherIpams;
@@ -18,7 +17,8 @@ impl Engine {
     ///
     /// # Errors
     /// `UnknownNetwork` when the network does not exist and `import` does not define it, `NotReady` while the policy that has to
-    /// define it is being compiled, and the policy's own errors about the configuration.
+    /// define it is being compiled, `InputOutput` when the source can never be compared with the network, since the daemon cannot read
+    /// it, and the policy's own errors about the configuration.
     pub async fn begin_import(&self, import: &Import) -> Result<Importing> {
         self.imports.begin_import(import).await
     }
@@ -42,11 +42,12 @@ impl Engine {
 
     /// Abandons moves that were cut off: the operator says that nothing of them is missing. What came over stays with its owners,
     /// and the network serves new owners if no other move of it is open; durable when this returns. Returns the moves that were
-    /// abandoned, or would be.
+    /// abandoned, or would be. The source of a move that has ended, also of a network that was removed, is let go of in the same way:
+    /// new owners no longer wait for what is there.
     ///
     /// # Errors
     /// `UnknownNetwork`; `NetworkInUse` while such an import is in progress; `CheckpointFailed` and `DiskFull`.
-    pub async fn abandon_moves(&self, abandon: &Abandon) -> Result<Vec<Move>> {
+    pub async fn abandon_moves(&self, abandon: &Abandon) -> Result<AbandonedMoves> {
         self.imports.abandon_moves(abandon).await
     }
 

@@ -8,9 +8,9 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use tenure_ledger::{Book, Move, Moves};
+use tenure_ledger::{Book, Fact, Move, MoveEnd, MoveFact, Moves};
 use tenure_types::{
-    ConditionName, DelegateName, Error, ErrorCode, NetworkConfig, NetworkName, Owner, Result,
+    ConditionName, DelegateName, Error, ErrorCode, Moment, NetworkConfig, NetworkName, Owner, Result,
 };
 
 use super::{NetworkImports, Unaccounted};
@@ -123,7 +123,7 @@ impl NetworkImports {
         self.core.conditions.replace(ConditionName::MoveUnfinished, unfinished);
     }
 
-    fn others(&self) -> Option<Arc<dyn OtherIpams>> {
+    pub(super) fn others(&self) -> Option<Arc<dyn OtherIpams>> {
         self.others.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -185,14 +185,19 @@ impl NetworkImports {
 /// The move that a program began which did not record whose it was.
 pub(super) fn by_an_older_program(network: &NetworkName) -> Move {
     let (network, source, by) = (network.clone(), Arc::from(""), Box::default());
-    Move { network, source, by, entries: 0, reached: 0, at: tenure_types::Moment::default() }
+    Move { network, source, by, entries: 0, reached: 0, at: Moment::default() }
 }
 
-/// Whether an older program has ended the moves of a network, which it does not know.
-pub(super) fn ended_elsewhere(book: &Book, moves: &Moves) -> Vec<Arc<str>> {
+/// The ends of the moves of a network that an older program has ended, which it did not record.
+pub(crate) fn ended_elsewhere(book: &Book, moves: &Moves, at: Moment) -> Vec<Fact> {
+    let ended = |open: &Move| {
+        let (network, source) = (open.network.clone(), Arc::clone(&open.source));
+        let (end, why) = (MoveEnd::Finished, "by an older program".into());
+        Fact::from(MoveFact::Ended { network, source, end, why, at })
+    };
     match book.is_importing() {
         true => Vec::new(),
-        false => moves.open(book.name()).map(|open| Arc::clone(&open.source)).collect(),
+        false => moves.open(book.name()).map(ended).collect(),
     }
 }
 

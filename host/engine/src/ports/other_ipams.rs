@@ -48,4 +48,10 @@ pub trait OtherIpams: Send + Sync + 'static {
     /// # Errors
     /// `NotTakenOver`, with the command that imports them; `Internal`.
     fn look<'a>(&'a self, compared: &'a Compared, is_known: IsKnown) -> Answer<'a, ()>;
+
+    /// Finds out whether a network that moves over from a source can be compared with it afterwards. A source that does not exist can.
+    ///
+    /// # Errors
+    /// `InputOutput` if the source is there, or hidden, and cannot be read; `Internal`.
+    fn can_read<'a>(&'a self, network: &'a NetworkName, source: &'a str) -> Answer<'a, ()>;
 }

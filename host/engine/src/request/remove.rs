@@ -1,10 +1,11 @@
 //! Removing networks that have no allocations.
 
-use tenure_ledger::{ChoiceFact, Fact, LedgerFact, MoveFact};
+use tenure_ledger::{ChoiceFact, Fact, LedgerFact};
 use tenure_types::{Error, ErrorCode, NetworkName, Result};
 
 use crate::delegates::given::reopened;
 use crate::engine::Engine;
+use crate::import::gate::ended_elsewhere;
 use crate::network::slot::Served;
 use crate::policy::states::forgotten;
 use crate::ports::Ticket;
@@ -70,9 +71,8 @@ impl Engine {
             let node = self.core.committer.node();
             facts.extend(forgotten(&node.states, name, at).map(Fact::from));
             facts.extend(reopened(&node.delegations, name));
-            if node.moves.sources(name).next().is_some() || node.moves.open(name).next().is_some() {
-                facts.push(MoveFact::Forgotten { network: name.clone(), at }.into());
-            }
+            // Its sources stay: the other IPAM may serve the network for a while.
+            facts.extend(ended_elsewhere(&served.book, &node.moves, at));
         }
         let (_, ticket) = self.core.committer.commit(&mut served.book, &facts)?;
         self.core.networks.removed_one();

@@ -8,7 +8,7 @@ use tenure_engine::ports::{Answer, Compared, IsKnown, OtherIpams, Reservation};
 use tenure_engine::{Abandon, Claim, Import, ImportOrigin, Imported, Importing, Place};
 use tenure_fixtures::ports::{ManualJournal, policy};
 use tenure_ledger::{Fact, LedgerFact, MoveFact};
-use tenure_types::{ConditionName, Error, ErrorCode, NetworkConfig, Owner, PolicyName};
+use tenure_types::{ConditionName, Error, ErrorCode, NetworkConfig, NetworkName, Owner, PolicyName};
 
 use crate::support::{Bench, network, owner};
 
@@ -16,6 +16,13 @@ pub(crate) fn claim(number: u32, address: &str, claimed_at_ms: Option<u64>) -> C
     let claim = claimed_at_ms.unwrap_or_default().to_string();
     let places = vec![Place { address: address.parse().unwrap(), claim }];
     Claim { owner: Ok(owner(number)), places, pod: None, source: "a".to_owned(), claimed_at_ms }
+}
+
+fn import(source: &str) -> Import {
+    let config = Arc::new(NetworkConfig { ipam: "10.0.0.0/29".into(), attributes: Vec::new() });
+    let definition = Some((PolicyName::new("first").unwrap(), config));
+    let origin = ImportOrigin { source: source.to_owned(), by: "uid 0".to_owned(), entries: 9 };
+    Import { network: network(), origin, definition, exclusive: true, apply: true }
 }
 
 /// Another IPAM, with its reservations: addresses, claims and the numbers of their owners.
@@ -42,6 +49,14 @@ impl OtherIpams for Other {
         let found = found.map_or(Ok(()), |(address, ..)| Err(Error::new(ErrorCode::NotTakenOver, address)));
         Box::pin(std::future::ready(found))
     }
+
+    fn can_read<'a>(&'a self, _: &'a NetworkName, source: &'a str) -> Answer<'a, ()> {
+        let read = match source {
+            "hidden" => Err(Error::new(ErrorCode::InputOutput, source)),
+            _ => Ok(()),
+        };
+        Box::pin(std::future::ready(read))
+    }
 }
 
 impl Bench {
@@ -52,11 +67,7 @@ impl Bench {
     }
 
     async fn begins_move(&self, source: &str) -> Importing {
-        let config = Arc::new(NetworkConfig { ipam: "10.0.0.0/29".into(), attributes: Vec::new() });
-        let definition = Some((PolicyName::new("first").unwrap(), config));
-        let origin = ImportOrigin { source: source.to_owned(), by: "uid 0".to_owned(), entries: 9 };
-        let import = Import { network: network(), origin, definition, exclusive: true, apply: true };
-        self.engine.begin_import(&import).await.unwrap()
+        self.engine.begin_import(&import(source)).await.unwrap()
     }
 
     pub(crate) async fn moves(&self, source: &str, claims: &[Claim]) -> Vec<Imported> {
@@ -69,7 +80,8 @@ impl Bench {
     async fn abandons(&self, source: Option<&str>, apply: bool) -> Result<usize, Error> {
         let (source, reason) = (source.map(str::to_owned), "gone".to_owned());
         let abandon = Abandon { network: network(), source, reason, apply };
-        self.engine.abandon_moves(&abandon).await.map(|ended| ended.len())
+        let abandoned = self.engine.abandon_moves(&abandon).await?;
+        Ok(abandoned.moves.len() + abandoned.source.iter().len())
     }
 
     pub(crate) fn unfinished(&self) -> Vec<String> {
@@ -117,6 +129,35 @@ async fn a_move_is_abandoned_by_an_operator_and_what_came_over_stays() {
         (bench.address(7).await.unwrap(), bench.address(1).await.unwrap()),
         ("10.0.0.3".into(), "10.0.0.2".into())
     );
+}
+
+/// Regression: the network had then moved over from what nobody could compare with it, and was shut for good.
+#[tokio::test]
+async fn nothing_is_imported_from_what_the_network_cannot_be_compared_with() {
+    let bench = Bench::new(8, 8);
+    bench.engine.compare_with_others(Arc::new(Other::default()) as _);
+    for apply in [false, true] {
+        let import = Import { apply, ..import("hidden") };
+        assert_eq!(bench.engine.begin_import(&import).await.unwrap_err().code, ErrorCode::InputOutput);
+    }
+    assert!(bench.unfinished().is_empty() && bench.journal.facts().is_empty());
+    bench.moves("a", &[]).await;
+}
+
+#[tokio::test]
+async fn an_operator_lets_go_of_a_source_once_no_move_of_it_is_open() {
+    let bench = Bench::new(8, 8);
+    bench.moves("a", &[claim(1, "10.0.0.2", None)]).await;
+    drop(bench.begins_move("a").await);
+    for of in [1, 1, 0] {
+        assert_eq!(
+            bench.abandons(Some("a"), true).await,
+            Ok(of),
+            "the open move, the source, and then nothing"
+        );
+    }
+    assert_eq!(bench.abandons(None, true).await, Ok(0));
+    assert_eq!(bench.address(1).await.unwrap(), "10.0.0.2");
 }
 
 #[tokio::test]

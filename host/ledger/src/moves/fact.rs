@@ -27,7 +27,7 @@ pub struct Move {
 pub enum MoveEnd {
     /// All of its entries were answered.
     Finished,
-    /// An operator ended it.
+    /// An operator ended it; or let go of its source, if it had finished before.
     Abandoned,
 }
 
@@ -80,7 +80,7 @@ pub enum MoveFact {
         /// Beginning of the DEL.
         at: Moment,
     },
-    /// The network was removed, and where its addresses came from is forgotten.
+    /// The network was removed, and where its addresses came from is forgotten. Only older programs write this.
     Forgotten {
         /// The network.
         network: NetworkName,

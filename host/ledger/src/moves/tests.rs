@@ -58,7 +58,20 @@ fn each_source_ends_its_own_move_only() {
 }
 
 #[test]
-fn a_removed_network_keeps_only_its_deletions() {
+fn an_operator_lets_go_of_a_source_only_once_no_move_of_it_is_open() {
+    let finished = || ended("a", MoveEnd::Finished);
+    let mut moves = after(&[begun("a"), finished(), begun("b"), ended("b", MoveEnd::Finished), begun("a")]);
+    moves.apply(6, &ended("a", MoveEnd::Abandoned));
+    assert_eq!(told(&moves), (vec![], vec!["a".to_owned(), "b".to_owned()]));
+    moves.apply(7, &ended("a", MoveEnd::Abandoned));
+    assert_eq!(told(&moves), (vec![], vec!["b".to_owned()]));
+    assert_eq!(Moves::restore(7, moves.facts()), moves);
+    moves.apply(8, &ended("b", MoveEnd::Abandoned));
+    assert_eq!((told(&moves), moves.facts()), ((vec![], vec![]), vec![]));
+}
+
+#[test]
+fn a_removal_by_an_older_program_leaves_only_the_deletions() {
     let forgotten = MoveFact::Forgotten { network: network("net"), at: at(3) };
     let facts = [begun("a"), begun("b"), ended("b", MoveEnd::Finished), deleted(1, 5), forgotten];
     let moves = after(&facts);

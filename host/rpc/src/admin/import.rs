@@ -25,7 +25,7 @@ struct Session {
     source: String,
 }
 
-/// Ends imports that were cut off.
+/// Ends imports that were cut off, or lets go of the source of one that has ended.
 pub(super) async fn abandon(
     engine: &Engine,
     request: v1::AbandonImportRequest,
@@ -34,14 +34,17 @@ pub(super) async fn abandon(
     let network = NetworkName::new(&network).map_err(|error| Error::new(ErrorCode::UnknownNetwork, error))?;
     let source = Some(source).filter(|source| !source.is_empty());
     let abandoned = engine.abandon_moves(&Abandon { network, source, reason, apply }).await?;
-    let imports = abandoned.iter().map(|open| v1::OpenImport {
+    let imports = abandoned.moves.iter().map(|open| v1::OpenImport {
         source: open.source.to_string(),
         by: open.by.to_string(),
         entries: open.entries,
         reached: open.reached,
         begun_at_ms: open.at.wall_ms,
     });
-    Ok(v1::AbandonImportResponse { imports: imports.collect() })
+    let source = abandoned.source.iter();
+    let let_go =
+        source.map(|source| v1::OpenImport { source: source.to_string(), ..v1::OpenImport::default() });
+    Ok(v1::AbandonImportResponse { imports: imports.chain(let_go).collect() })
 }
 
 /// Describes the caller for people.

@@ -22,6 +22,7 @@
 
 mod host_local;
 mod ipamd;
+mod readable;
 mod under_way;
 
 use std::collections::HashMap;
@@ -139,15 +140,7 @@ impl Unimported {
         let own = data_directory(&compared.config.ipam);
         // A relative path would be one of the plugin's working directory, which the daemon does not know.
         states.extend(Some(OtherState::HostLocal(own)).filter(|_| !ignore));
-        for source in &compared.sources {
-            let state = match source.split_once(' ') {
-                Some(("host-local", data)) if !ignore => OtherState::HostLocal(data.into()),
-                Some((HOST_LOCAL_NETWORK, directory)) if !ignore => {
-                    OtherState::HostLocalNetwork(directory.into())
-                }
-                Some(("ipamd", file)) => OtherState::Ipamd(file.into()),
-                _ => continue,
-            };
+        for state in compared.sources.iter().filter_map(|source| OtherState::of(source, ignore)) {
             if !states.contains(&state) {
                 states.push(state);
             }
@@ -241,9 +234,25 @@ impl OtherIpams for Unimported {
     fn look<'a>(&'a self, compared: &'a Compared, is_known: IsKnown) -> Answer<'a, ()> {
         Box::pin(self.compare(compared, is_known))
     }
+
+    fn can_read<'a>(&'a self, network: &'a NetworkName, source: &'a str) -> Answer<'a, ()> {
+        Box::pin(self.open(network, source))
+    }
 }
 
 impl OtherState {
+    /// The state that a source of imports names; `None` if networks are not compared with it.
+    fn of(source: &str, ignores_host_local: bool) -> Option<Self> {
+        match source.split_once(' ')? {
+            ("host-local", data) if !ignores_host_local => Some(Self::HostLocal(data.into())),
+            (HOST_LOCAL_NETWORK, directory) if !ignores_host_local => {
+                Some(Self::HostLocalNetwork(directory.into()))
+            }
+            ("ipamd", file) => Some(Self::Ipamd(file.into())),
+            _ => None,
+        }
+    }
+
     fn path(&self) -> &Path {
         match self {
             Self::HostLocal(path) | Self::HostLocalNetwork(path) | Self::Ipamd(path) => path,
@@ -311,6 +320,11 @@ fn data_directory(ipam: &str) -> PathBuf {
 
 fn refused(cause: impl std::fmt::Display) -> Error {
     Error::new(ErrorCode::NotTakenOver, cause)
+}
+
+/// The command that ends the comparison of a network with a source.
+fn letting_go(network: &NetworkName, source: std::fmt::Arguments<'_>) -> String {
+    format!("`tenurectl import abandon {network} --source '{source}' --apply`")
 }
 
 #[cfg(test)]

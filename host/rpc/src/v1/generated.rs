@@ -2975,7 +2975,8 @@ pub struct ImportOutcomes {
 pub struct AbandonImportRequest {
     #[prost(string, tag = "1")]
     pub network: ::prost::alloc::string::String,
-    /// The IPAM and the location of its state; empty for all imports that were cut off.
+    /// The IPAM and the location of its state; empty for all imports that were cut off. If the import from it has ended, its network, which
+    /// may be gone, is no longer compared with it.
     #[prost(string, tag = "2")]
     pub source: ::prost::alloc::string::String,
     /// The operator's reason, recorded in the log.
@@ -3006,7 +3007,8 @@ pub struct OpenImport {
     pub entries: u64,
     #[prost(uint64, tag = "4")]
     pub reached: u64,
-    /// When it was begun, as Unix time in milliseconds.
+    /// When it was begun, as Unix time in milliseconds; 0 if an older daemon began it, or if it has ended: the network is then no longer
+    /// compared with its source.
     #[prost(uint64, tag = "5")]
     pub begun_at_ms: u64,
 }

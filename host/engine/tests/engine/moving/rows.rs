@@ -7,6 +7,7 @@ use tenure_engine::{Claim, Imported};
 
 use tenure_fixtures::ports::{ManualJournal, policy};
 use tenure_ledger::LedgerFact;
+use tenure_types::{ErrorCode, NetworkName};
 
 use super::{Other, claim};
 use crate::support::{Bench, network, owner};
@@ -70,9 +71,13 @@ impl OtherIpams for Removals {
     fn look<'a>(&'a self, _: &'a Compared, _: IsKnown) -> Answer<'a, ()> {
         Box::pin(std::future::ready(Ok(())))
     }
+
+    fn can_read<'a>(&'a self, _: &'a NetworkName, _: &'a str) -> Answer<'a, ()> {
+        Box::pin(std::future::ready(Ok(())))
+    }
 }
 
-/// A network that was removed has forgotten what it knew.
+/// A network that was removed has forgotten what it knew, but not from where it had moved over.
 #[tokio::test]
 async fn a_comparison_is_told_how_many_networks_were_removed_before() {
     let (bench, removals) = (Bench::new(8, 8), Arc::new(Removals::default()));
@@ -88,7 +93,17 @@ async fn a_comparison_is_told_how_many_networks_were_removed_before() {
     bench.engine.del(bench.del(4)).await.unwrap();
     assert!(bench.engine.remove_network(&network(), true).await.unwrap());
     bench.address(5).await.unwrap();
-    assert_eq!(removals.0.lock().unwrap()[3..], [(3, 1), (4, 0)], "the next network has not moved over");
+    assert_eq!(removals.0.lock().unwrap()[3..], [(3, 1), (4, 1)], "the other IPAM may have served meanwhile");
+    bench.engine.del(bench.del(5)).await.unwrap();
+    assert!(bench.engine.remove_network(&network(), true).await.unwrap());
+    assert_eq!(bench.abandons(None, true).await.unwrap_err().code, ErrorCode::UnknownNetwork);
+    for (apply, of) in [(false, 1), (true, 1)] {
+        assert_eq!(bench.abandons(Some("a"), apply).await, Ok(of), "a source outlives its network");
+    }
+    assert_eq!(bench.abandons(Some("a"), true).await.unwrap_err().code, ErrorCode::UnknownNetwork);
+    bench.passes(3_600_000);
+    bench.address(6).await.unwrap();
+    assert_eq!(removals.0.lock().unwrap().last(), Some(&(5, 0)));
 }
 
 /// Nothing says whose the addresses are that the same import has found held.

@@ -9,8 +9,8 @@ use std::path::Path;
 use tenure_engine::ports::{IsKnown, Reservation};
 use tenure_types::{ContainerId, Error, InterfaceName, NetworkName, Owner, Result};
 
-use super::{is_nothing, refused};
-use crate::host_local::{AddressFile, DEFAULT_INTERFACE};
+use super::{is_nothing, letting_go, refused};
+use crate::host_local::{AddressFile, DEFAULT_INTERFACE, HOST_LOCAL_NETWORK};
 
 /// The file that host-local locks while it works.
 const LOCK: &str = "lock";
@@ -19,14 +19,23 @@ const LOCK: &str = "lock";
 /// does not hand out its address either.
 pub(super) fn look(data: &Path, network: &NetworkName, is_known: &IsKnown) -> Result<()> {
     let import = format!("{} --config FILE`, where FILE is the network's configuration", data.display());
-    look_at(&data.join(network.as_str()), &import, network, is_known)
+    let let_go = letting_go(network, format_args!("host-local {}", data.display()));
+    look_at(&data.join(network.as_str()), &import, network, is_known).map_err(|error| solved(error, &let_go))
 }
 
 /// Does the same with the directory of a network of host-local's that has another name.
 pub(super) fn look_renamed(directory: &Path, network: &NetworkName, is_known: &IsKnown) -> Result<()> {
     let (data, of) = (directory.parent().unwrap_or(directory), directory.file_name().unwrap_or_default());
     let import = format!("{} --of {} --network {network}`", data.display(), of.display());
-    look_at(directory, &import, network, is_known)
+    let let_go = letting_go(network, format_args!("{HOST_LOCAL_NETWORK} {}", directory.display()));
+    look_at(directory, &import, network, is_known).map_err(|error| solved(error, &let_go))
+}
+
+/// Names the ways out.
+fn solved(error: Error, let_go: &str) -> Error {
+    error.to_be_solved_by(format!(
+        "import them as described above; if they are not in use, remove their files or set `host_local.ignore`; or, if the network was imported from there, {let_go}"
+    ))
 }
 
 /// Does the same; `import` is the rest of the command that imports the addresses.

@@ -8,24 +8,32 @@ use serde_json::Value;
 use tenure_engine::ports::{IsKnown, Reservation};
 use tenure_types::{ContainerId, InterfaceName, NetworkName, Owner, Result};
 
-use super::{is_nothing, refused};
+use super::{is_nothing, letting_go, refused};
 
 /// Nanoseconds in a millisecond.
 const MILLISECOND: u64 = 1_000_000;
 
 /// Refuses the network if the ledger does not account for a row.
 pub(super) fn look(file: &Path, network: &NetworkName, is_known: &IsKnown) -> Result<()> {
+    let path = file.display();
+    let let_go = letting_go(network, format_args!("ipamd {path}"));
     let told = |what: &dyn std::fmt::Display| {
-        refused(format_args!(
-            "{}: {what}; import them with `tenurectl import --apply ipamd {} --network {network}`",
-            file.display(),
-            file.display()
+        let cause = format_args!(
+            "{path}: {what}; import them with `tenurectl import --apply ipamd {path} --network {network}`"
+        );
+        refused(cause).to_be_solved_by(format!(
+            "import them as described above; if none of them is in use, remove the file, or end the comparison with it: {let_go}"
         ))
     };
     let text = match std::fs::read(file) {
         Ok(text) => text,
         Err(error) if is_nothing(&error) => return Ok(()),
-        Err(error) => return Err(told(&error)),
+        Err(error) => {
+            let cause = format_args!(
+                "{path}: {error}, but network {network} was imported from it; let tenured read it, or, if none of its addresses is in use, {let_go}"
+            );
+            return Err(refused(cause).to_be_solved_by("do what the message says"));
+        }
     };
     let checkpoint: Value = serde_json::from_slice(&text).map_err(|error| told(&error))?;
     let rows = match checkpoint.get("allocations") {

@@ -115,6 +115,48 @@ async fn a_good_look_lasts_until_something_changes() {
     assert!(!unimported.is_unchanged(&compared));
 }
 
+#[tokio::test]
+async fn what_can_be_read_or_is_not_there_can_be_compared() {
+    let directory = tempfile::tempdir().unwrap();
+    let (data, pods) = (directory.path(), network("pods"));
+    let file = data.join("ipam.json");
+    fs::write(&file, "{}").unwrap();
+    // What leads to itself cannot be opened, also not by root.
+    let hidden = data.join("hidden");
+    std::os::unix::fs::symlink(&hidden, &hidden).unwrap();
+    let unimported = Unimported::new(false);
+    let read = async |source: String| unimported.can_read(&pods, &source).await;
+    let (file, data, hidden) = (file.display(), data.display(), hidden.display());
+    for source in [format!("ipamd {file}"), format!("ipamd {data}/none"), format!("host-local {data}")] {
+        assert_eq!(read(source.clone()).await, Ok(()), "{source}");
+    }
+    assert_eq!(read("import".to_owned()).await, Ok(()));
+    let of = format!("{HOST_LOCAL_NETWORK} {hidden}");
+    for source in [format!("ipamd {hidden}"), format!("host-local {hidden}"), of.clone()] {
+        let refused = read(source).await.unwrap_err();
+        assert_eq!(refused.code, ErrorCode::InputOutput);
+        assert!(
+            refused.cause.contains(&hidden.to_string()) && refused.next_step().contains("cp -a"),
+            "{refused}"
+        );
+    }
+    assert_eq!(Unimported::new(true).can_read(&pods, &of).await, Ok(()), "it is not compared");
+}
+
+#[test]
+fn who_is_refused_for_what_cannot_be_read_is_told_how_to_let_go_of_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let hidden = directory.path().join("hidden");
+    std::os::unix::fs::symlink(&hidden, &hidden).unwrap();
+    let path = hidden.display();
+    let refused = ipamd::look(&hidden, &network("pods"), &nothing()).unwrap_err();
+    let let_go = format!("`tenurectl import abandon pods --source 'ipamd {path}' --apply`");
+    assert!(refused.cause.contains(&let_go) && !refused.next_step().contains("host_local"), "{refused}");
+    let refused = host_local::look_renamed(&hidden, &network("pods"), &nothing()).unwrap_err();
+    let let_go = format!("`tenurectl import abandon pods --source '{HOST_LOCAL_NETWORK} {path}' --apply`");
+    assert!(refused.next_step().contains(&let_go), "{}", refused.next_step());
+}
+
 /// Regression: each look took one of eight places until the server was back, and then no network was compared any more.
 #[tokio::test]
 async fn a_look_that_hangs_is_waited_for_once_and_holds_up_no_other_network() {
