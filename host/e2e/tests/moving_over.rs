@@ -265,14 +265,20 @@ fn added_by_ipamd() -> anyhow::Result<()> {
     moving.daemon.ctl(&import)?;
     ensure!(moving.add("first")? == "10.83.0.3");
     moving.call("DEL", "first")?.silent()?;
-    write(&[one, row("T3", "10.83.0.4", 1_700_000_002_000_000_000), two])?;
+    // T1 has ended meanwhile, and ipamd has given its address to T9.
+    let again = row("T9", "10.83.0.2", 1_700_000_003_000_000_000);
+    write(&[again, row("T3", "10.83.0.4", 1_700_000_002_000_000_000), two])?;
     let refused = moving.refused("next")?;
-    ensure!(refused.contains("10.83.0.3") && refused.contains("tenurectl import --apply ipamd"), "{refused}");
+    ensure!(refused.contains("10.83.0.2") && refused.contains("tenurectl import --apply ipamd"), "{refused}");
+    ensure!(refused.contains("3 in all") && !refused.contains("host_local"), "{refused}");
     moving.daemon.ctl(&import)?;
     ensure!(moving.add("next")? == "10.83.0.5");
     // Its file goes with ipamd.
     fs::remove_file(&file)?;
     ensure!(moving.add("last")? == "10.83.0.6");
+    ensure!(moving.call("ADD", "one-more")?.result().is_err(), "the network has six addresses");
+    moving.call("DEL", "T9")?.silent()?;
+    ensure!(moving.add("one-more")? == "10.83.0.2", "nobody else has it");
     Ok(())
 }
 

@@ -31,7 +31,7 @@ const IN_A_PART: usize = 2048;
 
 /// Imports from a source.
 pub(super) async fn import(daemon: &Daemon, source: &ImportSource, apply: bool) -> Result<Report, Error> {
-    let (found, source, config, exclusive) = match source {
+    let (found, source, config) = match source {
         ImportSource::HostLocal { directory, interface, of, network, config } => {
             let found = match (of, network.as_ref().or(of.as_ref())) {
                 (Some(of), Some(network)) => {
@@ -45,7 +45,7 @@ pub(super) async fn import(daemon: &Daemon, source: &ImportSource, apply: bool) 
                 Some(of) => format!("{HOST_LOCAL_NETWORK} {}", absolute(&directory.join(of.as_str()))?),
                 None => format!("host-local {}", absolute(directory)?),
             };
-            (found, source, config, true)
+            (found, source, config)
         }
         ImportSource::Abandon { network, source, reason } => {
             let request = v1::AbandonImportRequest {
@@ -59,7 +59,7 @@ pub(super) async fn import(daemon: &Daemon, source: &ImportSource, apply: bool) 
         }
         ImportSource::Ipamd { file, network, config } => {
             let found = ipamd::read(file, network.as_deref());
-            (found, format!("ipamd {}", absolute(file)?), config, false)
+            (found, format!("ipamd {}", absolute(file)?), config)
         }
     };
     let Found { entries, networks, passed_over } = found?;
@@ -84,7 +84,8 @@ pub(super) async fn import(daemon: &Daemon, source: &ImportSource, apply: bool) 
             config: config.unwrap_or_default(),
             apply,
             source: source.clone(),
-            exclusive,
+            // Neither plugin gives an address to two owners at once.
+            exclusive: true,
             entries: own.len() as u64,
         };
         let (mut outcomes, failure) = match &silence {

@@ -57,7 +57,7 @@ async fn ipamd_holds(node: &NodePaths, daemon: &AssigningDaemon<'_>) -> Option<N
     // Also an address that no range has, any more or yet: it came over and went, or is that of an interface which the daemon does not have yet.
     let mut rest = found.entries;
     for network in daemon.networks() {
-        let dry_run = ImportDryRun { network: &network.name, source: &source, exclusive: false };
+        let dry_run = ImportDryRun { network: &network.name, source: &source };
         rest = daemon.unaccounted(dry_run, rest).await;
     }
     let count = addresses(&rest);

@@ -15,8 +15,6 @@ pub(in crate::verbs) struct ImportDryRun<'a> {
     /// The network, which exists.
     pub(in crate::verbs) network: &'a str,
     pub(in crate::verbs) source: &'a str,
-    /// Whether the source never names two owners of one address.
-    pub(in crate::verbs) exclusive: bool,
 }
 
 impl ImportDryRun<'_> {
@@ -36,7 +34,7 @@ impl ImportDryRun<'_> {
         let head = v1::ImportHead {
             network: self.network.to_owned(),
             source: self.source.to_owned(),
-            exclusive: self.exclusive,
+            exclusive: true,
             entries: entries.len() as u64,
             ..v1::ImportHead::default()
         };

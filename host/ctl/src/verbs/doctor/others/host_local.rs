@@ -61,7 +61,7 @@ impl DataDirectory<'_> {
         let shown = self.named.display();
         // As an import of the directory names it.
         let source = format!("host-local {shown}");
-        let dry_run = ImportDryRun { network, source: &source, exclusive: true };
+        let dry_run = ImportDryRun { network, source: &source };
         let count = addresses(&self.daemon.unaccounted(dry_run, entries.to_vec()).await);
         let found = format!("host-local's directory has {count} addresses of network {network}");
         let (found, unless) = match self.daemon.is_known() {
@@ -79,7 +79,7 @@ impl DataDirectory<'_> {
         for network in self.daemon.networks() {
             let inside: Vec<_> = entries.iter().filter(|entry| is_inside(network, entry)).cloned().collect();
             let ours = network.name.as_str();
-            let dry_run = ImportDryRun { network: ours, source: &source, exclusive: true };
+            let dry_run = ImportDryRun { network: ours, source: &source };
             let count = addresses(&self.daemon.unaccounted(dry_run, inside).await);
             if count > 0 {
                 return Some(NodeCheck::problem(
