@@ -3,13 +3,17 @@
 //! It reads the state directory of a daemon that has stopped, and keeps its lock: what the file lacks nobody can allocate meanwhile.
 
 mod complete;
+mod former;
 
+use std::net::IpAddr;
 use std::path::Path;
+use std::sync::Arc;
 
 use tenure_checkpoint::{BootSource, FileDisk, Lock, LockError, Mark, boot_id, parse_boot_id, recover_after};
 use tenure_ledger::{Book, Moves};
 use tenure_types::{Allocation, AssignedAddress, BootId, Error, ErrorCode, NetworkName, Owner};
 
+use self::former::FormerExport;
 use super::file::{self, unreadable};
 use super::ipamd::{Checkpoint, Metadata, Row, VERSION};
 use crate::arguments::ExportTarget;
@@ -28,9 +32,14 @@ pub(crate) fn export(target: &ExportTarget, run_dir: &Path) -> Result<Report, Er
     let boot = boot(boot_id_file.as_deref(), run_dir)?;
     let (book, moves, ended_by_reboot) = book(state_dir, run_dir, &boot, network)?;
     complete::has_come_over(&book, &moves)?;
-    let (checkpoint, left_out) = checkpoint(&book, name);
-    complete::accounts_for(file, &book, &moves)?;
-    write(file, &checkpoint, *replace)?;
+    let former = FormerExport::read(state_dir);
+    let kept = complete::accounts_for(file, &book, &moves, former.as_ref())?;
+    let (checkpoint, left_out) = checkpoint(&book, name, kept);
+    let text = serde_json::to_string(&checkpoint).map_err(|error| Error::new(ErrorCode::Internal, error))?;
+    may_write(file, *replace)?;
+    // First, so that the file is known also if this is interrupted in between.
+    FormerExport::of(&book, &text).keep(state_dir)?;
+    file::replace(file, text.as_bytes())?;
     let written = checkpoint.allocations.len();
     Ok(Report::of(Export { file: file.clone(), written, ended_by_reboot, left_out }))
 }
@@ -110,10 +119,15 @@ fn unknown(directory: &Path, network: &NetworkName, others: &[Book]) -> Error {
     Error::new(ErrorCode::UnknownNetwork, cause).to_be_solved_by(next_step)
 }
 
-/// A book as ipamd's checkpoint, and what that cannot express.
-fn checkpoint(book: &Book, name: &str) -> (Checkpoint, Vec<PassedOver>) {
+/// A book as ipamd's checkpoint, with the rows of the present one that stay, and what that cannot express.
+fn checkpoint(book: &Book, name: &str, kept: Vec<Row>) -> (Checkpoint, Vec<PassedOver>) {
+    let has_row = |address: &IpAddr| kept.iter().any(|row| row.has(*address));
+    let unexpressed = |held: &&Arc<Allocation>| match &held.owner {
+        Owner::Unknown { address } => !has_row(address),
+        _ => true,
+    };
     let (mut allocations, mut left_out) = (Vec::new(), Vec::new());
-    for held in book.allocations() {
+    for held in book.allocations().filter(unexpressed) {
         let ips: Vec<_> = held.addresses.iter().map(AssignedAddress::ip).collect();
         let (v4, v6): (Vec<_>, Vec<_>) = ips.iter().partition(|ip| ip.is_ipv4());
         let why = match &held.owner {
@@ -121,8 +135,7 @@ fn checkpoint(book: &Book, name: &str) -> (Checkpoint, Vec<PassedOver>) {
                 "ipamd has one address of a family for a pod"
             }
             Owner::Attachment { container, interface } => {
-                let text =
-                    |ips: Vec<std::net::IpAddr>| ips.first().map(ToString::to_string).unwrap_or_default();
+                let text = |ips: Vec<IpAddr>| ips.first().map(ToString::to_string).unwrap_or_default();
                 allocations.push(Row {
                     network_name: name.to_owned(),
                     container_id: container.to_string(),
@@ -140,6 +153,12 @@ fn checkpoint(book: &Book, name: &str) -> (Checkpoint, Vec<PassedOver>) {
         let what = ips.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         left_out.push(PassedOver { what: format!("{what} of {}", held.owner), why: why.to_owned() });
     }
+    let free = book.quarantined().into_iter().filter(|marked| marked.owner.is_none());
+    left_out.extend(free.map(|marked| PassedOver {
+        what: format!("{} in quarantine", marked.address),
+        why: "ipamd knows no quarantine".to_owned(),
+    }));
+    allocations.extend(kept);
     (Checkpoint { version: VERSION.to_owned(), allocations }, left_out)
 }
 
@@ -156,13 +175,11 @@ fn nanoseconds(ms: u64) -> i64 {
     i64::try_from(ms).unwrap_or(i64::MAX).saturating_mul(1_000_000)
 }
 
-/// Writes the whole file or nothing.
-fn write(path: &Path, checkpoint: &Checkpoint, replace: bool) -> Result<(), Error> {
-    if !replace && path.exists() {
-        let cause = format_args!("{} exists", path.display());
-        let error = Error::new(ErrorCode::InputOutput, cause);
-        return Err(error.to_be_solved_by("pass --replace to overwrite it, or another file"));
+/// Refuses to replace a file without the operator's word.
+fn may_write(path: &Path, replace: bool) -> Result<(), Error> {
+    if replace || !path.exists() {
+        return Ok(());
     }
-    let text = serde_json::to_vec(checkpoint).map_err(|error| Error::new(ErrorCode::Internal, error))?;
-    file::replace(path, &text)
+    let error = Error::new(ErrorCode::InputOutput, format_args!("{} exists", path.display()));
+    Err(error.to_be_solved_by("pass --replace to overwrite it, or another file"))
 }

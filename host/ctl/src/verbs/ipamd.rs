@@ -2,6 +2,8 @@
 //!
 //! Its form is that of `CheckpointData` in `pkg/ipamd/datastore/data_store.go` of amazon-vpc-cni-k8s.
 
+use std::net::IpAddr;
+
 use serde::{Deserialize, Serialize};
 
 /// The only supported version.
@@ -32,6 +34,13 @@ pub(super) struct Row {
     pub(super) allocation_timestamp: Option<i64>,
     #[serde(default)]
     pub(super) metadata: Metadata,
+}
+
+impl Row {
+    /// Whether the row has an address.
+    pub(super) fn has(&self, address: IpAddr) -> bool {
+        [&self.ipv4, &self.ipv6].iter().any(|text| text.parse() == Ok(address))
+    }
 }
 
 /// The pod. At its start ipamd drops a row whose pod has no link on the host under the name that ipamd gives it, but keeps

@@ -205,11 +205,18 @@ impl Engine {
                 let held = served.book.owned_by(owner);
                 let is_imported = held.is_some_and(|held| held.origin.is_some());
                 // The book forgets it with the network; where it came from does not.
-                let deleted = is_imported.then(|| self.deleted(served.book.name(), owner, requested_at));
+                let may_be_named = is_imported || self.may_be_exported(served.book.name());
+                let deleted = may_be_named.then(|| self.deleted(served.book.name(), owner, requested_at));
                 let released = served.book.release(owner, self.core.now(), reason).map(Fact::from);
                 released.into_iter().chain(deleted.flatten().map(Fact::from)).collect()
             }
         };
         self.core.committer.commit(&mut served.book, &facts).map(|(_, ticket)| ticket)
+    }
+
+    /// Whether a source of the network may name attachments that were made here: `tenurectl export` writes ipamd's checkpoint, also over the one from which
+    /// the network has moved over.
+    fn may_be_exported(&self, network: &NetworkName) -> bool {
+        self.core.committer.node().moves.sources(network).any(|source| source.starts_with("ipamd "))
     }
 }

@@ -217,6 +217,21 @@ async fn new_owners_wait_until_the_ledger_accounts_for_what_others_have() {
     assert_eq!(bench.address(8).await.unwrap(), "10.0.0.4");
 }
 
+/// Regression: the row of each pod that had ended after an export over ipamd's file shut the network.
+#[tokio::test]
+async fn a_pod_that_was_exported_to_ipamd_and_has_ended_is_accounted_for() {
+    let bench = Bench::new(8, 8);
+    let other = Arc::new(Other::default());
+    bench.engine.compare_with_others(Arc::clone(&other) as _);
+    bench.moves("ipamd /ipam.json", &[]).await;
+    assert_eq!(bench.address(7).await.unwrap(), "10.0.0.2");
+    let claim: &'static str = Box::leak(bench.engine.now().wall_ms.to_string().into_boxed_str());
+    *other.0.lock().unwrap() = vec![("10.0.0.2", claim, 7)];
+    bench.passes(1_000);
+    bench.engine.del(bench.del(7)).await.unwrap();
+    assert_eq!(bench.address(8).await.unwrap(), "10.0.0.3");
+}
+
 /// Regression: the condition about a network that was removed, or that a mistake had named, stayed for ever.
 #[tokio::test]
 async fn a_refusal_is_forgotten_with_its_network_and_once_nobody_asks_for_one_that_there_is_not() {

@@ -4,8 +4,9 @@ use std::net::IpAddr;
 use std::path::Path;
 
 use tenure_ledger::{Book, Moves};
-use tenure_types::{ContainerId, Error, ErrorCode, InterfaceName, Owner};
+use tenure_types::{Allocation, ContainerId, Error, ErrorCode, InterfaceName, Owner};
 
+use super::former::FormerExport;
 use crate::verbs::file;
 use crate::verbs::ipamd::{Checkpoint, Row};
 
@@ -34,18 +35,33 @@ pub(super) fn has_come_over(book: &Book, moves: &Moves) -> Result<(), Error> {
     )))
 }
 
-/// Refuses to replace a checkpoint of ipamd that has addresses which the book does not account for, as the daemon does when it compares the two. Any
-/// other file has none.
+/// Refuses to replace a checkpoint of ipamd that has addresses which the new one would lack, as far as the book does not know that they are free. Any
+/// other file has none, and neither has a former export that nobody has changed. Returns the rows that have to stay as they are: the book only knows that somebody uses their addresses, which the file cannot
+/// express without them.
 ///
 /// # Errors
 /// `NotTakenOver`, naming the first pods.
-pub(super) fn accounts_for(path: &Path, book: &Book, moves: &Moves) -> Result<(), Error> {
-    let Ok(text) = file::read(path) else { return Ok(()) };
-    let Ok(Checkpoint { allocations, .. }) = serde_json::from_slice(&text) else { return Ok(()) };
-    let unknown: Vec<String> =
-        allocations.iter().filter(|row| !is_known(row, book, moves)).map(named).collect();
+pub(super) fn accounts_for(
+    path: &Path,
+    book: &Book,
+    moves: &Moves,
+    former: Option<&FormerExport>,
+) -> Result<Vec<Row>, Error> {
+    let Ok(text) = file::read(path) else { return Ok(Vec::new()) };
+    let Ok(Checkpoint { allocations, .. }) = serde_json::from_slice(&text) else { return Ok(Vec::new()) };
+    // What the state had then has ended under tenure.
+    let is_ours = former.is_some_and(|former| former.is(&text, book));
+    let (mut kept, mut unknown) = (Vec::new(), Vec::new());
+    for row in allocations {
+        match standing(&row, book, moves) {
+            Standing::Known => {}
+            Standing::Unattributed => kept.push(row),
+            Standing::Unknown if is_ours => {}
+            Standing::Unknown => unknown.push(named(&row)),
+        }
+    }
     if unknown.is_empty() {
-        return Ok(());
+        return Ok(kept);
     }
     let (network, path) = (book.name(), path.display());
     let cause = format_args!(
@@ -54,25 +70,59 @@ pub(super) fn accounts_for(path: &Path, book: &Book, moves: &Moves) -> Result<()
         unknown.iter().take(MOST_NAMED).map(String::as_str).collect::<Vec<_>>().join(", ")
     );
     Err(Error::new(ErrorCode::NotTakenOver, cause).to_be_solved_by(format!(
-        "start tenured, import them with `tenurectl import --apply ipamd {path} --network {network}`, and stop it again; or move the file away if none of these pods lives"
+        "start tenured, import them with `tenurectl import --apply ipamd {path} --network {network}`, release the owner that is gone of each address that `tenurectl check` calls `contested-address`, and stop it again; or move the file away if none of these pods lives"
     )))
 }
 
-/// Whether the book has all addresses of a row, or knows that their reservation is over.
-fn is_known(row: &Row, book: &Book, moves: &Moves) -> bool {
+/// What the book knows of a row.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Standing {
+    /// The new file has it, or its reservation is over.
+    Known,
+    /// An unknown owner has an address by this row.
+    Unattributed,
+    /// It may live.
+    Unknown,
+}
+
+fn standing(row: &Row, book: &Book, moves: &Moves) -> Standing {
     let container = ContainerId::new(&row.container_id).ok();
     let owner = container
         .zip(InterfaceName::new(&row.if_name).ok())
         .map(|(container, interface)| Owner::Attachment { container, interface });
     let made_ms = row.allocation_timestamp.and_then(|at| u64::try_from(at / MILLISECOND).ok());
     if owner.as_ref().is_some_and(|owner| moves.is_over(book.name(), owner, made_ms)) {
-        return true;
+        return Standing::Known;
     }
     let claim = row.allocation_timestamp.map_or_else(String::new, |at| at.to_string());
-    let is_accounted_for =
-        |address: IpAddr| book.has_come_over(address, &claim) || book.has(owner.as_ref(), address);
+    let of_address = |address: IpAddr| {
+        let holder = book.holder(address);
+        let is_unattributed = holder.is_some_and(|holder| matches!(holder.owner, Owner::Unknown { .. }));
+        // An unknown owner that waits behind another keeps the address in tenure, but not in ipamd's file.
+        let waits = book.waiting_for(address).is_some_and(|waiting| has_claim(waiting, &claim));
+        if book.is_settled(address, &claim)
+            || owner.as_ref().is_some_and(|owner| book.has(Some(owner), address))
+        {
+            Standing::Known
+        } else if is_unattributed {
+            // A pod has one row.
+            let has_another = owner.as_ref().is_some_and(|owner| book.owned_by(owner).is_some());
+            let is_this = holder.is_some_and(|holder| has_claim(holder, &claim));
+            if is_this && !has_another { Standing::Unattributed } else { Standing::Unknown }
+        } else if !waits && book.has_come_over(address, &claim) {
+            Standing::Known
+        } else {
+            Standing::Unknown
+        }
+    };
     let named = [&row.ipv4, &row.ipv6].into_iter().filter(|text| !text.is_empty());
-    named.map(|text| text.parse()).all(|address| address.is_ok_and(is_accounted_for))
+    let all = named.map(|text| text.parse().map_or(Standing::Unknown, of_address));
+    all.max().unwrap_or(Standing::Known)
+}
+
+/// Whether an unknown owner has its address by exactly this claim.
+fn has_claim(unknown: &Allocation, claim: &str) -> bool {
+    unknown.origin.as_ref().is_some_and(|origin| origin.claim(0) == Some(claim))
 }
 
 /// A row, for people.
