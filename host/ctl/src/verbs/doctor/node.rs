@@ -1,7 +1,11 @@
 //! The paths of a node, which may be below another root than this program's.
 
+use std::ffi::OsString;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
+
+/// The number of links in a path that are followed, as by the kernel.
+const MOST_LINKS: usize = 40;
 
 /// The root of a node's files.
 pub(super) struct NodePaths {
@@ -27,8 +31,34 @@ impl NodePaths {
     pub(super) fn at(&self, path: &Path) -> Location {
         // A relative path is one of the working directory, as everywhere else.
         let named = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        let real = self.root.join(named.strip_prefix("/").unwrap_or(&named));
+        let real = match self.root == Path::new("/") {
+            true => named.clone(),
+            false => self.inside(&named),
+        };
         Location { named, real }
+    }
+
+    /// Follows the links of a path as the node does: the kernel would follow an absolute one to a place of this program's own root.
+    fn inside(&self, named: &Path) -> PathBuf {
+        let (mut left, mut reached, mut links) = (steps(named), PathBuf::new(), 0);
+        while let Some(next) = left.pop() {
+            if next == ".." {
+                reached.pop();
+                continue;
+            }
+            let here = reached.join(next);
+            match fs::read_link(self.root.join(&here)) {
+                Ok(target) if links < MOST_LINKS => {
+                    links += 1;
+                    if target.is_absolute() {
+                        reached = PathBuf::new();
+                    }
+                    left.extend(steps(&target));
+                }
+                _ => reached = here,
+            }
+        }
+        self.root.join(reached)
     }
 
     /// The text of a file, such as one of the kernel's; `None` if it cannot be read.
@@ -57,6 +87,16 @@ impl NodePaths {
         });
         existing.unwrap_or_else(|| path.named.clone())
     }
+}
+
+/// The names in a path, the last one first.
+fn steps(path: &Path) -> Vec<OsString> {
+    let step = |part: Component<'_>| match part {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some("..".into()),
+        _ => None,
+    };
+    path.components().rev().filter_map(step).collect()
 }
 
 /// A mounted file system.

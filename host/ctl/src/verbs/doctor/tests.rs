@@ -195,6 +195,22 @@ fn a_relative_path_is_one_of_the_working_directory() {
     assert_eq!(state.real, std::env::current_dir().unwrap().join("state"));
 }
 
+/// Regression: the kernel followed an absolute link of the node to this program's own files.
+#[tokio::test]
+async fn a_link_of_the_node_leads_to_its_own_files() {
+    let tree = Tree::new();
+    std::os::unix::fs::symlink("/run", tree.path("var/run")).unwrap();
+    tree.file("run/aws-node/ipam.json", r#"{"version": "vpc-cni-ipam/1", "allocations": []}"#);
+    tree.expect("other-ipams", CheckVerdict::Warning, "ipamd's checkpoint is in /var/run/aws-node").await;
+    let node = NodePaths::below(tree.0.path());
+    let at = |path: &str| node.at(Path::new(path)).real;
+    for (name, target) in [("a", "../../../run/b"), ("run/b", "/c/../run/aws-node"), ("loop", "/loop")] {
+        std::os::unix::fs::symlink(target, tree.path(name)).unwrap();
+    }
+    assert_eq!(at("/a/ipam.json"), tree.path("run/aws-node/ipam.json"), "also above its root");
+    assert_eq!((at("/none/x"), at("/loop/x")), (tree.path("none/x"), tree.path("loop/x")));
+}
+
 #[tokio::test]
 async fn what_is_not_mounted_into_a_container_is_not_called_absent() {
     let tree = Tree::new();
