@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use tenure_ledger::{ClaimKey, Fact, MoveFact};
 use tenure_types::{
-    ContainerId, End, InterfaceName, Moment, NetworkConfig, NetworkName, Owner, PolicyName, Result,
+    Allocation, ContainerId, End, InterfaceName, Moment, NetworkConfig, NetworkName, Owner, PolicyName,
+    Result,
 };
 
 use super::define::{AskedDelegate, CallerConfig};
@@ -59,7 +60,7 @@ impl Engine {
     }
 
     /// As [`del`](Self::del), with the configuration that came with it: if it, or the network, names a delegate, the DEL of an attachment that the
-    /// ledger does not know is handed on to it.
+    /// ledger does not know, or has from another IPAM, is handed on to it.
     ///
     /// # Errors
     /// As [`del`](Self::del).
@@ -84,19 +85,21 @@ impl Engine {
             _ => self.remember_deleted(&del.network, &del.owner, requested_at),
         };
         ticket.durable().await?;
-        let is_known = held.is_some();
+        // What has come over from another IPAM may have been the delegate's.
+        let is_others = |held: &Arc<Allocation>| held.origin.is_some() && held.requested_at <= requested_at;
+        let may_be_delegates = held.as_ref().is_none_or(is_others);
         let meant = held.filter(|held| held.requested_at <= requested_at);
         self.links.disconnect(meant.as_deref()).await;
         // What its delegate gave goes back, now or later.
         turn.leave_place();
-        if let Some(with) = with.filter(|_| !is_known) {
+        if let Some(with) = with.filter(|_| may_be_delegates) {
             self.suspect_delegate(del, with).await?;
         }
         self.delegates.settle_quietly(&del.network, &del.owner).await;
         Ok(())
     }
 
-    /// Takes down that a network's delegate may have something for an attachment that the ledger does not know.
+    /// Takes down that a network's delegate may have something for an attachment that the ledger does not know, or has from another IPAM.
     async fn suspect_delegate(&self, Del { network, owner, .. }: &Del, with: &CalledWith) -> Result<()> {
         // A pod cannot be told from a claim by such a name, and the claim lives.
         if check_owner(owner).is_err() {

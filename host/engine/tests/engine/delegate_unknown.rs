@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use tenure_engine::{
-    Bounds, CalledWith, ClaimFilter, ConfiguredNetwork, Del, Gc, NetworkBounds, Phase, Settings,
-    WitnessedClaim,
+    Bounds, CalledWith, Claim, ClaimFilter, ConfiguredNetwork, Del, Gc, Import, ImportOrigin, Imported,
+    NetworkBounds, Phase, Place, Settings, WitnessedClaim,
 };
 use tenure_ledger::Claimant;
 use tenure_types::{
@@ -118,6 +118,31 @@ async fn a_del_spares_what_the_ledger_knows_and_the_claims_of_agents() {
     let del = Del { owner, ..bench.del(1) };
     bench.engine.del_with(del, Some(&with("first"))).await.unwrap();
     assert_eq!(foreign.given(), ["c1", &claimed]);
+}
+
+/// Regression: a pod that the delegate had served before a policy was imported for the policy, and its DEL came when the delegate served again.
+#[tokio::test]
+async fn a_del_of_an_attachment_that_has_come_over_is_the_delegates_too() {
+    let (bench, foreign) = without_network();
+    foreign.knows("c1");
+    let place = Place { address: "10.0.0.2".parse().unwrap(), claim: "a".to_owned() };
+    let source = "files".to_owned();
+    let (owner, places) = (Ok(bench.del(1).owner), vec![place]);
+    let claim = Claim { owner, places, pod: None, source: source.clone(), claimed_at_ms: None };
+    let import = Import {
+        network: network(),
+        origin: ImportOrigin { source, ..ImportOrigin::default() },
+        definition: Some((PolicyName::new("first").unwrap(), config("10.0.0.0/29"))),
+        exclusive: true,
+        apply: true,
+    };
+    let mut importing = bench.engine.begin_import(&import).await.unwrap();
+    let outcomes = bench.engine.import(&mut importing, &[claim]).await.unwrap();
+    assert_eq!(outcomes, [Ok(Imported::Taken)]);
+    bench.engine.end_import(importing).await.unwrap();
+    del(&bench, 1, "delegate.foreign").await;
+    assert_eq!(foreign.calls(), ["DEL c1"]);
+    assert!(is_at_rest(&bench, &foreign));
 }
 
 /// Regression: a delegate of which nothing was known heard of no GC.
