@@ -8,7 +8,7 @@ use tenure_types::{Attributes, InvalidAttributes};
 /// The kind of the object that an [`Identity`] is kept as; its name is the instance's id.
 pub const KIND: &str = "instance";
 
-/// The node's identity in AWS. Only the VPC's ranges and the groups change in an instance's life.
+/// The node's identity in AWS. In an instance's life, the VPC's ranges and the groups change, and the type while it is stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
     /// The instance's id, such as `i-0a1b`.
@@ -59,6 +59,13 @@ impl Identity {
         let groups = parts(GROUPS, self.groups.iter().cloned());
         let ranges = parts(RANGES, self.ranges.iter().map(ToString::to_string));
         Attributes::new(fields.chain(groups).chain(ranges))
+    }
+
+    /// Whether another identity differs from this one in no more than what is followed while the node runs: the VPC's ranges and the groups.
+    #[must_use]
+    pub fn is_as(&self, other: &Self) -> bool {
+        let Self { groups, ranges, .. } = self.clone();
+        *self == Self { groups, ranges, ..other.clone() }
     }
 
     /// Reads a stored identity; `None` if it is incomplete.
@@ -159,6 +166,14 @@ mod tests {
         }
         let none = Identity { groups: Vec::new(), ..identity(Vec::new()) };
         assert_eq!(Identity::from_attributes(&none.attributes().unwrap()), Some(none));
+    }
+
+    #[test]
+    fn another_type_is_another_identity_and_another_range_of_the_vpc_is_not() {
+        let before = identity(Vec::new());
+        let ranges = vec!["10.1.0.0/16".parse().unwrap()];
+        assert!(before.is_as(&Identity { ranges, groups: Vec::new(), ..before.clone() }));
+        assert!(!before.is_as(&Identity { instance_type: "m5.4xlarge".to_owned(), ..before.clone() }));
     }
 
     #[test]

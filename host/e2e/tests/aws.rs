@@ -56,6 +56,7 @@ fn main() -> ExitCode {
         .test("a_daemon_killed_at_each_call_of_shrinking_goes_on", NEEDS, crashes::shrinking)
         .test("a_pod_that_comes_in_the_first_moments_after_a_crash_waits", NEEDS, restarting::first_moments)
         .test("a_del_does_not_wait_for_the_link_of_an_interface", NEEDS, restarting::lost_link)
+        .test("a_node_of_another_type_has_its_limits", NEEDS, restarting::another_type)
         .test("a_node_restarts_while_ec2_and_the_metadata_are_silent", NEEDS, outage::silent)
         .test("a_custom_network_restarts_while_everybody_is_silent", NEEDS, cluster::silent)
         .test("the_outage_of_an_unreachable_runtime_detaches_nothing", NEEDS, outage::unreachable_runtime)

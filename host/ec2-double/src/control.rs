@@ -43,6 +43,7 @@ The control port (JSON over HTTP):
   PUT    /terms                     {\"cooldown_ms\": 30000, \"idle_ms\": 0, \"calls_per_minute\": 60}: what the oracle expects
   POST   /instances                 {\"type\": \"t3.small\", \"subnet\": \"subnet-1\", \"tags\": {}}: launches an instance
   POST   /instances/ID/stop         also start and terminate
+  PUT    /instances/ID/type         \"t3.large\": as if it had been stopped, and started as this type
   PUT    /instances/ID/pods         [\"10.0.0.7\"]: all addresses that the node's pods use, for the oracle
 Fields that are left out of a PUT get their defaults.";
 

@@ -25,9 +25,9 @@ pub(crate) struct Who<'a> {
 }
 
 impl Who<'_> {
-    /// Identifies the node. Asks until the metadata service gives an identity that fits this machine, or the stored one is this
+    /// Identifies the node, and says whether the metadata service did so now. Asks until the metadata service gives an identity that fits this machine, or the stored one is this
     /// instance's; `told` hears of each failure.
-    pub(crate) async fn is_it(&self, told: impl Fn(String)) -> Identity {
+    pub(crate) async fn is_it(&self, told: impl Fn(String)) -> (Identity, bool) {
         loop {
             let links = self.links().await;
             let answer = match (self.metadata.identity().await, &links) {
@@ -44,7 +44,7 @@ impl Who<'_> {
                 Ok(identity) => match self.leaves_others(&identity).await {
                     Ok(()) => {
                         keep(self.engine, &identity).await;
-                        return identity;
+                        return (identity, true);
                     }
                     Err(error) => told(format!("the state of another instance cannot be left: {error}")),
                 },
@@ -54,11 +54,29 @@ impl Who<'_> {
                         instance = identity.instance,
                         "using the node's identity from before"
                     );
-                    return identity;
+                    return (identity, false);
                 }
                 Err((None, why)) => told(why),
             }
             sleep(ASK_AGAIN).await;
+        }
+    }
+
+    /// Waits until the metadata service shows that the node is not what its identity from before says, such as an instance that was stopped and
+    /// started as another type; keeps what it is now.
+    pub(crate) async fn is_another_than(&self, before: &Identity) {
+        loop {
+            sleep(ASK_AGAIN).await;
+            let (Ok(fresh), Some(links)) = (self.metadata.identity().await, self.links().await) else {
+                continue;
+            };
+            let Ok(fresh) = identity::believed(fresh, stored(self.engine), &links) else { continue };
+            if fresh.is_as(before) {
+                return std::future::pending().await;
+            }
+            let (was, is) = (&before.instance_type, &fresh.instance_type);
+            tracing::warn!(was, is, "the node's identity from before does not hold any more");
+            return keep(self.engine, &fresh).await;
         }
     }
 

@@ -94,6 +94,7 @@ impl AwsPart {
         }
     }
 
+    /// Serves until the node turns out to be another than the checkpoint says.
     async fn serve(&self, attending: Attending) -> anyhow::Result<()> {
         let AwsInputs { config, network, engine, .. } = &self.given;
         let imds = Arc::new(Imds::new(config.imds_endpoint.as_deref())?);
@@ -101,7 +102,8 @@ impl AwsPart {
         self.describe(None).await;
         self.look_at_supply().await;
         let definition = self.defined().await;
-        let who = Who { engine, network, metadata: &*imds }.is_it(|why| self.unreachable.wrong(why)).await;
+        let asking = Who { engine, network, metadata: &*imds };
+        let (who, is_fresh) = asking.is_it(|why| self.unreachable.wrong(why)).await;
         let Identity { instance, instance_type, region, zone, vpc, mac, .. } = &who;
         tracing::info!(instance, instance_type, region, zone, %network, "the network is supplied by this instance's interfaces");
         let ec2 = ec2(config, &definition, region)?;
@@ -144,6 +146,7 @@ impl AwsPart {
             () = self.follow_hints(&imds, mac, &handle) => {}
             () = self.follow_node(instance_type, &handle) => {}
             () = know_limits => {}
+            () = asking.is_another_than(&who), if !is_fresh => {}
         }
         Ok(())
     }
@@ -299,9 +302,13 @@ async fn until_attended(handle: &Handle, attending: Attending) {
 impl Part for AwsPart {
     async fn run(&mut self, stop: &CancellationToken) -> anyhow::Result<()> {
         let network = &self.given.network;
-        let attending = self.attending.take().unwrap_or_else(|| self.given.engine.attend(network));
-        let ended = stop.run_until_cancelled(self.serve(attending)).await.unwrap_or(Ok(()));
-        self.given.handle.send_replace(None);
-        ended
+        loop {
+            let attending = self.attending.take().unwrap_or_else(|| self.given.engine.attend(network));
+            let ended = stop.run_until_cancelled(self.serve(attending)).await;
+            self.given.handle.send_replace(None);
+            if !matches!(ended, Some(Ok(()))) {
+                return ended.unwrap_or(Ok(()));
+            }
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use serde_json::json;
+use serde_json::{Value, json};
 use tenure_e2e::{Attachment, wait};
 
 use crate::crashes::{held, hold, let_go};
@@ -46,6 +46,30 @@ pub(crate) fn first_moments() -> anyhow::Result<()> {
         node.pods.insert(name, (sandbox, pod::bare(&address).to_owned()));
     }
     ensure!(node.pods.len() == 5);
+    node.all_have_their_way()?;
+    node.all_is_well()
+}
+
+/// An instance is stopped and started as a larger type, and the metadata service cannot be reached yet when the daemon starts: it begins with the
+/// identity from before, and goes on with the present one.
+pub(crate) fn another_type() -> anyhow::Result<()> {
+    let mut node = AwsNode::start("m5.large", "warm = { interfaces = 0, addresses = 1 }", "")?;
+    node.add("pod-0")?;
+    let room = |node: &AwsNode| -> anyhow::Result<Value> {
+        Ok(node.node.daemon.ctl(&["cloud"])?["limits"]["interfaces"].clone())
+    };
+    ensure!(room(&node)? == 3, "{}", room(&node)?);
+    node.node.kill_daemon()?;
+    let instance = node.double.get("/state")?["instances"][0]["id"].clone();
+    let instance = instance.as_str().context("an instance")?;
+    node.double.ask("PUT", &format!("/instances/{instance}/type"), &json!("m5.4xlarge"))?;
+    let resets = json!({ "call": "/", "from": 1, "times": UNANSWERED, "kind": "reset" });
+    node.double.ask("POST", "/faults", &resets)?;
+    node.node.start_daemon()?;
+    wait::holds("the limits of the present type", LIMIT, || Ok(room(&node).is_ok_and(|room| room == 8)))?;
+    let log = node.node.daemon.log(" ");
+    ensure!(log.contains("using the node's identity from before"), "{log}");
+    node.add("pod-1")?;
     node.all_have_their_way()?;
     node.all_is_well()
 }

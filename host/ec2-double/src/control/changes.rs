@@ -81,6 +81,10 @@ impl Control {
                 let Load { action, per_second } = read(body)?;
                 self.with(|world, now| world.state.throttle.set_load(&action, per_second, now));
             }
+            ("PUT", ["instances", id, "type"]) => {
+                let kind: String = read(body)?;
+                self.with(|world, _| world.state.retype(id, &kind)).map_err(refused)?;
+            }
             ("PUT", ["instances", id, "pods"]) => {
                 let pods: BTreeSet<IpAddr> = read(body)?;
                 self.pods(id, &pods)?;

@@ -23,12 +23,7 @@ impl State {
         tags: BTreeMap<String, String>,
         now: Time,
     ) -> Result<String, Refusal> {
-        let Some(kind) = InstanceType::find(kind) else {
-            return Err(Refusal::new(
-                "InvalidInstanceType",
-                format!("The following supplied instance types do not exist: [{kind}]"),
-            ));
-        };
+        let kind = find(kind)?;
         let primary =
             self.create_unchecked(&Creation { subnet: subnet.to_owned(), ..Creation::default() }, now)?;
         let id = self.names.id("i");
@@ -89,6 +84,16 @@ impl State {
         Ok(())
     }
 
+    /// Makes an instance one of another type, as if it had been stopped and started again meanwhile.
+    ///
+    /// # Errors
+    /// An unknown instance or type.
+    pub fn retype(&mut self, id: &str, kind: &str) -> Result<(), Refusal> {
+        let instance = self.instances.get_mut(id).ok_or_else(|| Refusal::no_instance(id))?;
+        instance.kind = find(kind)?;
+        Ok(())
+    }
+
     fn leave(&mut self, id: &str, from: &[Phase], to: Phase) -> Result<(), Refusal> {
         let instance = self.instances.get_mut(id).ok_or_else(|| Refusal::no_instance(id))?;
         if !from.contains(&instance.phase) {
@@ -130,4 +135,13 @@ impl State {
             }
         }
     }
+}
+
+fn find(kind: &str) -> Result<&'static InstanceType, Refusal> {
+    InstanceType::find(kind).ok_or_else(|| {
+        Refusal::new(
+            "InvalidInstanceType",
+            format!("The following supplied instance types do not exist: [{kind}]"),
+        )
+    })
 }
