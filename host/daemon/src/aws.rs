@@ -23,4 +23,4 @@ pub(crate) use self::ranges::follow_ranges;
 pub(crate) use self::readiness::missing;
 pub(crate) use self::told::{ToldNode, configured};
 pub(crate) use self::who::Who;
-pub(crate) use self::witness::Looking;
+pub(crate) use self::witness::{Looking, in_use};

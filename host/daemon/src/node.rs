@@ -1,5 +1,6 @@
 //! The daemon's facts about itself, for operators and scrapers.
 
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,10 +20,11 @@ use tenure_observe::http::Readiness;
 use tenure_observe::{Metrics, NetworkFigures, PoolFigures};
 use tenure_rpc::admin::Reloaded;
 use tenure_rpc::v1::{CheckClusterAccessResponse, ExplainPlanResponse, GetClusterResponse};
-use tenure_runtime::{SandboxEvidence, Sandboxes};
+use tenure_runtime::{Addresses, Runtime, SandboxEvidence, Sandboxes};
 use tenure_types::{Allocation, BootId, ConditionName, Error, ErrorCode, NetworkName, Severity};
 use tokio::sync::watch;
 
+use crate::aws::in_use;
 use crate::clock::KernelClock;
 use crate::cloud::{AwsCloud, explained};
 use crate::cluster::{self, ClusterAgent};
@@ -45,6 +47,8 @@ pub(crate) struct DaemonNode {
     /// Held while a lost state is confirmed: a second confirmation at the same time would end claims that were made after the first.
     pub(crate) adopting: tokio::sync::Mutex<()>,
     pub(crate) sandboxes: Sandboxes,
+    /// The container runtime, if one is configured.
+    pub(crate) runtime: Option<Runtime>,
     /// The API server as a witness of the node's pods, if it is asked.
     #[cfg(feature = "cluster")]
     pub(crate) pods: Option<Arc<PodDoor>>,
@@ -162,6 +166,11 @@ impl tenure_rpc::admin::AdminNode for DaemonNode {
 
     async fn look_for(&self, held: &[Arc<Allocation>]) -> (Vec<SandboxEvidence>, Option<Error>) {
         self.sandboxes.look_for(held).await
+    }
+
+    async fn used_by(&self, address: IpAddr) -> Result<Option<String>, String> {
+        let runtime = self.runtime.clone().map(Addresses::of);
+        Ok(in_use(runtime.as_ref()).await?.remove(&address))
     }
 
     async fn adopt(&self) -> Result<bool, Error> {

@@ -61,6 +61,7 @@ fn main() -> ExitCode {
         .test("a_custom_network_restarts_while_everybody_is_silent", NEEDS, cluster::silent)
         .test("the_outage_of_an_unreachable_runtime_detaches_nothing", NEEDS, outage::unreachable_runtime)
         .test("a_node_moves_over_from_ipamd", NEEDS, moving::from_ipamd)
+        .test("what_is_imported_before_ec2_has_answered_is_imported_again", NEEDS, moving::too_early)
         .test("a_node_moves_back_to_ipamd", &[NEEDS, &[Need::GO]].concat(), moving::to_ipamd)
         .test("a_lost_state_takes_nothing_from_pods", NEEDS, outage::lost_state)
         .test("what_is_denied_is_named", NEEDS, outage::denied)

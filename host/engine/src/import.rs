@@ -18,8 +18,8 @@ use std::time::Duration;
 
 use tenure_ledger::{Book, Chooser, Fact, LedgerFact, Move, MoveEnd, MoveFact, StateFact};
 use tenure_types::{
-    Definer, Definition, Error, ErrorCode, Generation, NetworkConfig, NetworkName, Owner, PolicyName,
-    PolicyStamp, Result,
+    ConditionName, Definer, Definition, Error, ErrorCode, Generation, NetworkConfig, NetworkName, Owner,
+    PolicyName, PolicyStamp, Result,
 };
 
 use self::claim::{Claim, Imported, Rules};
@@ -190,8 +190,10 @@ impl NetworkImports {
         let is_over = |owner: &Owner, claimed_at_ms| {
             self.core.committer.node().moves.is_over(&network, owner, claimed_at_ms)
         };
+        let awaited = self.core.conditions.message(ConditionName::SupplyMissing, "");
         let rules = Rules {
             is_over: &is_over,
+            awaited: awaited.as_deref(),
             exclusive: importing.exclusive,
             since: importing.since,
             policy: &policy,

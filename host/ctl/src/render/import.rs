@@ -42,7 +42,7 @@ impl Shown for ImportReport {
         self.passed_over.len()
     ));
         if unknown > 0 {
-            out.push_str("addresses held as unknown are not handed out: `tenurectl check` lists them, `tenurectl release` frees them\n");
+            out.push_str("addresses held as unknown are not handed out: `tenurectl check` lists them, `tenurectl release` frees them once nobody uses them\n");
         }
         if !self.applied {
             out.push_str("dry run; pass --apply to make changes\n");
@@ -116,7 +116,7 @@ mod tests {
         pods     10.1.0.3   c3         eth0       released: it has ended since it was imported
         not imported: /var/lib/cni/networks/pods/notes.txt: file name is not an IP address
         1 attachment would be imported, 2 would be held as unknown, 0 already held, 1 already released, 0 refused, 1 left out
-        addresses held as unknown are not handed out: `tenurectl check` lists them, `tenurectl release` frees them
+        addresses held as unknown are not handed out: `tenurectl check` lists them, `tenurectl release` frees them once nobody uses them
         dry run; pass --apply to make changes
         ");
     }
@@ -126,7 +126,7 @@ mod tests {
         let text = report(true).page(0).to_string();
         insta::assert_snapshot!(text.lines().skip(6).collect::<Vec<_>>().join("\n"), @"
         1 attachment imported, 2 held as unknown, 0 already held, 1 already released, 0 refused, 1 left out
-        addresses held as unknown are not handed out: `tenurectl check` lists them, `tenurectl release` frees them
+        addresses held as unknown are not handed out: `tenurectl check` lists them, `tenurectl release` frees them once nobody uses them
         ");
     }
 }

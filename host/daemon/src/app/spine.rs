@@ -240,6 +240,7 @@ impl Spine {
             knows_claims: self.knows_claims,
             adopting: tokio::sync::Mutex::default(),
             sandboxes: self.sandboxes(self.runtime.clone().map(Runtime::for_people)),
+            runtime: self.runtime.clone().map(Runtime::for_people),
             #[cfg(feature = "cluster")]
             pods: self.pods.clone(),
             live: Arc::clone(&self.live),

@@ -82,25 +82,29 @@ impl Looking {
     /// Looks once.
     pub(crate) async fn look(&self) {
         let at = self.clock.monotonic();
-        let named = self.named().await;
+        let named = in_use(self.runtime.as_ref()).await;
         *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(WitnessLook { at, named });
     }
+}
 
-    async fn named(&self) -> Result<BTreeMap<IpAddr, String>, String> {
-        let hosts = async { Kernel::connect()?.hosts().await };
-        let hosts = hosts.await.map_err(|error| format!("the kernel does not answer: {error}"))?;
-        let mut named: BTreeMap<IpAddr, String> = hosts
-            .into_iter()
-            .map(|(address, link)| (address, format!("the kernel reaches {address} at {link}")))
-            .collect();
-        if let Some(runtime) = &self.runtime {
-            let pods = runtime.look().await.map_err(|error| error.to_string())?;
-            named.extend(pods.into_iter().map(|(address, sandbox)| {
-                (address, format!("the container runtime has sandbox {sandbox} with {address}"))
-            }));
-        }
-        Ok(named)
+/// Who uses each address that the kernel or the runtime names, in words for people.
+///
+/// # Errors
+/// Why that cannot be said.
+pub(crate) async fn in_use(runtime: Option<&Addresses>) -> Result<BTreeMap<IpAddr, String>, String> {
+    let hosts = async { Kernel::connect()?.hosts().await };
+    let hosts = hosts.await.map_err(|error| format!("the kernel does not answer: {error}"))?;
+    let mut named: BTreeMap<IpAddr, String> = hosts
+        .into_iter()
+        .map(|(address, link)| (address, format!("the kernel reaches {address} at {link}")))
+        .collect();
+    if let Some(runtime) = runtime {
+        let pods = runtime.look().await.map_err(|error| error.to_string())?;
+        named.extend(pods.into_iter().map(|(address, sandbox)| {
+            (address, format!("the container runtime has sandbox {sandbox} with {address}"))
+        }));
     }
+    Ok(named)
 }
 
 impl UseWitness for Looking {

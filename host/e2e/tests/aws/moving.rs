@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, ensure};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use tenure_e2e::{Attachment, golang, traffic, wait};
 
 use crate::node::{AwsNode, LIMIT, config};
@@ -26,6 +26,69 @@ fn pod_of_ipamd(node: &AwsNode, address: &str) -> anyhow::Result<Attachment> {
     Ok(sandbox)
 }
 
+/// Imports ipamd's checkpoint, in which that pod has its address; returns the report.
+fn import(node: &AwsNode, address: &str) -> anyhow::Result<String> {
+    let checkpoint = json!({
+        "version": "vpc-cni-ipam/1",
+        "allocations": [{
+            "networkName": "aws-cni", "containerID": "old", "ifName": "eth0", "ipv4": address,
+            "allocationTimestamp": 1_700_000_000_000_000_000_u64,
+            "metadata": { "k8sPodNamespace": "default", "k8sPodName": "old" }
+        }]
+    });
+    let file = node.node.daemon.path("ipam.json");
+    fs::write(&file, checkpoint.to_string())?;
+    let file = file.to_str().context("a path")?;
+    let imported = node.node.daemon.ctl_output(&["import", "--apply", "ipamd", file, "--network", "pods"])?;
+    Ok(String::from_utf8(imported.stdout)?)
+}
+
+/// ipamd's checkpoint is imported before EC2 has shown the interfaces, and a living pod's address has an unknown owner.
+pub(crate) fn too_early() -> anyhow::Result<()> {
+    let mut node = AwsNode::prepare("t3.small", &config("warm = { interfaces = 0, addresses = 1 }", ""))?;
+    let [address, other] =
+        node.double.assign(2)?.try_into().map_err(|of| anyhow::anyhow!("two addresses: {of:?}"))?;
+    let sandbox = pod_of_ipamd(&node, &address)?;
+    node.silence()?;
+    node.node.launch_daemon()?;
+    wait::holds("the network", LIMIT, || {
+        Ok(node.node.daemon.networks().is_ok_and(|networks| !networks.is_empty()))
+    })?;
+    let imported = import(&node, &address)?;
+    ensure!(imported.contains("refused") && imported.contains("import again"), "{imported}");
+    ensure!(node.node.daemon.allocations("pods")?.is_empty(), "{imported}");
+    node.double.ask("DELETE", "/faults", &Value::Null)?;
+    wait::holds("the pod that nobody knows", LIMIT, || {
+        Ok(node.condition("cloud-quarantine")?.is_some_and(|why| why.contains(&address)))
+    })?;
+    let early = node.node.sandbox("early")?;
+    let refused = node.try_add("early", &early)?.to_string();
+    ensure!(refused.contains("not-taken-over"), "{refused}");
+    let imported = import(&node, &address)?;
+    ensure!(imported.contains("taken"), "{imported}");
+    wait::holds("the end of the quarantine", LIMIT, || Ok(node.condition("cloud-quarantine")?.is_none()))?;
+
+    // Nobody knows whose the other is: an operator's word does not free it while the kernel leads packets to it.
+    let directory = node.node.daemon.path("networks");
+    fs::create_dir_all(directory.join("pods"))?;
+    fs::write(directory.join("pods").join(&other), "")?;
+    let directory = directory.to_str().context("a path")?;
+    let imported = node.node.daemon.ctl_output(&["import", "--apply", "host-local", directory])?;
+    let imported = String::from_utf8(imported.stdout)?;
+    ensure!(imported.contains("unknown"), "{imported}");
+    node.node.sh(&format!("ip route add {other}/32 dev eni0ld0ld scope link"))?;
+    let release = ["release", &other, "--apply", "--reason", "a test"];
+    let kept = String::from_utf8(node.node.daemon.ctl_output(&release)?.stdout)?;
+    ensure!(kept.contains("kept") && kept.contains("eni0ld0ld"), "{kept}");
+    node.node.sh(&format!("ip route del {other}/32 dev eni0ld0ld"))?;
+    node.node.daemon.ctl(&release)?;
+
+    let number = node.add("new")?;
+    ensure!(number != address, "a living pod's address");
+    pod::del(&node.node, "old", &sandbox)?;
+    node.all_have_their_way()
+}
+
 /// A pod of ipamd is there when tenured starts for the first time.
 pub(crate) fn from_ipamd() -> anyhow::Result<()> {
     let mut node = AwsNode::prepare("t3.small", &config("warm = { interfaces = 0, addresses = 1 }", ""))?;
@@ -40,19 +103,8 @@ pub(crate) fn from_ipamd() -> anyhow::Result<()> {
         let other = node.add(&format!("pod-{number}"))?;
         ensure!(other != address, "pod-{number} got the address of a pod that is there");
     }
-    let checkpoint = json!({
-        "version": "vpc-cni-ipam/1",
-        "allocations": [{
-            "networkName": "aws-cni", "containerID": "old", "ifName": "eth0", "ipv4": address,
-            "allocationTimestamp": 1_700_000_000_000_000_000_u64,
-            "metadata": { "k8sPodNamespace": "default", "k8sPodName": "old" }
-        }]
-    });
-    let file = node.node.daemon.path("ipam.json");
-    fs::write(&file, checkpoint.to_string())?;
-    let file = file.to_str().context("a path")?;
-    let imported = node.node.daemon.ctl(&["import", "--apply", "ipamd", file, "--network", "pods"])?;
-    ensure!(imported.to_string().contains("taken"), "{imported:#}");
+    let imported = import(&node, &address)?;
+    ensure!(imported.contains("taken"), "{imported}");
     wait::holds("the end of the quarantine", LIMIT, || Ok(node.condition("cloud-quarantine")?.is_none()))?;
     let old = node.node.pod(&sandbox);
     traffic::greet(&old, &node.vpc(), GATEWAY.parse()?).context("from ipamd's pod to the VPC")?;

@@ -8,6 +8,7 @@
 //!     │                                                    │
 //!     ├────▶ unknown: refused, or no known owner ──────────┘   never free until an operator or a reboot ends it
 //!     ├────▶ held: its owner already has the addresses
+//!     ├────▶ refused: the host has yet to supply the ranges; a later import judges it
 //!     └────▶ released: it was taken over earlier, and has ended since; or a DEL that began after it was made was answered
 //! ```
 
@@ -16,10 +17,10 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use tenure_ledger::{Book, LedgerFact};
+use tenure_ledger::{Book, LedgerFact, RangeView};
 use tenure_types::{
-    Allocation, AssignedAddress, End, Error, ErrorCode, Generation, Moment, Origin, Owner, PodIdentity,
-    PolicyStamp, Proposal, Request, RequestContext, Result, Sandbox,
+    Allocation, AssignedAddress, End, Error, ErrorCode, Generation, Moment, Network, Origin, Owner,
+    PodIdentity, PolicyStamp, Pool, Proposal, Request, RequestContext, Result, Sandbox, Supply,
 };
 
 /// An owner and the addresses that it uses, according to another IPAM.
@@ -71,6 +72,8 @@ pub(super) struct Rules<'a> {
     pub(super) policy: &'a Arc<PolicyStamp>,
     /// Time of the import.
     pub(super) now: Moment,
+    /// What the host waits for, if it has not supplied enough addresses yet, in words.
+    pub(super) awaited: Option<&'a str>,
     /// Whether an owner was deleted after this time.
     pub(super) is_over: &'a (dyn Fn(&Owner, Option<u64>) -> bool + Sync),
 }
@@ -80,6 +83,9 @@ type Commit<'a, B> = &'a mut dyn FnMut(&mut B, Vec<LedgerFact>) -> Result<()>;
 
 impl Claim {
     /// Judges the claim and commits the resulting facts.
+    ///
+    /// # Errors
+    /// `NotReady` if the addresses cannot be in any range yet, since the host supplies these and has supplied none: the claim can be judged later.
     pub(super) fn take<B: Borrow<Book>>(
         &self,
         held: &mut B,
@@ -102,6 +108,14 @@ impl Claim {
         let is_over = (rules.is_over)(owner, self.claimed_at_ms);
         if !is_over && book.owned_by(owner).is_some_and(|held| has_exactly(held, &living)) {
             return Ok(Imported::Held);
+        }
+        let has_no_range = |place: &&&Place| is_without_ranges(book, place.address);
+        if let Some((place, why)) = living.iter().find(has_no_range).zip(rules.awaited).filter(|_| !is_over) {
+            let (network, address) = (book.name(), place.address);
+            let cause = format_args!(
+                "network {network} has no range that could have {address} yet ({why}); import again once it has"
+            );
+            return Err(Error::new(ErrorCode::NotReady, cause));
         }
         let ends = |place: &&Place| {
             let (place, holders) = (*place, [book.holder(place.address), book.waiting_for(place.address)]);
@@ -198,7 +212,7 @@ impl Claim {
         }
         let locate = |place: &&Place| match book.locate(place.address) {
             Some((pool, _)) => Ok((pool, place.address)),
-            None => Err(format!("{} is not in any range of network {}", place.address, network.name)),
+            None => Err(outside(network, place.address)),
         };
         let proposal = Proposal::of(living.iter().map(locate).collect::<Result<Vec<_>, _>>()?);
         let request = Request {
@@ -257,6 +271,23 @@ impl Claim {
             }
         }
         Ok(Imported::Unknown(why.to_owned()))
+    }
+}
+
+/// Whether the host supplies the addresses of a family, and has supplied no range of it.
+fn is_without_ranges(book: &Book, address: IpAddr) -> bool {
+    let is_host = |(_, pool): &(usize, &Pool)| pool.supply == Supply::Host;
+    let mut hosts = book.pools().iter().enumerate().filter(is_host).peekable();
+    let is_family = |view: RangeView<'_>| view.range.first().is_ipv4() == address.is_ipv4();
+    hosts.peek().is_some() && !hosts.any(|(index, _)| book.ranges(index).any(is_family))
+}
+
+/// Why an address cannot be assigned that no range has.
+fn outside(network: &Network, address: IpAddr) -> String {
+    let outside = format!("{address} is not in any range of network {}", network.name);
+    match network.pools.iter().any(|pool| pool.supply == Supply::Host) {
+        true => format!("{outside}; if one with it comes, import again"),
+        false => outside,
     }
 }
 

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use tenure_engine::{Claim, Define, Import, ImportOrigin, Imported, Importing, Place};
-use tenure_types::{Definer, ErrorCode, NetworkConfig, PodIdentity, PolicyName};
+use tenure_types::{ConditionName, Definer, ErrorCode, NetworkConfig, PodIdentity, PolicyName};
 
+use crate::planning::added;
 use crate::support::{Bench, activate, network, owner};
 
 fn config(ipam: &str) -> Arc<NetworkConfig> {
@@ -157,4 +158,37 @@ async fn an_imported_allocation_names_its_pod() {
     assert_eq!(bench.imports("10.0.0.0/29", &[of_pod]).await, [Imported::Taken]);
     let book = bench.engine.book(&network()).await.unwrap();
     assert_eq!(book.owned_by(&owner(1)).unwrap().sandbox.pod, Some(pod));
+}
+
+/// Regression: a living pod's address got an unknown owner, whom an operator released as told; the next pod had the address.
+#[tokio::test]
+async fn an_address_whose_range_the_host_has_yet_to_supply_is_no_unknown_owners() {
+    let bench = Bench::new(8, 8);
+    assert_eq!(bench.takes(0).await.unwrap_err().code, ErrorCode::NotYet);
+    let import = async |apply: bool| {
+        let import = Import { network: network(), origin: files(), definition: None, exclusive: true, apply };
+        let mut importing = bench.engine.begin_import(&import).await.unwrap();
+        let outcome =
+            bench.engine.import(&mut importing, &[claim(1, "10.0.1.17", "a")]).await.unwrap().remove(0);
+        bench.engine.end_import(importing).await.unwrap();
+        outcome
+    };
+    bench.engine.conditions().set(ConditionName::SupplyMissing, "", "EC2 is silent");
+    for apply in [false, true] {
+        let refused = import(apply).await.unwrap_err();
+        assert_eq!(refused.code, ErrorCode::NotReady);
+        assert!(refused.cause.contains("(EC2 is silent); import again"), "{refused}");
+    }
+    assert_eq!(bench.engine.book(&network()).await.unwrap().allocations().len(), 0);
+    bench.engine.supply(&network(), &[added("b1", 1)]).await.unwrap();
+    assert_eq!(import(true).await, Ok(Imported::Taken));
+
+    // One that has no range although there are some has an unknown owner until it has.
+    let bench = Bench::with_block().await;
+    let outside = claim(2, "10.0.9.9", "b");
+    let import =
+        Import { network: network(), origin: files(), definition: None, exclusive: true, apply: true };
+    let mut importing = bench.engine.begin_import(&import).await.unwrap();
+    let outcome = bench.engine.import(&mut importing, &[outside]).await.unwrap().remove(0).unwrap();
+    assert!(matches!(outcome, Imported::Unknown(why) if why.ends_with("if one with it comes, import again")));
 }

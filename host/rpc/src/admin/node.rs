@@ -1,5 +1,6 @@
 //! The services' view of the daemon itself.
 
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -40,6 +41,11 @@ pub trait AdminNode: Send + Sync + 'static {
     fn books_on_disk(&self) -> Result<Vec<Book>, Error>;
     /// The evidence about the allocations' sandboxes, in the same order; and the error if a runtime is configured and does not answer.
     async fn look_for(&self, held: &[Arc<Allocation>]) -> (Vec<SandboxEvidence>, Option<Error>);
+    /// Who uses an address according to the kernel's routes or the container runtime, in words; `None` if nobody does.
+    ///
+    /// # Errors
+    /// Why that cannot be said.
+    async fn used_by(&self, address: IpAddr) -> Result<Option<String>, String>;
     /// Confirms that the state is complete after it was lost; returns whether it was lost.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tenure_engine::Engine;
 use tenure_ledger::Book;
 use tenure_runtime::SandboxEvidence;
-use tenure_types::{Allocation, End, Error, ErrorCode, Result};
+use tenure_types::{Allocation, End, Error, ErrorCode, Owner, Result};
 
 use super::books::books;
 use super::node::AdminNode;
@@ -33,16 +33,8 @@ pub(super) async fn release(
         reason,
         allocation: Some(shown.clone()),
     };
-    // Only a pod has a sandbox; the runtime need not be asked about others.
-    let evidence = match held.owner.attachment() {
-        Some(_) => node.look_for(std::slice::from_ref(&held)).await.0.pop(),
-        None => None,
-    };
-    if let Some(there) = evidence.and_then(SandboxEvidence::contradiction).filter(|_| !request.force) {
-        return Ok(answer(
-            "kept",
-            format!("{there}; its DEL will free the address; --force releases it now"),
-        ));
+    if let Some(there) = in_the_way(engine, node, &held).await.filter(|_| !request.force) {
+        return Ok(answer("kept", format!("{there}; --force releases it now")));
     }
     if !request.apply {
         return Ok(answer("released", String::new()));
@@ -53,6 +45,28 @@ pub(super) async fn release(
         false => "ended",
     };
     Ok(answer(outcome, String::new()))
+}
+
+/// Why an allocation's end would take an address from somebody who lives; `None` if nothing shows that.
+async fn in_the_way(engine: &Engine, node: &dyn AdminNode, held: &Arc<Allocation>) -> Option<String> {
+    match &held.owner {
+        Owner::Attachment { .. } => {
+            let evidence = node.look_for(std::slice::from_ref(held)).await.0.pop()?;
+            let there = SandboxEvidence::contradiction(evidence)?;
+            Some(format!("{there}; its DEL will free the address"))
+        }
+        Owner::Unknown { address } => {
+            let book = engine.book(&held.network).await?;
+            // If it only waits for the address, that is its holder's, and stays so.
+            book.holder(*address).filter(|holder| holder.owner == held.owner)?;
+            // It has no sandbox to look for: it may be a pod of another IPAM that has not come over.
+            match node.used_by(*address).await {
+                Ok(user) => Some(format!("{}; import the address again, and it may come over", user?)),
+                Err(why) => Some(format!("whether somebody uses it is not known: {why}")),
+            }
+        }
+        Owner::Claim { .. } => None,
+    }
 }
 
 /// The allocation that the request identifies, and its message for operators.
