@@ -43,6 +43,7 @@ fn main() -> ExitCode {
         .test("what_a_start_finds_is_logged_and_counted", &[Need::Root, Need::UTIL_LINUX], what_a_start_finds)
         .test("host_locals_addresses_are_taken_over", &[Need::PLUGINS], imports::host_local)
         .test("ipamds_addresses_are_taken_over", &[], imports::ipamd)
+        .test("addresses_are_taken_over_while_the_state_is_lost", &[], imports::while_lost)
         .test(
             "a_namespace_that_the_daemon_cannot_see_is_not_gone",
             &[Need::Root, Need::UTIL_LINUX],

@@ -26,6 +26,7 @@ use self::claim::{Claim, Imported, Rules};
 use crate::core::EngineCore;
 use crate::core::committer::defect;
 use crate::core::strikes::Requester;
+use crate::network::bounds::ConfiguredNetwork;
 use crate::network::redefine::Wanted;
 use crate::network::slot::{Alone, Served};
 use crate::ports::{Compared, OtherIpams};
@@ -101,6 +102,14 @@ pub struct Importing {
     _under_way: Option<Arc<()>>,
 }
 
+/// By what an import would define the network.
+struct Named {
+    policy: PolicyName,
+    config: Arc<NetworkConfig>,
+    /// Whose definition it is.
+    by: Definer,
+}
+
 /// A definition that an import asks for, and the state that the policy begins with.
 struct Wished {
     wanted: Wanted,
@@ -112,7 +121,8 @@ impl NetworkImports {
     /// Serves [`Engine::begin_import`](crate::Engine::begin_import).
     pub(crate) async fn begin_import(&self, import: &Import) -> Result<Importing> {
         let unknown = || unknown(&import.network);
-        if let Some((policy, _)) = &import.definition {
+        let named = self.named(import);
+        if let Some(Named { policy, .. }) = &named {
             // Load before the network's turn: only the operator waits for it. `redefinition` reports the error, if
             // the policy is needed at all.
             drop(self.core.loaded_by_now(policy).await);
@@ -121,12 +131,12 @@ impl NetworkImports {
             // Once the network has moved over, new owners would wait for a comparison that nobody can make.
             others.can_read(&import.network, &import.origin.source).await?;
         }
-        let slot = match import.definition {
+        let slot = match named {
             Some(_) => self.core.networks.get_or_create(&import.network)?,
             None => self.core.networks.known(&import.network).ok_or_else(unknown)?,
         };
         let alone = slot.alone().await;
-        let defined = self.redefinition(&alone, import).await?;
+        let defined = self.redefinition(&alone, import, named).await?;
         let (network, exclusive) = (import.network.clone(), import.exclusive);
         let source: Arc<str> = import.origin.source.as_str().into();
         let policy = match (&defined, self.core.committer.choice(&network)) {
@@ -283,25 +293,51 @@ impl NetworkImports {
         facts
     }
 
+    /// The policy and the configuration by which the network is to be defined, if any: while the state is lost, the daemon's configuration is not
+    /// carried out, and an operator who imports into a network of it wants just that.
+    fn named(&self, import: &Import) -> Option<Named> {
+        let (bounds, name) = (self.core.bounds(), &import.network);
+        let is_there = || self.core.networks.get(name).is_some_and(|slot| slot.state().is_some());
+        let is_left_out = self.core.has_state().is_err() && !is_there();
+        match bounds.configured(name).filter(|_| is_left_out).cloned() {
+            Some(ConfiguredNetwork { policy, config }) => {
+                Some(Named { policy, config, by: Definer::Configuration })
+            }
+            None => {
+                let (policy, config) = import.definition.clone()?;
+                Some(Named { policy, config, by: Definer::Request })
+            }
+        }
+    }
+
     /// The definition that the import asks for; `None` if the network has it already, or is fixed.
-    async fn redefinition(&self, alone: &Alone<'_>, import: &Import) -> Result<Option<Wished>> {
-        let Some((policy, config)) = &import.definition else { return Ok(None) };
+    async fn redefinition(
+        &self,
+        alone: &Alone<'_>,
+        import: &Import,
+        named: Option<Named>,
+    ) -> Result<Option<Wished>> {
+        let Some(Named { policy, config, by: definer }) = named else { return Ok(None) };
         let name = &import.network;
         let (policy, by) = {
             let state = alone.state();
             let network = state.as_ref().map(|served| served.book.network());
-            let is_fixed = self.core.is_fixed(&self.core.bounds(), name, network)?;
-            if network.is_some_and(|network| is_fixed || network.config == *config) {
+            let is_fixed = match definer {
+                Definer::Configuration => network.is_some(),
+                Definer::Operator | Definer::Request => {
+                    self.core.is_fixed(&self.core.bounds(), name, network)?
+                }
+            };
+            if network.is_some_and(|network| is_fixed || network.config == config) {
                 return Ok(None);
             }
             let choice = self.core.committer.choice(name).filter(|choice| choice.by.overrides());
             match (&*state, &choice) {
                 (Some(served), Some(choice)) => (self.core.policy_of(served, choice)?, choice.by),
-                _ => (self.core.ports.catalogue.find(policy)?, Chooser::Configuration),
+                _ => (self.core.ports.catalogue.find(&policy)?, Chooser::Configuration),
             }
         };
-        let (config, why) = (Arc::clone(config), String::new());
-        let (definer, requester) = (Definer::Request, Requester::Operator);
+        let (why, requester) = (String::new(), Requester::Operator);
         let mut wanted =
             Wanted { policy, by, why, watch: true, empty_state: false, config, definer, requester };
         let definition = self.core.defined(name, &wanted).await?;

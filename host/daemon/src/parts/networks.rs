@@ -8,7 +8,7 @@ use tenure_engine::{Define, Engine};
 use tenure_supervise::{Gate, Interruptible};
 use tenure_types::{ConditionName, Definer, Error, ErrorCode, NetworkName};
 use tokio::sync::{Mutex, watch};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::config::Config;
 use crate::state_seen::StateSeen;
@@ -109,11 +109,13 @@ impl Interruptible for NetworksPart {
         let mut pause = FIRST_PAUSE;
         loop {
             self.config.mark_unchanged();
+            let was_lost = self.setup.state_seen.is_lost();
             let failed = self.setup.bring_about(&self.config).await;
             self.tried.open();
-            let changed = match failed.is_empty() && !self.setup.state_seen.is_lost() {
-                true => self.config.changed().await.is_ok(),
-                false => timeout(pause, self.config.changed()).await.is_ok_and(|changed| changed.is_ok()),
+            let changed = tokio::select! {
+                changed = self.config.changed() => changed.is_ok(),
+                () = self.setup.state_seen.confirmed().passed(), if was_lost => true,
+                () = sleep(pause), if was_lost || !failed.is_empty() => false,
             };
             pause = if changed { FIRST_PAUSE } else { (pause * 2).min(LONGEST_PAUSE) };
         }

@@ -1,12 +1,13 @@
 //! Addresses of another IPAM plugin.
 
 use std::fs;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
-use tenure_e2e::{Attachment, Daemon, Plugin};
+use tenure_e2e::{Attachment, Daemon, Plugin, wait};
 
-use super::{config, config_with};
+use super::{LIMIT, TRY_AGAIN, config, config_with, lose_state};
 
 /// The outcomes of an import, in order.
 fn outcomes(report: &Value) -> anyhow::Result<Vec<&str>> {
@@ -73,6 +74,52 @@ pub(crate) fn ipamd() -> anyhow::Result<()> {
     ensure!(
         (known, addresses.len()) == (2, 5),
         "an owner got an address that another one has: {addresses:?}"
+    );
+    Ok(())
+}
+
+/// The addresses that another source knows come over before the operator's word, and nobody gets them after it.
+pub(crate) fn while_lost() -> anyhow::Result<()> {
+    let network =
+        "[networks.pods]\npolicy = \"host-local\"\nipam.ranges = [[{ subnet = \"10.81.0.0/29\" }]]\n";
+    let mut daemon = Daemon::prepare()?;
+    daemon.configure(network)?;
+    daemon.start_again()?;
+    let shim = daemon.shim()?;
+    let first = shim.call("ADD", &Attachment::of("survivor"), &config())?.address()?;
+    lose_state(&mut daemon)?;
+    daemon.launch()?;
+    let row = json!({
+        "networkName": "aws-cni", "containerID": "survivor", "ifName": "eth0",
+        "ipv4": first.split('/').next(), "metadata": { "k8sPodNamespace": "default", "k8sPodName": "survivor" }
+    });
+    let file = daemon.path("ipam.json");
+    fs::write(&file, json!({ "version": "vpc-cni-ipam/1", "allocations": [row] }).to_string())?;
+    let file = file.display().to_string();
+    for (apply, expected) in [(false, "taken"), (true, "taken"), (true, "held")] {
+        let mut import = vec!["import", "ipamd", &file, "--network", "pods"];
+        import.extend(apply.then_some("--apply"));
+        let report = wait::until("the policy", LIMIT, || {
+            let output = daemon.ctl_output(&import)?;
+            Ok(output.status.success().then_some(output.stdout))
+        })?;
+        let report: Value = serde_json::from_slice(&report)?;
+        ensure!(outcomes(&report)? == [expected], "{report}");
+    }
+    shim.call("ADD", &Attachment::of("next"), &config())?.error_code(TRY_AGAIN)?;
+    daemon.ctl(&["adopt", "--empty"])?;
+    let adopted = Instant::now();
+    let next = wait::until("a pod", LIMIT, || {
+        Ok(shim.call("ADD", &Attachment::of("next"), &config())?.address().ok())
+    })?;
+    ensure!(next != first, "the survivor's address");
+    ensure!(adopted.elapsed() < Duration::from_secs(20), "{:?} after the confirmation", adopted.elapsed());
+    let again = shim.call("ADD", &Attachment::of("survivor"), &config())?.address()?;
+    ensure!(again == first, "{again}, not {first}");
+    ensure!(
+        daemon.networks()?.iter().any(|of| of.to_string().contains("configuration")),
+        "{:?}",
+        daemon.networks()?
     );
     Ok(())
 }

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use tenure_engine::{Claim, Define, Import, ImportOrigin, Imported, Importing, Place};
+use tenure_engine::{
+    Bounds, Claim, ConfiguredNetwork, Define, Import, ImportOrigin, Imported, Importing, NetworkBounds,
+    Place, Settings,
+};
 use tenure_types::{ConditionName, Definer, ErrorCode, NetworkConfig, PodIdentity, PolicyName};
 
 use crate::planning::added;
@@ -191,4 +194,36 @@ async fn an_address_whose_range_the_host_has_yet_to_supply_is_no_unknown_owners(
     let mut importing = bench.engine.begin_import(&import).await.unwrap();
     let outcome = bench.engine.import(&mut importing, &[outside]).await.unwrap().remove(0).unwrap();
     assert!(matches!(outcome, Imported::Unknown(why) if why.ends_with("if one with it comes, import again")));
+}
+
+/// Regression: while the state was lost, nothing could be imported into a network of the daemon's configuration, and no pod was kept from its
+/// addresses once the state was confirmed.
+#[tokio::test]
+async fn an_import_defines_a_network_of_the_configuration_while_the_state_is_lost() {
+    let bench = Bench::new(8, 8);
+    let configured = Some(ConfiguredNetwork { policy: first(), config: config("10.0.0.0/29") });
+    let networks = [(network(), NetworkBounds { configured, ..NetworkBounds::default() })].into();
+    let bounds = Arc::new(Bounds { networks, ..Bounds::default() });
+    bench.engine.set(Settings { bounds, ..bench.engine.settings().as_ref().clone() });
+    let import =
+        Import { network: network(), origin: files(), definition: None, exclusive: true, apply: true };
+    assert_eq!(bench.engine.begin_import(&import).await.unwrap_err().code, ErrorCode::UnknownNetwork);
+    bench.engine.conditions().set(ConditionName::StateLost, "", "it is gone");
+    // Another configuration does not count.
+    for (definition, apply, expected) in [
+        (None, false, Imported::Taken),
+        (Some((first(), config("10.9.0.0/29"))), true, Imported::Taken),
+        (None, true, Imported::Held),
+    ] {
+        let import = Import { definition, apply, ..import.clone() };
+        let mut importing = bench.engine.begin_import(&import).await.unwrap();
+        let outcome =
+            bench.engine.import(&mut importing, &[claim(1, "10.0.0.2", "a")]).await.unwrap().remove(0);
+        assert_eq!(outcome, Ok(expected));
+        bench.engine.end_import(importing).await.unwrap();
+    }
+    let book = bench.engine.book(&network()).await.unwrap();
+    assert_eq!(book.network().defined_by, Definer::Configuration);
+    bench.engine.conditions().clear(ConditionName::StateLost, "");
+    assert_eq!(bench.address(7).await.unwrap(), "10.0.0.3");
 }
