@@ -33,7 +33,7 @@ The keys of [cluster] that are left to cluster.configuration. Those that other v
 values only, and so are those that the daemon does not know.
 */}}
 {{- define "tenure.clusterConfiguration" -}}
-{{- $text := .Values.cluster.configuration | trim -}}
+{{- $text := default "" .Values.cluster.configuration | trim -}}
 {{- $known := list "kubeconfig" "pods" "preallocation" "release_seconds" "write_seconds" -}}
 {{- $elsewhere := dict "networks" "set cluster.pools" "node" "only profile aws follows Nodes" "startup_taint" "the operator removes the taint startupTaint.key" -}}
 {{- if eq .Values.profile "aws" -}}
@@ -136,16 +136,18 @@ config = {{ "'''" }}{{ toJson (merge (dict "type" "tenure") $.Values.network.ipa
 {{- define "tenure.toml" -}}
 {{- $tables := include "tenure.tables" . -}}
 {{- $rendered := include "tenure.tableNames" $tables | fromJsonArray -}}
-{{- if and (.Values.cluster.configuration | trim) (not (has "cluster" $rendered)) }}
-{{- fail "cluster.configuration: there is no [cluster] to add it to: needs profile cluster with cluster.pools, or profile aws with aws.followNode or aws.followPods" }}
+{{- /* A value for another profile may stay where it is: a release can move there, and back. */}}
+{{- if and (default "" .Values.cluster.configuration | trim) (ne .Values.profile "single-node") (not (has "cluster" $rendered)) }}
+{{- fail "cluster.configuration: there is no [cluster] to add it to: needs profile cluster with cluster.pools, or profile aws with aws.followNode or aws.followPods; without them, pass cluster.configuration=null" }}
 {{- end -}}
 {{- if not (has (printf "networks.%s" .Values.network.name) $rendered) }}
-{{- range tuple "ipam" "settings" }}
-{{- if get $.Values.network . }}{{ fail (printf "network.%s: profile cluster without cluster.pools has no network to add it to" .) }}{{ end -}}
+{{- $network := dict "ipam" (omit .Values.network.ipam "socket" "timeout" "wait" "resolvConf") "settings" .Values.network.settings }}
+{{- range $name, $of := $network }}
+{{- if $of }}{{ fail (printf "network.%s: profile cluster without cluster.pools has no network to add it to" $name) }}{{ end -}}
 {{- end -}}
 {{- end -}}
 {{- $values := dict "log" "agent.logLevel" "metrics" "agent.metricsPort" "runtime" "agent.runtime" "cni" "agent.cniConfDir" "aws" "aws.settings" "cluster" "cluster.configuration" "networks" "network.settings" "policies" "policies.NAME.settings" -}}
-{{- $more := .Values.agent.configuration | trim -}}
+{{- $more := default "" .Values.agent.configuration | trim -}}
 {{- range include "tenure.tableNames" $more | fromJsonArray -}}
 {{- if has . $rendered }}{{ fail (printf "agent.configuration: the chart has [%s] already; set %s" . (get $values (splitList "." . | first))) }}{{ end -}}
 {{- end -}}

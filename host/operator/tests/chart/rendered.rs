@@ -194,7 +194,10 @@ fn refused(cluster: &Cluster) -> anyhow::Result<()> {
         ("profile=cluster,cluster.configuration=node = true", "node: only profile aws follows Nodes"),
         ("profile=cluster,cluster.configuration=preallocaton = 3", "[cluster] has no key preallocaton"),
         // Without a place for them, they were left out.
-        ("cluster.configuration=pods = true", "cluster.configuration: there is no [cluster]"),
+        (
+            "profile=cluster,cluster.pools=null,cluster.configuration=pods = true",
+            "cluster.configuration: there is no [cluster]",
+        ),
         (
             "profile=aws,aws.followNode=false,aws.followPods=false,cluster.configuration=kubeconfig = 'a'",
             "cluster.configuration: there is no [cluster]",
@@ -204,7 +207,7 @@ fn refused(cluster: &Cluster) -> anyhow::Result<()> {
             "network.settings: profile cluster without",
         ),
         (
-            "profile=cluster,cluster.pools=null,network.ipam.wait=true",
+            "profile=cluster,cluster.pools=null,network.ipam.wait=60,network.ipam.policy=mine",
             "network.ipam: profile cluster without",
         ),
     ];
@@ -214,7 +217,7 @@ fn refused(cluster: &Cluster) -> anyhow::Result<()> {
             Err(error) => ensure!(format!("{error:#}").contains(words), "{value}: {error:#}"),
         }
     }
-    // What the daemon takes is not refused.
+    // What the daemon takes is not refused, nor what waits for the release to return to another profile.
     let subnets = "network.settings.within={10.0.0.0/8,fd00::/64,::ffff:0:0/96}";
     let policy = "policies.mine.settings.settings={snat.*,mtu},policies.mine.settings.networks={blue-*,*}";
     for value in [
@@ -225,6 +228,10 @@ fn refused(cluster: &Cluster) -> anyhow::Result<()> {
         &format!("profile=aws,aws.followPods=true,{PODS_LABEL}"),
         "profile=cluster,cluster.configuration=# node = true\npods = false\n[limits]\nnetworks = 7",
         "aws.settings.ec2_endpoint=http://127.0.0.1:8101,aws.settings.subnet=a,aws.settings.groups={b}",
+        "profile=single-node,cluster.configuration=preallocation = 32",
+        "profile=single-node,cluster.configuration=null,agent.configuration=null",
+        "profile=aws,aws.followNode=false,cluster.configuration=null",
+        "profile=cluster,cluster.configuration=null",
     ] {
         template(cluster, &[value]).with_context(|| value.to_owned())?;
     }
@@ -357,6 +364,11 @@ fn configuration(cluster: &Cluster) -> anyhow::Result<()> {
         ),
         "{toml}"
     );
+    // So it does where another configuration defines the network.
+    let bare = ["profile=cluster", "cluster.pools=null", "network.ipam.wait=60", "network.ipam.timeout=80"];
+    let (_, conflist) = data(cluster, &bare)?;
+    let own = json!({ "type": "tenure", "timeout": 80, "wait": 60 });
+    ensure!(conflist["plugins"][0]["ipam"] == own, "{conflist}");
     let (own, _) = data(cluster, &["profile=cluster", "network.ipam.policy=mine", "network.routes=null"])?;
     ensure!(
         own.contains(r#"config = '''{"policy":"mine","pools":["pods"],"routes":[],"type":"tenure"}'''"#),
