@@ -12,6 +12,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("rendered::the_api_server_accepts_each_profile_strictly", strict),
     ("rendered::the_plain_manifests_are_accepted_too", plain),
     ("rendered::a_missing_file_of_a_policy_keeps_no_pod_from_starting", optional),
+    ("rendered::the_daemon_sees_the_addresses_of_the_ipam_that_it_may_replace", replaced),
     ("rendered::misspelt_and_impossible_values_are_refused", refused),
     ("rendered::numbers_are_names_too", numbers),
     ("rendered::a_budget_keeps_no_node_from_being_drained_for_ever", budget),
@@ -99,6 +100,32 @@ fn optional(cluster: &Cluster) -> anyhow::Result<()> {
         let volume = volume.with_context(|| format!("no volume {name}"))?;
         let is_optional = ["secret", "configMap"].iter().any(|kind| volume[*kind]["optional"] == true);
         ensure!(is_optional, "{volume}");
+    }
+    Ok(())
+}
+
+/// What is not mounted counts as empty: the daemon would not notice what the other IPAM adds after an import.
+fn replaced(cluster: &Cluster) -> anyhow::Result<()> {
+    const DIRECTORIES: [&str; 2] = ["/var/lib/cni/networks", "/var/run/aws-node"];
+    for (profile, expected) in
+        [("single-node", &DIRECTORIES[..1]), ("cluster", &[]), ("aws", &DIRECTORIES[1..])]
+    {
+        let rendered = documents(&template(cluster, &[&format!("profile={profile}")])?)?;
+        let agent = rendered.iter().find(|object| object["kind"] == "DaemonSet").context("no agent")?;
+        let pod = &agent["spec"]["template"]["spec"];
+        let daemon = pod["containers"].as_array().into_iter().flatten().find(|of| of["name"] == "tenured");
+        let mounts = daemon.and_then(|daemon| daemon["volumeMounts"].as_array()).context("no mounts")?;
+        let mounts = mounts.iter().filter(|mount| DIRECTORIES.iter().any(|of| mount["mountPath"] == *of));
+        let mounts: Vec<&Value> = mounts.collect();
+        let paths = mounts.iter().filter_map(|mount| mount["mountPath"].as_str());
+        ensure!(paths.eq(expected.iter().copied()), "{profile}: {mounts:?}");
+        for mount in mounts {
+            let mut volumes = pod["volumes"].as_array().into_iter().flatten();
+            let volume = volumes.find(|volume| volume["name"] == mount["name"]).context("no volume")?;
+            // The other IPAM may come later.
+            let host = json!({ "path": mount["mountPath"], "type": "DirectoryOrCreate" });
+            ensure!(mount["readOnly"] == true && volume["hostPath"] == host, "{mount} {volume}");
+        }
     }
     Ok(())
 }
