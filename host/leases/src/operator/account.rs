@@ -46,7 +46,7 @@ pub struct PoolSituation {
     pub is_space_full: bool,
     /// The selector of nodes is not valid.
     pub selects_nobody: bool,
-    /// Nodes that want more blocks than they have.
+    /// Nodes that would get a block if one were free.
     pub nodes_waiting: u32,
     /// Blocks with a mark to drain or retire.
     pub draining: u32,

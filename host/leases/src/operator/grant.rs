@@ -38,21 +38,13 @@ fn spread(node: &str, cidr: IpNet) -> u64 {
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// Everything that decides about a grant.
+/// Everything that decides whether a node gets a block of a pool, whichever it is.
 #[derive(Debug)]
 pub struct GrantCase<'a> {
     /// Whether the leader's barrier has passed.
     pub barrier_passed: bool,
     /// The pool.
     pub pool: &'a LeasePool,
-    /// The space of the pool's overlap group.
-    pub space: &'a AddressSpace,
-    /// The range to grant from.
-    pub range: RangeId,
-    /// The block.
-    pub cidr: IpNet,
-    /// The verdict on the nodes' `held` about the block.
-    pub held: HeldVerdict,
     /// Whether the pool's selectors match the node, and nothing fences it.
     pub node_admitted: bool,
     /// The number of blocks that the node wants in all.
@@ -65,6 +57,19 @@ pub struct GrantCase<'a> {
     pub node_total: usize,
     /// IPBlocks of the pool and family.
     pub pool_blocks: u32,
+}
+
+/// Everything that decides whether a block may be granted.
+#[derive(Debug)]
+pub struct GrantCell<'a> {
+    /// The space of the pool's overlap group.
+    pub space: &'a AddressSpace,
+    /// The range to grant from.
+    pub range: RangeId,
+    /// The block.
+    pub cidr: IpNet,
+    /// The verdict on the nodes' `held` about the block.
+    pub held: HeldVerdict,
 }
 
 /// Why a block is not granted.
@@ -99,11 +104,12 @@ pub enum GrantRefusal {
     Space(#[from] SpaceError),
 }
 
-/// Decides whether a leader may create the IPBlock.
+/// Decides whether a node gets a block of a pool, if one is free. A leader asks before it looks for one: a node that gets none is not told that the pool
+/// is exhausted.
 ///
 /// # Errors
 /// The first reason against it.
-pub fn grant(case: &GrantCase<'_>) -> Result<(), GrantRefusal> {
+pub fn entitle(case: &GrantCase<'_>) -> Result<(), GrantRefusal> {
     if !case.barrier_passed {
         return Err(GrantRefusal::Barrier);
     }
@@ -125,8 +131,17 @@ pub fn grant(case: &GrantCase<'_>) -> Result<(), GrantRefusal> {
     if let Some(quota) = case.pool.max_blocks.filter(|quota| case.pool_blocks >= *quota) {
         return Err(GrantRefusal::PoolQuota(quota));
     }
-    case.space.admit(case.range, case.cidr)?;
-    if case.held.is_believed() { Err(GrantRefusal::Held) } else { Ok(()) }
+    Ok(())
+}
+
+/// Decides whether a leader may create the IPBlock.
+///
+/// # Errors
+/// The first reason against it.
+pub fn grant(case: &GrantCase<'_>, cell: &GrantCell<'_>) -> Result<(), GrantRefusal> {
+    entitle(case)?;
+    cell.space.admit(cell.range, cell.cidr)?;
+    if cell.held.is_believed() { Err(GrantRefusal::Held) } else { Ok(()) }
 }
 
 /// Whether a block that exists already is the one that this leader, or its predecessor, meant to create for the node.

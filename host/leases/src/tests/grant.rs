@@ -1,4 +1,6 @@
-use crate::operator::grant::{GrantCandidate, GrantCase, GrantRefusal, grant, is_mine, sort_candidates};
+use crate::operator::grant::{
+    GrantCandidate, GrantCase, GrantCell, GrantRefusal, entitle, grant, is_mine, sort_candidates,
+};
 use crate::operator::held::HeldVerdict;
 use crate::tests::sample;
 use crate::{IpBlock, LeasePool, MachineHash, RangeId, SpaceError, Uid};
@@ -13,10 +15,6 @@ fn each_check_refuses_on_its_own() {
     let good = || GrantCase {
         barrier_passed: true,
         pool: &pool,
-        space: &space,
-        range: RangeId(1),
-        cidr: sample::block().cidr,
-        held: HeldVerdict::Free,
         node_admitted: true,
         want: 9,
         node_blocks: 2,
@@ -24,24 +22,31 @@ fn each_check_refuses_on_its_own() {
         node_total: 255,
         pool_blocks: 8,
     };
+    let cell = |held| GrantCell { space: &space, range: RangeId(1), cidr: sample::block().cidr, held };
+    let free = cell(HeldVerdict::Free);
+    // A node that gets no block is refused before one is looked for.
+    let refusal = |case: &GrantCase<'_>| {
+        assert_eq!(entitle(case), grant(case, &free));
+        entitle(case).unwrap_err()
+    };
     use GrantRefusal::*;
-    assert_eq!(grant(&good()), Ok(()));
-    assert_eq!(grant(&GrantCase { held: HeldVerdict::Ignored, ..good() }), Ok(()));
-    assert_eq!(grant(&GrantCase { barrier_passed: false, ..good() }), Err(Barrier));
-    assert_eq!(grant(&GrantCase { pool: &disabled, ..good() }), Err(PoolClosed));
-    assert_eq!(grant(&GrantCase { pool: &deleting, ..good() }), Err(PoolClosed));
-    assert_eq!(grant(&GrantCase { node_admitted: false, ..good() }), Err(NotAdmitted));
-    assert_eq!(grant(&GrantCase { want: 2, ..good() }), Err(Satisfied));
-    assert_eq!(grant(&GrantCase { kept_blocks: 3, ..good() }), Err(NodeQuota(3)));
+    assert_eq!(grant(&good(), &free), Ok(()));
+    assert_eq!(grant(&good(), &cell(HeldVerdict::Ignored)), Ok(()));
+    assert_eq!(refusal(&GrantCase { barrier_passed: false, ..good() }), Barrier);
+    assert_eq!(refusal(&GrantCase { pool: &disabled, ..good() }), PoolClosed);
+    assert_eq!(refusal(&GrantCase { pool: &deleting, ..good() }), PoolClosed);
+    assert_eq!(refusal(&GrantCase { node_admitted: false, ..good() }), NotAdmitted);
+    assert_eq!(refusal(&GrantCase { want: 2, ..good() }), Satisfied);
+    assert_eq!(refusal(&GrantCase { kept_blocks: 3, ..good() }), NodeQuota(3));
     // One that drains does not stand in the way of its replacement.
-    assert_eq!(grant(&GrantCase { node_blocks: 3, ..good() }), Ok(()));
-    assert_eq!(grant(&GrantCase { node_total: 256, ..good() }), Err(NodeFull));
-    assert_eq!(grant(&GrantCase { pool_blocks: 9, ..good() }), Err(PoolQuota(9)));
+    assert_eq!(grant(&GrantCase { node_blocks: 3, ..good() }, &free), Ok(()));
+    assert_eq!(refusal(&GrantCase { node_total: 256, ..good() }), NodeFull);
+    assert_eq!(refusal(&GrantCase { pool_blocks: 9, ..good() }), PoolQuota(9));
     for held in [HeldVerdict::Taken, HeldVerdict::AboveQuota, HeldVerdict::Foreign, HeldVerdict::Reclaim] {
-        assert_eq!(grant(&GrantCase { held, ..good() }), Err(Held));
+        assert_eq!(grant(&good(), &cell(held)), Err(Held));
     }
     let unknown = SpaceError::Unknown(RangeId(2));
-    assert_eq!(grant(&GrantCase { range: RangeId(2), ..good() }), Err(Space(unknown)));
+    assert_eq!(grant(&good(), &GrantCell { range: RangeId(2), ..free }), Err(Space(unknown)));
 }
 
 #[test]

@@ -11,7 +11,9 @@ use std::time::Duration;
 use ipnet::IpNet;
 use tenure_cluster::NodeIPAM;
 use tenure_cluster::convert::BlockLease;
-use tenure_leases::operator::grant::{GrantCandidate, GrantCase, GrantRefusal, grant, sort_candidates};
+use tenure_leases::operator::grant::{
+    GrantCandidate, GrantCase, GrantCell, GrantRefusal, entitle, grant, sort_candidates,
+};
 use tenure_leases::operator::held::{ClaimantState, HeldVerdict, heir};
 use tenure_leases::space::overlap;
 use tenure_leases::{AddressSpace, MarkAck, MarkAnswer, PoolDemand, RangeId, RangeState, RangeUse};
@@ -270,15 +272,9 @@ impl Granting<'_> {
         if let Some(reason) = attested_off(view, &said.spec) {
             return Err(reason);
         }
-        let space = view.spaces.get(&*pool.group).ok_or_else(|| no_range(pool))?;
-        let (range, cidr) = self.candidate(said, demand, pool, &space.space)?;
         let case = GrantCase {
             barrier_passed: true,
             pool: &pool.lease,
-            space: &space.space,
-            range,
-            cidr,
-            held: HeldVerdict::Free,
             node_admitted: view.admits(pool, &said.spec),
             want: demand.want,
             node_blocks: blocks.have,
@@ -286,7 +282,12 @@ impl Granting<'_> {
             node_total: self.total(said),
             pool_blocks: self.counts.get(&(demand.pool.uid, demand.is_ipv6)).copied().unwrap_or_default(),
         };
-        grant(&case).map_err(|error| refused(&error))?;
+        // A pool that is not for the node is not exhausted because of it.
+        entitle(&case).map_err(|error| refused(&error))?;
+        let space = &view.spaces.get(&*pool.group).ok_or_else(|| no_range(pool))?.space;
+        let (range, cidr) = self.candidate(said, demand, pool, space)?;
+        let cell = GrantCell { space, range, cidr, held: HeldVerdict::Free };
+        grant(&case, &cell).map_err(|error| refused(&error))?;
         Ok(lease(pool, said, range, cidr))
     }
 

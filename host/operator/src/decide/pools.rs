@@ -96,9 +96,12 @@ fn status(
     let spec = &pool.object.spec;
     let of = |has: bool, ipv6: bool| has.then(|| family_capacity(view, (uid, ipv6)));
     let (ipv4, ipv6) = (of(spec.ipv4.is_some(), false), of(spec.ipv6.is_some(), true));
-    // A claim without an address says so itself: a node that waits for one is no sign of a pool that is used up.
+    // A claim without an address says so itself: a node that waits for one is no sign of a pool that is used up. Nor is one that the pool is not for.
     let has_blocks = pool.usage == RangeUse::Blocks;
-    let waits = |ipv6: bool| waiting.get(&(uid, ipv6)).filter(|_| has_blocks).map_or(0, BTreeMap::len);
+    let waits = |ipv6: bool| {
+        let nodes = waiting.get(&(uid, ipv6)).filter(|_| has_blocks).into_iter().flat_map(BTreeMap::values);
+        nodes.filter(|wait| wait.reason == EXHAUSTED).count()
+    };
     let families = [(ipv4, waits(false)), (ipv6, waits(true))];
     // The conditions speak of the family that is worse off.
     let present = families.iter().filter_map(|(capacity, waits)| Some(((*capacity)?, *waits)));

@@ -3,7 +3,7 @@
 use super::views::{RANGE, cidr, hint, id};
 use super::{Cluster, Hinted, Id, LEADERS, Lease, NODES, Plan, Steps, World, Write};
 use crate::operator::barrier::LeaderHandover;
-use crate::operator::grant::{GrantCase, grant};
+use crate::operator::grant::{GrantCase, GrantCell, grant};
 use crate::operator::held::{ClaimantState, HeldCase, HeldVerdict, is_contested, judge_missing};
 use crate::operator::release::{ReleaseCase, ReleaseStep, release};
 use crate::tests::explorer::{Step, StepKind};
@@ -92,10 +92,6 @@ impl Cluster {
                     let case = GrantCase {
                         barrier_passed: passed,
                         pool: &self.pool,
-                        space: &self.space,
-                        range: RANGE,
-                        cidr: cidr(block),
-                        held: of_others.unwrap_or(HeldVerdict::Free),
                         node_admitted: true,
                         want: 2,
                         node_blocks: 0,
@@ -103,7 +99,13 @@ impl Cluster {
                         node_total: 0,
                         pool_blocks: 0,
                     };
-                    if grant(&case).is_ok() {
+                    let cell = GrantCell {
+                        space: &self.space,
+                        range: RANGE,
+                        cidr: cidr(block),
+                        held: of_others.unwrap_or(HeldVerdict::Free),
+                    };
+                    if grant(&case, &cell).is_ok() {
                         plan(StepKind::Progress, 0, Write::Create(node), "picks a free block for a node");
                     }
                 }

@@ -11,19 +11,19 @@ const INVALID_SELECTOR: &str = "InvalidSelector";
 /// The reason for which a node waits when a quota is used up.
 pub(super) const QUOTA: &str = "QuotaReached";
 
+/// The reason for which a node waits that the pool is not for.
+pub(in crate::decide) const NOT_ADMITTED: &str = "NotAdmitted";
+
+/// The reason for which a node waits for a pool that is disabled or being deleted.
+pub(in crate::decide) const POOL_CLOSED: &str = "PoolClosed";
+
 /// No block of the pool is free.
 pub(super) fn no_block(pool: &PoolView) -> WaitReason {
-    if pool.lease.disabled || pool.lease.deleting {
-        return refused(&GrantRefusal::PoolClosed);
-    }
     WaitReason { reason: EXHAUSTED, message: format!("no block of pool {} is free", pool.lease.key.name) }
 }
 
 /// The free blocks have addresses that the node has of another overlap group.
 pub(super) fn only_own(pool: &PoolView) -> WaitReason {
-    if pool.lease.disabled || pool.lease.deleting {
-        return refused(&GrantRefusal::PoolClosed);
-    }
     let name = &pool.lease.key.name;
     let message =
         format!("the node has addresses of each free block of pool {name} already, of another overlap group");
@@ -38,9 +38,6 @@ pub(in crate::decide) fn invalid_selector(pool: &PoolView) -> WaitReason {
 
 /// The pool is new, or its addresses are still another's.
 pub(super) fn no_range(pool: &PoolView) -> WaitReason {
-    if pool.lease.disabled || pool.lease.deleting {
-        return refused(&GrantRefusal::PoolClosed);
-    }
     let message = format!("the addresses of pool {} are not open yet", pool.lease.key.name);
     WaitReason { reason: "OperatorWaits", message }
 }
@@ -55,8 +52,8 @@ pub(in crate::decide) fn unreadable_pool(name: &str) -> WaitReason {
 pub(in crate::decide) fn refused(refusal: &GrantRefusal) -> WaitReason {
     let reason = match refusal {
         GrantRefusal::Barrier => "OperatorWaits",
-        GrantRefusal::PoolClosed => "PoolClosed",
-        GrantRefusal::NotAdmitted => "NotAdmitted",
+        GrantRefusal::PoolClosed => POOL_CLOSED,
+        GrantRefusal::NotAdmitted => NOT_ADMITTED,
         GrantRefusal::NodeQuota(_) | GrantRefusal::PoolQuota(_) | GrantRefusal::NodeFull => QUOTA,
         GrantRefusal::Satisfied | GrantRefusal::Held | GrantRefusal::Space(_) => "BlockTaken",
     };

@@ -1,7 +1,8 @@
 use super::*;
 use crate::decide::releases::family_capacity;
 use crate::decide::sample::{NOW, host, host_with, leader, leased, pool, pool_with, said, saying, space};
-use crate::decide::{EXHAUSTED, held};
+use crate::decide::spaces::RefusedRanges;
+use crate::decide::{EXHAUSTED, held, pools};
 use crate::view::{OUT_OF_SERVICE, ViewSources, view};
 use serde_json::json;
 use tenure_leases::Uid;
@@ -174,4 +175,28 @@ fn an_excluded_block_is_replaced_beside_the_quota() {
         "the node counts the block, or does not"
     );
     assert_eq!((replaced(2, &json!([])), replaced(2, &json!([{ "cidr": "10.0.0.0/27" }]))), (0, 0));
+}
+
+#[test]
+fn a_pool_is_not_exhausted_because_of_a_node_that_gets_none_of_its_blocks() {
+    let refused = |more: &serde_json::Value| {
+        // Each address is excluded: no block is free.
+        let mut more = more.clone();
+        more["exclusions"] = json!([{ "cidr": "10.0.0.0/25" }]);
+        let view = two_blocks(&more);
+        let waiting = decided(&view, &mut leader()).waiting;
+        let reasons: BTreeSet<&str> =
+            waiting.values().flat_map(BTreeMap::values).map(|wait| wait.reason).collect();
+        let status = pools::statuses(&view, &waiting, &RefusedRanges::default(), NOW);
+        let [OperatorWrite::PoolStatus(pool)] = status.as_slice() else { panic!("{status:?}") };
+        let conditions = pool.status.iter().flat_map(|status| &status.conditions);
+        let exhausted = conditions.into_iter().any(|of| of.type_ == "Exhausted" && of.status == "True");
+        let notices = pools::notices(&view, &waiting, &RefusedRanges::default()).len();
+        (reasons.into_iter().collect::<Vec<_>>().join(" "), exhausted, notices)
+    };
+    assert_eq!(refused(&json!({})), (EXHAUSTED.to_owned(), true, 1));
+    let zone = json!({ "nodeSelector": { "matchLabels": { "zone": "b" } } });
+    assert_eq!(refused(&zone), ("NotAdmitted".to_owned(), false, 0));
+    assert_eq!(refused(&json!({ "quota": { "maxBlocks": 0 } })), (QUOTA.to_owned(), false, 0));
+    assert_eq!(refused(&json!({ "disabled": true })), ("PoolClosed".to_owned(), false, 0));
 }

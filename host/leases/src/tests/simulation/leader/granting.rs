@@ -8,7 +8,7 @@ use ipnet::IpNet;
 
 use super::{Leader, Planned, count, is_alive, lease};
 use crate::operator::fence::FetchedNode;
-use crate::operator::grant::{GrantCandidate, GrantCase, grant, sort_candidates};
+use crate::operator::grant::{GrantCandidate, GrantCase, GrantCell, grant, sort_candidates};
 use crate::operator::held::{ClaimantState, HeldCase, HeldVerdict, heir, judge_missing};
 use crate::tests::simulation::kinds::{KINDS, key, kind_of, pool_of};
 use crate::tests::simulation::server::{Store, Write};
@@ -149,10 +149,6 @@ impl Leader {
         let case = GrantCase {
             barrier_passed: self.barrier.may_grant(),
             pool: &pool.lease,
-            space: &cache.space,
-            range,
-            cidr,
-            held: HeldVerdict::Free,
             node_admitted: is_alive(cache, spec) && !pool.unmatched.contains(&spec.identity.name),
             want,
             node_blocks: have,
@@ -160,6 +156,7 @@ impl Leader {
             node_total: 0,
             pool_blocks: count(cache.blocks.keys().filter(|cidr| kind_of(**cidr) == kind)),
         };
-        grant(&case).ok().map(|()| lease(cache, spec, range, cidr))
+        let cell = GrantCell { space: &cache.space, range, cidr, held: HeldVerdict::Free };
+        grant(&case, &cell).ok().map(|()| lease(cache, spec, range, cidr))
     }
 }
