@@ -2,6 +2,7 @@
 
 #[cfg(test)]
 mod tests;
+mod waiting;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -13,6 +14,8 @@ use tenure_leases::node::{MAX_HELD, MAX_POOLS};
 use tenure_leases::space::overlap;
 use tenure_leases::{BlockHint, RangeUse, TurnState, Uid};
 
+pub(super) use self::waiting::serves_family;
+use self::waiting::{is_passed_over, message, names, waiting_of};
 use super::claims::ClaimFacts;
 use super::conditions::{WantedCondition, condition};
 use super::{WaitingNodes, in_turn};
@@ -68,7 +71,9 @@ fn status(view: &ClusterView, said: &SaidView, waiting: Vec<WaitingEntry>, now: 
         .get(&*said.spec.identity.name)
         .and_then(|host| host.evidence)
         .filter(|node| node.uid == said.spec.identity.uid && node.machine == said.spec.identity.machine);
-    let ready = match (known, waiting.as_slice()) {
+    let (passed_over, missing): (Vec<_>, Vec<_>) =
+        waiting.iter().partition(|entry| is_passed_over(view, said, entry));
+    let ready = match (known, missing.as_slice()) {
         (None, _) => WantedCondition {
             name: "Ready",
             is_true: false,
@@ -82,7 +87,7 @@ fn status(view: &ClusterView, said: &SaidView, waiting: Vec<WaitingEntry>, now: 
                 true => &first.reason,
                 false => "SeveralReasons",
             },
-            message: message(&waiting),
+            message: message(&missing),
         },
         (Some(_), []) if blocks.is_empty() && wants_nothing(view, said) => WantedCondition {
             name: "Ready",
@@ -94,7 +99,10 @@ fn status(view: &ClusterView, said: &SaidView, waiting: Vec<WaitingEntry>, now: 
             name: "Ready",
             is_true: true,
             reason: "Satisfied",
-            message: "the node has the blocks that it wants".to_owned(),
+            message: match passed_over.is_empty() {
+                true => "the node has the blocks that it wants".to_owned(),
+                false => format!("the node has the blocks that it wants, but of {}", names(&passed_over)),
+            },
         },
     };
     let accepted = match known {
@@ -128,36 +136,6 @@ pub(super) fn needs_no_block(view: &ClusterView, said: &SaidView) -> bool {
     let mut pools = said.spec.demand.iter().map(|demand| view.pool(demand.pool.uid));
     let is_for_claims = |pool: Option<&PoolView>| pool.is_some_and(|pool| pool.usage == RangeUse::Claims);
     !said.spec.demand.is_empty() && pools.all(is_for_claims)
-}
-
-/// The pools and families that a node waits for, by the pools' names.
-fn waiting_of(view: &ClusterView, node: &str, waiting: &WaitingNodes) -> Vec<WaitingEntry> {
-    let demand = view.said.get(node).map(|said| said.spec.demand.as_slice()).unwrap_or_default();
-    let entries = demand.iter().filter_map(|demand| {
-        let wait = waiting.get(&(demand.pool.uid, demand.is_ipv6))?.get(node)?;
-        Some(WaitingEntry {
-            pool: demand.pool.name.to_string(),
-            pool_uid: demand.pool.uid.to_string(),
-            family: if demand.is_ipv6 { "IPv6" } else { "IPv4" }.to_owned(),
-            reason: wait.reason.to_owned(),
-            message: wait.message.clone(),
-        })
-    });
-    let mut entries: Vec<WaitingEntry> = entries.collect();
-    entries.sort_by(|one, other| (&one.pool, &one.family).cmp(&(&other.pool, &other.family)));
-    entries
-}
-
-/// The message of a node that waits: of each pool, if there are several.
-fn message(waiting: &[WaitingEntry]) -> String {
-    match waiting {
-        [only] => only.message.clone(),
-        several => {
-            let each =
-                several.iter().map(|entry| format!("{} {}: {}", entry.pool, entry.family, entry.message));
-            each.collect::<Vec<_>>().join("; ")
-        }
-    }
 }
 
 fn hint(view: &ClusterView, said: &SaidView, of: &BlockView) -> Option<HintEntry> {

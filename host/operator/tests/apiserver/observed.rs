@@ -26,6 +26,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("observed::each_cause_is_an_event_once_an_hour", events),
     ("observed::events_that_the_api_server_refuses_are_counted_and_hold_nothing_up", refused_events),
     ("observed::the_start_up_taint_goes_once_the_node_has_its_blocks", taint),
+    ("observed::the_start_up_taint_goes_although_another_pool_grants_the_node_nothing", other_pools),
 ];
 
 /// An operator whose events are sent; aborted when it is dropped.
@@ -157,17 +158,20 @@ fn refused_events(cluster: &Cluster) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The keys of a Node's taints.
+fn keys(cluster: &Cluster, node: &str) -> anyhow::Result<Vec<String>> {
+    let node: Node = cluster.get(node)?.context("no node")?;
+    let taints = node.spec.and_then(|spec| spec.taints).unwrap_or_default();
+    Ok(taints.into_iter().map(|taint| taint.key).collect())
+}
+
 fn taint(cluster: &Cluster) -> anyhow::Result<()> {
     let mut agents = agents(cluster, 3)?;
     let taints = json!({ "spec": { "taints": [
         { "key": "ipam.tenure.dev/not-ready", "effect": "NoSchedule" },
         { "key": "somebody/else", "value": "kept", "effect": "NoSchedule" },
     ] } });
-    let keys = |node: &str| -> anyhow::Result<Vec<String>> {
-        let node: Node = cluster.get(node)?.context("no node")?;
-        let taints = node.spec.and_then(|spec| spec.taints).unwrap_or_default();
-        Ok(taints.into_iter().map(|taint| taint.key).collect())
-    };
+    let keys = |node: &str| keys(cluster, node);
     for node in ["n1", "n2", "n3"] {
         cluster.change::<Node>(node, &taints)?;
     }
@@ -207,5 +211,55 @@ fn taint(cluster: &Cluster) -> anyhow::Result<()> {
         cluster.runtime.block_on(operator.operator.pass());
     }
     ensure!(keys("n1")? == ["somebody/else"], "the taint was put back");
+    Ok(())
+}
+
+fn other_pools(cluster: &Cluster) -> anyhow::Result<()> {
+    let pool = cluster.pool("zone-a", "10.0.0.0/24", 26, &json!({}))?;
+    let selector = json!({ "nodeSelector": { "matchLabels": { "zone": "b" } } });
+    let others = [
+        ("n1", cluster.pool("zone-b", "10.1.0.0/26", 26, &selector)?, "Satisfied"),
+        ("n2", cluster.pool("off", "10.2.0.0/26", 26, &json!({ "disabled": true }))?, "Satisfied"),
+        (
+            "n3",
+            cluster.pool("full", "10.3.0.0/26", 26, &json!({ "exclusions": [{ "cidr": "10.3.0.0/26" }] }))?,
+            "PoolExhausted",
+        ),
+    ];
+    let mut agents = agents(cluster, 3)?;
+    let taints =
+        json!({ "spec": { "taints": [{ "key": "ipam.tenure.dev/not-ready", "effect": "NoSchedule" }] } });
+    for (agent, (node, other, _)) in agents.iter_mut().zip(&others) {
+        cluster.change::<Node>(node, &taints)?;
+        agent.want(cluster, other, 1)?;
+    }
+    let mut operator = cluster.operator(&Arc::default())?;
+    cluster.drive(&mut operator, "all refusals", || {
+        let reasons = ["n1", "n2", "n3"].map(|node| ready(cluster, node).ok().flatten());
+        let reasons = reasons.map(Option::unwrap_or_default);
+        Ok((reasons == ["NotAdmitted", "PoolClosed", "PoolExhausted"]).then_some(()))
+    })?;
+    for agent in &mut agents {
+        agent.want(cluster, &pool, 1)?;
+    }
+    cluster
+        .drive(&mut operator, "the leases", || Ok((cluster.list::<IPBlock>()?.len() == 3).then_some(())))?;
+    for _ in 0..5 {
+        cluster.runtime.block_on(operator.operator.pass());
+    }
+    for (node, ..) in &others {
+        ensure!(keys(cluster, node)?.len() == 1, "the taint of {node} went before the agent held its block");
+    }
+    cluster.drive(&mut operator, "the taints to go", || {
+        agents.iter_mut().try_for_each(|agent| agent.step(cluster))?;
+        for (node, _, reason) in &others {
+            if !keys(cluster, node)?.is_empty() || ready(cluster, node)?.as_deref() != Some(*reason) {
+                return Ok(None);
+            }
+        }
+        Ok(Some(()))
+    })?;
+    let exhausted = cluster.condition("zone-b", "Exhausted")?;
+    ensure!(exhausted == Some(("False".into(), "BlocksFree".into())), "{exhausted:?}");
     Ok(())
 }

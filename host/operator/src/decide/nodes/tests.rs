@@ -8,7 +8,7 @@ use tenure_cluster::objects::reference::ClaimReference;
 use tenure_leases::{PoolKey, RangeId, TurnId};
 
 use super::*;
-use crate::decide::sample;
+use crate::decide::{WaitReason, sample};
 use crate::view::{KeptObject, ViewSources, view};
 
 fn said(number: usize) -> KeptObject<SaidView> {
@@ -122,6 +122,45 @@ fn the_address_of_a_claim_leaves_like_a_block_and_of_a_pool_that_cannot_be_read_
     assert!(told_leaving("Blocks", "10.0.0.0/24").is_empty());
     assert_eq!(told_leaving("Blocks", "10.1.0.0/24"), both);
     assert_eq!(told_leaving("Loans", "10.0.0.0/24"), both, "of a later version");
+}
+
+/// The condition of a node that has a block and waits for a second pool, as that says why, if it says that it holds the block or not.
+fn ready(reason: &'static str, usage: &str, holds: bool) -> (String, String, usize) {
+    let (other, block) = (Uid(5), ("10.0.0.16/28", Uid(21)));
+    let metadata =
+        json!({ "name": "zone-b", "uid": other.to_string(), "resourceVersion": "1", "generation": 1 });
+    let spec = json!({ "usage": usage, "ipv4": { "cidrs": ["10.1.0.0/24"], "blockPrefix": 32 } });
+    let second = serde_json::from_value(json!({ "metadata": metadata, "spec": spec })).unwrap();
+    let demand = |name: &str, uid: Uid| json!({ "pool": name, "poolUID": uid.to_string(), "family": "IPv4", "want": 1 });
+    let held = json!({ "cidr": block.0, "uid": block.1.to_string() });
+    let held: Vec<_> = holds.then_some(held).into_iter().collect();
+    let words = json!({ "demand": [demand("pods", Uid(1)), demand("zone-b", other)], "held": held });
+    let view = view(ViewSources {
+        pools: vec![sample::pool("Blocks", "10.0.0.0/24", 28), KeptObject::of(second)],
+        spaces: vec![sample::space("Blocks", "10.0.0.0/24", 28)],
+        said: vec![sample::saying(1, Uid(11), 1, &words)],
+        hosts: vec![sample::host(1, Uid(11))],
+        blocks: vec![sample::leased(1, Uid(11), block, false)],
+        ..ViewSources::default()
+    });
+    assert!(view.unreadable.is_empty(), "{:?}", view.unreadable);
+    let why = WaitReason { reason, message: "the pool is not for this node".to_owned() };
+    let waiting = WaitingNodes::from([((other, false), BTreeMap::from([("n1".to_owned(), why)]))]);
+    let said = &view.said["n1"];
+    let status = status(&view, said, waiting_of(&view, "n1", &waiting), sample::NOW);
+    let [ready] = status.conditions.try_into().unwrap();
+    (ready.reason, ready.message, status.waiting.len())
+}
+
+#[test]
+fn a_pool_that_is_not_for_a_node_with_blocks_of_another_does_not_make_it_unready() {
+    let (reason, message, entries) = ready("NotAdmitted", "Blocks", true);
+    let words = "the node has the blocks that it wants, but of zone-b IPv4 (NotAdmitted)";
+    assert_eq!((reason.as_str(), message.as_str(), entries), ("Satisfied", words, 1));
+    assert_eq!(ready("PoolClosed", "Blocks", true).0, "Satisfied");
+    assert_eq!(ready("PoolExhausted", "Blocks", true).0, "PoolExhausted", "blocks are missing");
+    assert_eq!(ready("NotAdmitted", "Blocks", false).0, "NotAdmitted", "the agent has no block yet");
+    assert_eq!(ready("NotAdmitted", "Claims", true).0, "NotAdmitted", "a claim's address is no other pool's");
 }
 
 #[test]
