@@ -12,6 +12,7 @@ mod labels;
 mod read;
 mod store;
 mod watch;
+mod wishes;
 mod written;
 
 use std::collections::{BTreeMap, BTreeSet};

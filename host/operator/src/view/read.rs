@@ -9,17 +9,18 @@ use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt as _;
 use kube::api::ObjectMeta;
 use kube::core::Selector;
-use tenure_cluster::convert::{ClaimWish, PoolExclusions, ReadStatus, object_version};
+use tenure_cluster::convert::{PoolExclusions, ReadStatus, object_version};
 use tenure_cluster::objects::reference::ActiveEntry;
 use tenure_cluster::{
     AddressClaim, AddressPool, AddressPoolSpec, AddressSpace, ConversionError, FENCED_ANNOTATION, IPAMClaim,
     IPBlock, NodeIPAM, NodeIPAMStatus,
 };
 use tenure_leases::operator::fence::NodeEvidence;
-use tenure_leases::{BlockName, MachineHash, ObjectVersion, RangeUse, Uid};
+use tenure_leases::{BlockName, MachineHash, ObjectVersion, Uid};
 
 use super::claim::{self, WatchedClaim, WatchedIpamClaim};
 use super::kept::{FromObject, KeptObject};
+use super::wishes::wishes;
 use super::{
     AlternateTurn, BlockClaim, BlockView, ClaimView, ClusterView, HostView, IpamClaimView, PoolView,
     SaidView, SpaceView, ToldView, WatchedNode,
@@ -214,27 +215,6 @@ impl FromObject for IPAMClaim {
     fn from_object(object: WatchedIpamClaim) -> Result<Self, ConversionError> {
         Ok(object.into())
     }
-}
-
-/// The addresses that an IPAMClaim asks for. Of each family it gets one of the oldest pool for claims of its network, and of its namespace if there is
-/// one.
-fn wishes(claim: &IPAMClaim, pools: &[Arc<PoolView>]) -> Result<Vec<ClaimWish>, ConversionError> {
-    let is_its = |pool: &&Arc<PoolView>| {
-        pool.usage == RangeUse::Claims && pool.object.spec.networks.contains(&claim.spec.network)
-    };
-    let mut wishes = Vec::new();
-    for is_ipv6 in [false, true] {
-        let has_family = |pool: &&Arc<PoolView>| match is_ipv6 {
-            false => pool.object.spec.ipv4.is_some(),
-            true => pool.object.spec.ipv6.is_some(),
-        };
-        let mut its = pools.iter().filter(is_its).filter(has_family);
-        let namespace = claim.metadata.namespace.as_deref().unwrap_or_default();
-        if let Some(pool) = its.clone().find(|pool| pool.serves_namespace(namespace)).or_else(|| its.next()) {
-            wishes.push(claim.wish(&pool.lease.key.name, is_ipv6)?);
-        }
-    }
-    Ok(wishes)
 }
 
 impl FromObject for SaidView {

@@ -24,6 +24,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("ipam_claims::a_claim_gets_an_address_of_each_family_and_the_status_of_its_standard", served),
     ("ipam_claims::a_claim_is_served_in_the_shape_of_either_definition", released),
     ("ipam_claims::claims_are_served_again_after_an_interruption_of_their_watch", interrupted),
+    ("ipam_claims::a_pool_that_grants_nothing_gives_way_to_another_one_of_its_network", replaced),
 ];
 
 /// Removes the definition of IPAMClaims, and every one of them.
@@ -212,5 +213,34 @@ fn interrupted(cluster: &Cluster) -> anyhow::Result<()> {
     cluster.drive(&mut operator, "the addresses of a claim that came later", || {
         Ok((status(cluster, "second")?.ips.len() == 2).then_some(()))
     })?;
+    undefine(cluster)
+}
+
+fn replaced(cluster: &Cluster) -> anyhow::Result<()> {
+    undefine(cluster)?;
+    define(cluster)?;
+    pool(cluster)?;
+    let mut operator = cluster.operator(&Arc::default())?;
+    let mut addresses = |name: &str, expected: &[&str]| {
+        cluster.drive(&mut operator, name, || Ok((status(cluster, name)?.ips == expected).then_some(())))
+    };
+    make(cluster, "first", "blue", &json!([]))?;
+    addresses("first", &["10.60.0.1/29", "fd60::1/125"])?;
+    // IPv4 is given up: a family is emptied, since it cannot be removed. Who has an address keeps it.
+    let emptied = json!({ "spec": { "ipv4": { "cidrs": [] } } });
+    cluster.change::<AddressPool>("names", &emptied)?;
+    make(cluster, "second", "blue", &json!([]))?;
+    addresses("second", &["fd60::2/125"])?;
+    ensure!(status(cluster, "first")?.ips.len() == 2, "a claim lost an address");
+    // The pool goes with its last claim; others get addresses of the next pool meanwhile.
+    let spec = json!({
+        "usage": "Claims", "networks": ["blue"], "ipv4": { "cidrs": ["10.61.0.0/29"], "blockPrefix": 32 },
+        "ipv6": { "cidrs": ["fd61::/125"], "blockPrefix": 128 },
+    });
+    cluster.create(&AddressPool::new("names-2", serde_json::from_value(spec)?))?;
+    cluster.delete::<AddressPool>("names")?;
+    make(cluster, "third", "blue", &json!([]))?;
+    addresses("third", &["10.61.0.1/29", "fd61::1/125"])?;
+    ensure!(status(cluster, "first")?.ips.len() == 2, "a claim lost an address");
     undefine(cluster)
 }
