@@ -211,14 +211,20 @@ fn whereabouts(cluster: &Cluster) -> anyhow::Result<()> {
         "10.0.0.0-24",
         &json!({ "range": "10.0.0.0/24", "allocations": { "130": allocation("b/db-0") } }),
     )?;
-    // The variable may list several files.
-    let kubeconfigs = std::env::join_paths([&cluster.kubeconfig, &cluster.kubeconfig])?;
-    let output = Command::new(env!("CARGO_BIN_EXE_tenure-operator"))
-        .args(["import", "whereabouts", "--pool", "elsewhere"])
-        .env("KUBECONFIG", kubeconfigs)
-        .output()?;
-    let refusal = String::from_utf8_lossy(&output.stderr).into_owned();
-    ensure!(!output.status.success() && refusal.contains("there is no AddressPool elsewhere"), "{refusal}");
+    // The variable may list several files, also some that do not exist. If none does, the import goes to no other cluster, such as a pod's own.
+    let missing = cluster.kubeconfig.with_extension("missing");
+    let cases = [
+        (vec![&missing, &cluster.kubeconfig, &cluster.kubeconfig], "there is no AddressPool elsewhere"),
+        (vec![&missing], "failed to read kubeconfig from"),
+    ];
+    for (kubeconfigs, words) in cases {
+        let output = Command::new(env!("CARGO_BIN_EXE_tenure-operator"))
+            .args(["import", "whereabouts", "--pool", "elsewhere"])
+            .env("KUBECONFIG", std::env::join_paths(kubeconfigs)?)
+            .output()?;
+        let refusal = String::from_utf8_lossy(&output.stderr).into_owned();
+        ensure!(!output.status.success() && refusal.contains(words), "{words:?} is not in {refusal}");
+    }
     RESERVATION.put(cluster, "10.0.0.6", &json!({ "podref": "", "containerid": "c1" }))?;
     run(cluster, &mut operator, arguments(PeerIpam::Whereabouts, true))?;
     let after = taken(cluster)?;
