@@ -17,7 +17,7 @@ use tenure_operator::reports::Reports;
 use crate::Test;
 use crate::claims::{asked_back, bound, claim, say, silence};
 use crate::clock::TestClock;
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, TestOperator};
 use crate::grants::agents;
 
 pub(crate) const TESTS: &[Test] = &[
@@ -221,16 +221,21 @@ fn replaced(cluster: &Cluster) -> anyhow::Result<()> {
     define(cluster)?;
     pool(cluster)?;
     let mut operator = cluster.operator(&Arc::default())?;
-    let mut addresses = |name: &str, expected: &[&str]| {
-        cluster.drive(&mut operator, name, || Ok((status(cluster, name)?.ips == expected).then_some(())))
+    let addresses = |operator: &mut TestOperator, name: &str, expected: &[&str]| {
+        cluster.drive(operator, name, || Ok((status(cluster, name)?.ips == expected).then_some(())))
     };
     make(cluster, "first", "blue", &json!([]))?;
-    addresses("first", &["10.60.0.1/29", "fd60::1/125"])?;
+    addresses(&mut operator, "first", &["10.60.0.1/29", "fd60::1/125"])?;
     // IPv4 is given up: a family is emptied, since it cannot be removed. Who has an address keeps it.
     let emptied = json!({ "spec": { "ipv4": { "cidrs": [] } } });
     cluster.change::<AddressPool>("names", &emptied)?;
+    // A claim that it sees before the edit still gets both.
+    cluster.drive(&mut operator, "the edit to be seen", || {
+        let seen = cluster.get::<AddressPool>("names")?.and_then(|pool| pool.status?.ipv4);
+        Ok(seen.is_some_and(|ipv4| ipv4.total == 0).then_some(()))
+    })?;
     make(cluster, "second", "blue", &json!([]))?;
-    addresses("second", &["fd60::2/125"])?;
+    addresses(&mut operator, "second", &["fd60::2/125"])?;
     ensure!(status(cluster, "first")?.ips.len() == 2, "a claim lost an address");
     // The pool goes with its last claim; others get addresses of the next pool meanwhile.
     let spec = json!({
@@ -238,9 +243,15 @@ fn replaced(cluster: &Cluster) -> anyhow::Result<()> {
         "ipv6": { "cidrs": ["fd61::/125"], "blockPrefix": 128 },
     });
     cluster.create(&AddressPool::new("names-2", serde_json::from_value(spec)?))?;
+    // The network has IPv4 again, also for the claim that went without.
+    addresses(&mut operator, "second", &["10.61.0.1/29", "fd60::2/125"])?;
     cluster.delete::<AddressPool>("names")?;
+    cluster.drive(&mut operator, "the deletion to be seen", || {
+        let allocatable = cluster.condition("names", "Allocatable")?;
+        Ok((allocatable == Some(("False".into(), "Deleting".into()))).then_some(()))
+    })?;
     make(cluster, "third", "blue", &json!([]))?;
-    addresses("third", &["10.61.0.1/29", "fd61::1/125"])?;
+    addresses(&mut operator, "third", &["10.61.0.2/29", "fd61::1/125"])?;
     ensure!(status(cluster, "first")?.ips.len() == 2, "a claim lost an address");
     undefine(cluster)
 }
