@@ -103,10 +103,10 @@ pub struct Importing {
 }
 
 /// By what an import would define the network.
-struct Named {
+struct NamedDefinition {
     policy: PolicyName,
     config: Arc<NetworkConfig>,
-    /// Whose definition it is.
+    /// The author of the definition.
     by: Definer,
 }
 
@@ -122,7 +122,7 @@ impl NetworkImports {
     pub(crate) async fn begin_import(&self, import: &Import) -> Result<Importing> {
         let unknown = || unknown(&import.network);
         let named = self.named(import);
-        if let Some(Named { policy, .. }) = &named {
+        if let Some(NamedDefinition { policy, .. }) = &named {
             // Load before the network's turn: only the operator waits for it. `redefinition` reports the error, if
             // the policy is needed at all.
             drop(self.core.loaded_by_now(policy).await);
@@ -295,17 +295,17 @@ impl NetworkImports {
 
     /// The policy and the configuration by which the network is to be defined, if any: while the state is lost, the daemon's configuration is not
     /// carried out, and an operator who imports into a network of it wants just that.
-    fn named(&self, import: &Import) -> Option<Named> {
+    fn named(&self, import: &Import) -> Option<NamedDefinition> {
         let (bounds, name) = (self.core.bounds(), &import.network);
         let is_there = || self.core.networks.get(name).is_some_and(|slot| slot.state().is_some());
         let is_left_out = self.core.has_state().is_err() && !is_there();
         match bounds.configured(name).filter(|_| is_left_out).cloned() {
             Some(ConfiguredNetwork { policy, config }) => {
-                Some(Named { policy, config, by: Definer::Configuration })
+                Some(NamedDefinition { policy, config, by: Definer::Configuration })
             }
             None => {
                 let (policy, config) = import.definition.clone()?;
-                Some(Named { policy, config, by: Definer::Request })
+                Some(NamedDefinition { policy, config, by: Definer::Request })
             }
         }
     }
@@ -315,9 +315,9 @@ impl NetworkImports {
         &self,
         alone: &Alone<'_>,
         import: &Import,
-        named: Option<Named>,
+        named: Option<NamedDefinition>,
     ) -> Result<Option<Wished>> {
-        let Some(Named { policy, config, by: definer }) = named else { return Ok(None) };
+        let Some(NamedDefinition { policy, config, by: definer }) = named else { return Ok(None) };
         let name = &import.network;
         let (policy, by) = {
             let state = alone.state();

@@ -20,14 +20,12 @@ use crate::v1::{
 /// length is added, so that agents do not all return at once.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-
 /// How long a declaration waits for a network that does not exist yet, in milliseconds; then it is made again.
 const WAIT_MS: u32 = 10_000;
-/// The longest answer, in bytes: a thousand claims, each with the routes of its network.
-const LONGEST_ANSWER: usize = 64 << 20;
-
 /// How long the daemon may take for a declaration besides.
 const ANSWER_WITHIN: Duration = Duration::from_secs(60);
+/// The longest answer, in bytes: a thousand claims, each with the routes of its network.
+const LONGEST_ANSWER: usize = 64 << 20;
 
 /// An agent's claims, which are kept as long as there is an `Agent`. Dropping the last clone ends the connection, but no claim.
 #[derive(Debug, Clone)]
@@ -125,8 +123,8 @@ impl Keeper {
 
     /// Declares and watches over one connection, until it breaks or a claim ends that is still wanted.
     async fn follow(&mut self, pauses: &mut ExponentialBackoff) -> Result<(), Problem> {
-        let client = ClaimsClient::new(connect(&self.socket).await?);
-        let mut client = client.max_decoding_message_size(LONGEST_ANSWER);
+        let channel = connect(&self.socket).await?;
+        let mut client = ClaimsClient::new(channel).max_decoding_message_size(LONGEST_ANSWER);
         loop {
             let claims = self.wishes.borrow_and_update().clone();
             // Never cut short: a declaration that is on its way could overtake the next one. The watch begins behind it, so that

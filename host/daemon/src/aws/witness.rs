@@ -87,7 +87,7 @@ impl Looking {
     }
 }
 
-/// Who uses each address that the kernel or the runtime names, in words for people.
+/// Names, in words for people, the user of each address that the kernel or the runtime knows of.
 ///
 /// # Errors
 /// Why that cannot be said.

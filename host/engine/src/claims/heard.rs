@@ -32,7 +32,7 @@ struct State {
     watching: BTreeMap<(AgentName, ClaimFilter), usize>,
 }
 
-/// What is no suspend, but the time between two readings of clocks.
+/// The longest time between the readings of two clocks; a suspend lasts longer.
 const BETWEEN_READINGS: Duration = Duration::from_secs(1);
 
 /// The most ended watches of different scopes that are remembered of an agent: it names scopes as it likes.

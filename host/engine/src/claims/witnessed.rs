@@ -60,7 +60,7 @@ pub enum WitnessedChange {
 pub(super) struct AwaitedClaim {
     pub(super) addresses: Vec<IpAddr>,
     pub(super) claimant: Claimant,
-    /// When its network was first seen with a delegate, of which nothing is restored.
+    /// The moment at which its network was first seen with a delegate, of which nothing is restored.
     pub(super) delegated_since: Option<Moment>,
 }
 

@@ -72,7 +72,7 @@ pub(super) struct Rules<'a> {
     pub(super) policy: &'a Arc<PolicyStamp>,
     /// Time of the import.
     pub(super) now: Moment,
-    /// What the host waits for, if it has not supplied enough addresses yet, in words.
+    /// The reason, in words, if the host has not supplied enough addresses yet.
     pub(super) awaited: Option<&'a str>,
     /// Whether an owner was deleted after this time.
     pub(super) is_over: &'a (dyn Fn(&Owner, Option<u64>) -> bool + Sync),

@@ -41,7 +41,7 @@ pub trait AdminNode: Send + Sync + 'static {
     fn books_on_disk(&self) -> Result<Vec<Book>, Error>;
     /// The evidence about the allocations' sandboxes, in the same order; and the error if a runtime is configured and does not answer.
     async fn look_for(&self, held: &[Arc<Allocation>]) -> (Vec<SandboxEvidence>, Option<Error>);
-    /// Who uses an address according to the kernel's routes or the container runtime, in words; `None` if nobody does.
+    /// Names the user of an address, according to the kernel's routes or the container runtime, in words; `None` if there is none.
     ///
     /// # Errors
     /// Why that cannot be said.

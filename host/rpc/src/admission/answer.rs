@@ -1,5 +1,5 @@
-//! An answer on its way to an agent, shared by the HTTP library, which takes it in pieces, and by whoever makes it, who can cut it off: a reader that
-//! does not read keeps neither what it was sent nor what waits to be sent.
+//! An answer on its way to an agent, shared by the HTTP library, which takes it in pieces, and by its maker, who can cut it off: a reader that does
+//! not read keeps neither what it was sent nor what waits to be sent.
 
 use std::pin::Pin;
 use std::sync::Mutex;
@@ -20,17 +20,17 @@ const LONGEST_KEPT: usize = 16 << 10;
 
 /// An answer of which something is not read yet.
 #[derive(Debug, Default)]
-pub(crate) struct OpenAnswer(Mutex<State>);
+pub(crate) struct OpenAnswer(Mutex<UnreadPart>);
 
 #[derive(Debug, Default)]
-struct State {
+struct UnreadPart {
     /// `None` before there is one, and once it was cut off.
     body: Option<Body>,
     /// Remainder of the body's last frame.
     rest: Bytes,
-    /// How it ends, once it was cut off.
+    /// The end, once it was cut off.
     cut: Option<Ending>,
-    /// Whoever waits for more of it.
+    /// The task that waits for more of it.
     reader: Option<Waker>,
 }
 
@@ -41,7 +41,7 @@ enum Ending {
     Behind(Status),
     /// In the middle of a message.
     InMessage,
-    /// It was read.
+    /// Read already.
     Over,
 }
 
@@ -90,7 +90,7 @@ impl OpenAnswer {
         }
     }
 
-    /// Drops what is left of it: its reader has gone away, which whoever makes it hears by the body's end.
+    /// Drops what is left of it: its reader has gone away, which its maker hears by the body's end.
     pub(crate) fn close(&self) {
         let mut state = hold(&self.0);
         (state.body, state.rest) = (None, Bytes::new());

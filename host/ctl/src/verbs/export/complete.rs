@@ -54,10 +54,10 @@ pub(super) fn accounts_for(
     let (mut kept, mut unknown) = (Vec::new(), Vec::new());
     for row in allocations {
         match standing(&row, book, moves) {
-            Standing::Known => {}
-            Standing::Unattributed => kept.push(row),
-            Standing::Unknown if is_ours => {}
-            Standing::Unknown => unknown.push(named(&row)),
+            RowStanding::Known => {}
+            RowStanding::Unattributed => kept.push(row),
+            RowStanding::Unknown if is_ours => {}
+            RowStanding::Unknown => unknown.push(named(&row)),
         }
     }
     if unknown.is_empty() {
@@ -74,25 +74,25 @@ pub(super) fn accounts_for(
     )))
 }
 
-/// What the book knows of a row.
+/// The book's knowledge of a row.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Standing {
+enum RowStanding {
     /// The new file has it, or its reservation is over.
     Known,
     /// An unknown owner has an address by this row.
     Unattributed,
-    /// It may live.
+    /// A pod that may live.
     Unknown,
 }
 
-fn standing(row: &Row, book: &Book, moves: &Moves) -> Standing {
+fn standing(row: &Row, book: &Book, moves: &Moves) -> RowStanding {
     let container = ContainerId::new(&row.container_id).ok();
     let owner = container
         .zip(InterfaceName::new(&row.if_name).ok())
         .map(|(container, interface)| Owner::Attachment { container, interface });
     let made_ms = row.allocation_timestamp.and_then(|at| u64::try_from(at / MILLISECOND).ok());
     if owner.as_ref().is_some_and(|owner| moves.is_over(book.name(), owner, made_ms)) {
-        return Standing::Known;
+        return RowStanding::Known;
     }
     let claim = row.allocation_timestamp.map_or_else(String::new, |at| at.to_string());
     let of_address = |address: IpAddr| {
@@ -103,21 +103,21 @@ fn standing(row: &Row, book: &Book, moves: &Moves) -> Standing {
         if book.is_settled(address, &claim)
             || owner.as_ref().is_some_and(|owner| book.has(Some(owner), address))
         {
-            Standing::Known
+            RowStanding::Known
         } else if is_unattributed {
             // A pod has one row.
             let has_another = owner.as_ref().is_some_and(|owner| book.owned_by(owner).is_some());
             let is_this = holder.is_some_and(|holder| has_claim(holder, &claim));
-            if is_this && !has_another { Standing::Unattributed } else { Standing::Unknown }
+            if is_this && !has_another { RowStanding::Unattributed } else { RowStanding::Unknown }
         } else if !waits && book.has_come_over(address, &claim) {
-            Standing::Known
+            RowStanding::Known
         } else {
-            Standing::Unknown
+            RowStanding::Unknown
         }
     };
     let named = [&row.ipv4, &row.ipv6].into_iter().filter(|text| !text.is_empty());
-    let all = named.map(|text| text.parse().map_or(Standing::Unknown, of_address));
-    all.max().unwrap_or(Standing::Known)
+    let all = named.map(|text| text.parse().map_or(RowStanding::Unknown, of_address));
+    all.max().unwrap_or(RowStanding::Known)
 }
 
 /// Whether an unknown owner has its address by exactly this claim.

@@ -12,7 +12,7 @@ use crate::verbs::file;
 /// The name of the file.
 const NAME: &str = "exported.json";
 
-/// What was written, and by which state.
+/// The file that was written, and the state that wrote it.
 #[derive(Serialize, Deserialize)]
 pub(super) struct FormerExport {
     network: String,
