@@ -169,8 +169,12 @@ impl tenure_rpc::admin::AdminNode for DaemonNode {
     }
 
     async fn used_by(&self, address: IpAddr) -> Result<Option<String>, String> {
-        let runtime = self.runtime.clone().map(Addresses::of);
-        Ok(in_use(runtime.as_ref()).await?.remove(&address))
+        if let Some(user) = in_use(None).await?.remove(&address) {
+            return Ok(Some(user));
+        }
+        // As of a pod, a runtime that does not answer says nothing.
+        let Some(runtime) = self.runtime.clone().map(Addresses::of) else { return Ok(None) };
+        Ok(in_use(Some(&runtime)).await.ok().and_then(|mut named| named.remove(&address)))
     }
 
     async fn adopt(&self) -> Result<bool, Error> {

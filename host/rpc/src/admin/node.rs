@@ -44,7 +44,7 @@ pub trait AdminNode: Send + Sync + 'static {
     /// Names the user of an address, according to the kernel's routes or the container runtime, in words; `None` if there is none.
     ///
     /// # Errors
-    /// Why that cannot be said.
+    /// Why the kernel cannot say that; a runtime that does not answer says nothing.
     async fn used_by(&self, address: IpAddr) -> Result<Option<String>, String>;
     /// Confirms that the state is complete after it was lost; returns whether it was lost.
     ///
