@@ -12,10 +12,8 @@ from tenure.v1 import claims_pb2 as v1
 from tenure.v1.claims_pb2_grpc import ClaimsStub
 
 
-# A daemon that hangs keeps its socket open: without these, a watch would wait for it for ever, as would a declaration. A thousand claims, each with
-# the routes of its network, are more than the 4 MiB that gRPC takes.
-OPTIONS = [("grpc.keepalive_time_ms", 10_000), ("grpc.http2.ping_timeout_ms", 20_000), ("grpc.http2.max_pings_without_data", 0),
-           ("grpc.max_receive_message_length", 64 << 20)]
+# Without the first three, a watch would wait for ever for a daemon that hangs; without the last one, a thousand claims with many routes are too long.
+OPTIONS = [("grpc.keepalive_time_ms", 10_000), ("grpc.http2.ping_timeout_ms", 20_000), ("grpc.http2.max_pings_without_data", 0), ("grpc.max_receive_message_length", 64 << 20)]
 
 
 def say(state, claims, problem=""):
