@@ -23,6 +23,11 @@ const MAY_DIFFER: &[(&[&str], &str)] = &[
     (&["compared", "generation", "log_bytes", "snapshot_bytes"], "a detail of the storage"),
     (&["in_flight", "queued"], "a momentary load"),
     (&["sha256", "version"], "specific to the version"),
+    // False counts as empty, so it is never taken back.
+    (
+        &["exclusive"],
+        "asked for by an import from ipamd as well by now, as any daemon has done for host-local",
+    ),
 ];
 
 /// Fields that must be equal as a whole: a CNI result, and a CNI configuration.
