@@ -258,7 +258,7 @@ impl World {
         format!("--- the pools\n{}--- the operator\n{operator}{nodes}", self.pools())
     }
 
-    /// What the operator says of each pool. One whose CIDRs overlap those of another test serves nobody.
+    /// Lists the pools with their conditions. A pool whose CIDRs overlap those of another test serves nobody.
     fn pools(&self) -> String {
         let api: Api<AddressPool> = Api::all(self.client.clone());
         let listed = self.runtime.block_on(call(api.list(&ListParams::default())));

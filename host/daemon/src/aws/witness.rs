@@ -90,7 +90,7 @@ impl Looking {
 /// Names, in words for people, the user of each address that the kernel or the runtime knows of.
 ///
 /// # Errors
-/// Why that cannot be said.
+/// When the kernel or the runtime does not answer.
 pub(crate) async fn in_use(runtime: Option<&Addresses>) -> Result<BTreeMap<IpAddr, String>, String> {
     let hosts = async { Kernel::connect()?.hosts().await };
     let hosts = hosts.await.map_err(|error| format!("the kernel does not answer: {error}"))?;

@@ -104,7 +104,7 @@ fn optional(cluster: &Cluster) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What is not mounted counts as empty: the daemon would not notice what the other IPAM adds after an import.
+/// A directory that is not mounted counts as empty: the daemon would not notice addresses that the other IPAM adds after an import.
 fn replaced(cluster: &Cluster) -> anyhow::Result<()> {
     const DIRECTORIES: [&str; 2] = ["/var/lib/cni/networks", "/var/run/aws-node"];
     for (profile, expected) in

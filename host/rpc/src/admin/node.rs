@@ -44,7 +44,7 @@ pub trait AdminNode: Send + Sync + 'static {
     /// Names the user of an address, according to the kernel's routes or the container runtime, in words; `None` if there is none.
     ///
     /// # Errors
-    /// Why the kernel cannot say that; a runtime that does not answer says nothing.
+    /// When the kernel does not answer. A runtime that does not answer counts as one that knows no user.
     async fn used_by(&self, address: IpAddr) -> Result<Option<String>, String>;
     /// Confirms that the state is complete after it was lost; returns whether it was lost.
     ///

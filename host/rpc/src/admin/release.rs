@@ -47,7 +47,7 @@ pub(super) async fn release(
     Ok(answer(outcome, String::new()))
 }
 
-/// Why an allocation's end would take an address from somebody who lives; `None` if nothing shows that.
+/// Names the living user who would lose the address with the allocation; `None` if nothing shows that there is one.
 async fn in_the_way(engine: &Engine, node: &dyn AdminNode, held: &Arc<Allocation>) -> Option<String> {
     match &held.owner {
         Owner::Attachment { .. } => {
